@@ -56,7 +56,7 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
 
 def _missing(array: NDArray[Any]) -> BoolArray:
     if array.dtype.kind == "f":
-        return np.not_equal(array, array, dtype=bool)
+        return np.asarray(array != array, dtype=bool)
     if array.dtype.kind != "O":
         return np.zeros(len(array), dtype=bool)
     return np.array([_is_missing(value) for value in array], dtype=bool)
