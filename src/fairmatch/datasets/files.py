@@ -8,6 +8,7 @@ import zipfile
 from importlib.resources import files as package_files
 from io import BytesIO
 from pathlib import Path
+from textwrap import shorten
 
 from fairmatch.datasets.registry import SourceFile
 from fairmatch.exceptions import DatasetError
@@ -130,7 +131,7 @@ def _download(file: SourceFile) -> bytes:
         inside = f" (in it: {' > '.join(file.members)})" if file.members else ""
         raise DatasetError(
             f"{file.name} is not here and could not be downloaded from {file.address}{inside}: "
-            f"{_first_line(error)}. Download it yourself and put {file.name} into "
+            f"{shorten(str(error), 120)}. Download it yourself and put {file.name} into "
             f"{_search_folders()[0]} (or set {FOLDER_VARIABLE} to the folder that holds it)."
         ) from error
     _verified(
@@ -179,8 +180,3 @@ def _write_atomically(content: bytes, path: Path) -> None:
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
