@@ -109,10 +109,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ColumnError
             If a column is of a kind that cannot be encoded, such as dates.
         """
-        if self.missing not in ("error", "encode"):
-            raise InputError(f"missing must be 'error' or 'encode', not {self.missing!r}")
-        if not np.issubdtype(np.dtype(self.dtype), np.floating):
-            raise InputError(f"dtype must be a floating dtype, not {np.dtype(self.dtype)}")
+        self._check_parameters()
         columns = _read_columns(X)
         validate_data(self, X, skip_check_array=True)
         self._refuse_missing(columns)
@@ -238,7 +235,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if {key: content[key] for key in _FORMAT} != _FORMAT:
                 raise ValueError(f"expected {_FORMAT}")
             encoder = cls(missing=content["missing"], dtype=np.dtype(content["dtype"]).type)
-            columns = [_column_from_dict(column) for column in content["columns"]]
+            encoder._check_parameters()
+            columns = [_column_from_dict(**column) for column in content["columns"]]
             encoder.n_features_in_ = len(columns)
             if content["named"]:
                 encoder.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
@@ -255,6 +253,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing == "encode"
         tags.input_tags.categorical = True
         return tags
+
+    def _check_parameters(self) -> None:
+        if self.missing not in ("error", "encode"):
+            raise InputError(f"missing must be 'error' or 'encode', not {self.missing!r}")
+        if not np.issubdtype(np.dtype(self.dtype), np.floating):
+            raise InputError(f"dtype must be a floating dtype, not {np.dtype(self.dtype)}")
 
     def _set_columns(self, columns: list[_FittedColumn]) -> None:
         ends = np.cumsum([0, *(len(column.name_endings) for column in columns)]).tolist()
@@ -359,11 +363,13 @@ class _CategoricalColumn:
 _FittedColumn: TypeAlias = _NumericColumn | _CategoricalColumn
 
 
-def _column_from_dict(content: Mapping[str, Any]) -> _FittedColumn:
-    kinds = {"numeric": _NumericColumn, "categorical": _CategoricalColumn}
-    learned = {key: value for key, value in content.items() if key != "kind"}
-    column: _FittedColumn = kinds[content["kind"]](**learned)
-    return column
+def _column_from_dict(kind: str, name: str, had_missing: bool, **learned: Any) -> _FittedColumn:
+    if kind == "numeric":
+        numbers = {key: float(value) for key, value in learned.items()}
+        return _NumericColumn(name=name, had_missing=had_missing, **numbers)
+    if kind == "categorical" and isinstance(learned["levels"], list):
+        return _CategoricalColumn(name=name, had_missing=had_missing, **learned)
+    raise ValueError(f"column {name!r} is damaged")
 
 
 def _fit_column(column: _Column) -> _FittedColumn:
@@ -406,7 +412,8 @@ def _read_columns(X: Any) -> list[_Column]:
         raise InputError(
             f"Found 0 sample(s) (shape={table.shape}) while a minimum of 1 is required."
         )
-    return [_read_series(str(name), table[name]) for name in names]
+    columns = zip(names, table.iter_columns(), strict=True)
+    return [_read_series(str(name), series) for name, series in columns]
 
 
 def _read_array(X: Any) -> list[_Column]:
