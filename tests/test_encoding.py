@@ -413,8 +413,20 @@ class TestPersistence:
         assert clone(encoder).get_params() == {"missing": "encode", "dtype": np.float64}
 
 
-def test_adult_is_encoded_in_well_under_a_second():
-    X = load_adult().X
-    start = time.perf_counter()
-    TableEncoder().fit_transform(X)
-    assert time.perf_counter() - start < 1
+def test_encoding_is_no_slower_than_scikit_learn():
+    """As a ratio of two times, because seconds depend on the machine."""
+    adult = load_adult()
+    oracle = make_column_transformer(
+        (MinMaxScaler(), adult.numeric_features),
+        (OneHotEncoder(sparse_output=False), adult.categorical_features),
+    )
+
+    def best_of_three(encoder):
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            encoder.fit_transform(adult.X)
+            seconds.append(time.perf_counter() - start)
+        return min(seconds)
+
+    assert best_of_three(TableEncoder()) < 1.5 * best_of_three(oracle)

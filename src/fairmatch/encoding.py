@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairmatch.columns import Column, Values, read_columns
 from fairmatch.exceptions import ColumnError, InputError, ModelFileError
-
-Values: TypeAlias = npt.NDArray[Any]
-Missing: TypeAlias = npt.NDArray[np.bool_]
 
 _FORMAT = {"kind": "fairmatch.TableEncoder", "version": 1}
 
@@ -110,7 +108,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a column is of a kind that cannot be encoded, such as dates.
         """
         self._check_parameters()
-        columns = _read_columns(X)
+        columns = read_columns(X)
         validate_data(self, X, skip_check_array=True)
         self._refuse_missing(columns)
         self._set_columns([_fit_column(column) for column in columns])
@@ -137,7 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If the columns are not those seen in fit.
         """
         check_is_fitted(self)
-        columns = _read_columns(X)
+        columns = read_columns(X)
         self._refuse_other_columns(X)
         self._refuse_missing(columns)
         out = np.zeros((len(columns[0].values), self._n_features_out), dtype=self.dtype)
@@ -269,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for column, start, stop in zip(columns, ends[:-1], ends[1:], strict=True)
         }
 
-    def _refuse_missing(self, columns: list[_Column]) -> None:
+    def _refuse_missing(self, columns: list[Column]) -> None:
         if self.missing == "encode":
             return
         counts = {column.name: int(column.missing.sum()) for column in columns}
@@ -296,17 +294,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column of some table, read: its values, and which of them are missing."""
-
-    name: str
-    kind: Literal["numeric", "categorical"]
-    values: Values  # floats, or (categorical) positions in `levels`; -1 where missing
-    missing: Missing
-    levels: pd.Index[Any] | None = None
-
-
-@dataclass(frozen=True)
 class _NumericColumn:
     """What fit learned of a numeric column."""
 
@@ -328,7 +315,7 @@ class _NumericColumn:
         scaled: Values = (values - self.minimum) / (self.maximum - self.minimum)
         return scaled
 
-    def encode(self, column: _Column, out: Values) -> None:
+    def encode(self, column: Column, out: Values) -> None:
         out[:, 0] = self.scale(column.values)
         out[column.missing, 0] = self.mean
         if self.had_missing:
@@ -349,7 +336,7 @@ class _CategoricalColumn:
     def name_endings(self) -> list[str]:
         return [f"={level}" for level in self.levels] + ["=<missing>"] * self.had_missing
 
-    def encode(self, column: _Column, out: Values) -> None:
+    def encode(self, column: Column, out: Values) -> None:
         assert column.levels is not None
         # A level that was not in fit gets position -1; so does a missing value, the last of all.
         position = pd.Index(self.levels, dtype=object).get_indexer(column.levels)
@@ -372,7 +359,7 @@ def _column_from_dict(kind: str, name: str, had_missing: bool, **learned: Any) -
     raise ValueError(f"column {name!r} is damaged")
 
 
-def _fit_column(column: _Column) -> _FittedColumn:
+def _fit_column(column: Column) -> _FittedColumn:
     had_missing = bool(column.missing.any())
     if column.missing.all():
         raise InputError(f"Column {column.name!r} holds only missing values: leave it out.")
@@ -388,89 +375,3 @@ def _fit_column(column: _Column) -> _FittedColumn:
         )
     mean = float(fitted.scale(seen).mean())
     return _NumericColumn(column.name, fitted.minimum, fitted.maximum, mean, had_missing)
-
-
-def _read_columns(X: Any) -> list[_Column]:
-    """Read a table or an array, column by column."""
-    if nw.dependencies.is_polars_lazyframe(X):
-        raise InputError("X is a lazy frame: call X.collect() first.")
-    if not nw.dependencies.is_into_dataframe(X):
-        return _read_array(X)
-    try:
-        table = nw.from_native(X, eager_only=True)
-        names = list(table.columns)
-    except nw.exceptions.DuplicateError as error:
-        raise InputError(f"Each column needs a name of its own. {error}") from error
-    if len(set(names)) < len(names):  # pyarrow allows it, and narwhals lets it pass
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"Each column needs a name of its own; these come twice: {twice}")
-    if not names:
-        raise InputError(
-            f"Found 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
-        )
-    if not len(table):
-        raise InputError(
-            f"Found 0 sample(s) (shape={table.shape}) while a minimum of 1 is required."
-        )
-    columns = zip(names, table.iter_columns(), strict=True)
-    return [_read_series(str(name), series) for name, series in columns]
-
-
-def _read_array(X: Any) -> list[_Column]:
-    try:
-        array = check_array(X, dtype="numeric", ensure_all_finite=False)
-    except ValueError as error:
-        raise InputError(f"{error}\nArrays hold numbers; text belongs in a data frame.") from error
-    return [_numeric(f"x{i}", values) for i, values in enumerate(array.T)]
-
-
-def _read_series(name: str, series: nw.Series[Any]) -> _Column:
-    dtype = series.dtype
-    if dtype.is_numeric():
-        # Whole columns of plain floats and integers are viewed, not copied.
-        plain = not isinstance(dtype, nw.Decimal) and series.null_count() == 0
-        return _numeric(name, (series if plain else series.cast(nw.Float64)).to_numpy())
-    native = series.to_native()
-    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
-        levels, codes = native.cat.categories, native.cat.codes.to_numpy()
-        if levels.inferred_type not in ("string", "integer", "floating", "boolean"):
-            raise ColumnError(
-                f"Column {name!r} has categories of type {levels.inferred_type}: they must be all "
-                "text, all numbers or all booleans."
-            )
-        return _Column(name, "categorical", codes, codes < 0, levels.astype(object))
-    if isinstance(dtype, nw.Boolean):
-        return _categorical(name, series.to_numpy(), [False, True])
-    if isinstance(dtype, nw.Enum):
-        return _categorical(name, series.cast(nw.String).to_numpy(), list(dtype.categories))
-    if isinstance(dtype, nw.String | nw.Categorical):
-        return _categorical(name, series.cast(nw.String).to_numpy())
-    if series.null_count() == len(series):  # a column of nulls has no type
-        return _categorical(name, np.full(len(series), None, dtype=object))
-    if isinstance(dtype, nw.Object):
-        types = sorted({type(value).__name__ for value in series.drop_nulls().to_list()})
-        raise InputError(
-            f"Column {name!r} holds Python objects of type {', '.join(types)}: make it all "
-            "numbers or all text."
-        )
-    raise ColumnError(
-        f"Column {name!r} is of type {dtype}, which cannot be encoded: turn it into numbers, text "
-        "or booleans, or leave it out."
-    )
-
-
-def _numeric(name: str, values: Values) -> _Column:
-    if values.dtype.kind != "f":
-        return _Column(name, "numeric", values, np.zeros(len(values), dtype=bool))
-    if np.isinf(values).any():
-        raise InputError(f"Column {name!r} holds infinite values (inf): replace or leave them out.")
-    return _Column(name, "numeric", values, np.isnan(values))
-
-
-def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> _Column:
-    missing = np.asarray(pd.isna(values))
-    if levels is None:
-        codes, found = pd.factorize(values, sort=True)
-        return _Column(name, "categorical", codes, missing, pd.Index(found, dtype=object))
-    index = pd.Index(levels, dtype=object)
-    return _Column(name, "categorical", index.get_indexer(values), missing, index)
