@@ -1,0 +1,8 @@
+"""Make ``python -m fairmatch`` the same as ``fairmatch``."""
+
+import sys
+
+from fairmatch.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
