@@ -398,6 +398,13 @@ class OptimalTransportMatcher:
         positive = read_labels(y, n_rows=len(features), pos_label=classes[-1], name="y")
         return np.column_stack([features, np.sqrt(self.label_weight) * positive])
 
+    def pair(self, source_points: FloatArray, target_points: FloatArray) -> IndexArray:
+        """Match equally many `points` one to one: the target position of every source."""
+        plan = solve_transport(source_points, target_points, tolerance=self.tolerance)
+        partner = np.empty(len(source_points), dtype=np.intp)
+        partner[plan.source] = plan.target
+        return partner
+
     def _match_batches(
         self,
         points: FloatArray,

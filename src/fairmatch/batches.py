@@ -1,0 +1,165 @@
+"""Which rows each training step looks at.
+
+Every kind of batch is drawn the same way: an epoch takes as many draws as it has steps times the
+batch size, spread evenly over the mass, and shuffles them. So every row is seen in every epoch,
+as often as its mass says, up to one.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.coupling import Coupling, IndexArray
+from fairmatch.inputs import FloatArray, Groups
+from fairmatch.matching import OptimalTransportMatcher
+from fairmatch.staircase import rows_with_mass
+
+# How many matchings are computed ahead of the step that trains on them.
+_AHEAD = 8
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one step.
+
+    Attributes
+    ----------
+    rows : array of int
+        Row positions. Where ``n_pairs`` is positive the first ``n_pairs`` are of the source
+        group and the rest of the target group, matched in this order.
+    weight : array of float32
+        Weight of each row in the loss; sums to 1.
+    n_pairs : int
+        0 where rows are drawn without regard to groups.
+    """
+
+    rows: IndexArray
+    weight: NDArray[np.float32]
+    n_pairs: int = 0
+
+
+class Batches(Protocol):
+    """A source of batches."""
+
+    def epoch(self, n_steps: int) -> Iterator[Batch]:
+        """Give the batches of one epoch."""
+
+
+def _draws(
+    mass: FloatArray, n_steps: int, size: int, generator: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw positions, each as often as its mass says, up to one; shuffled into steps."""
+    total = n_steps * size
+    ends = np.cumsum(mass)
+    at = (np.arange(total) + generator.random()) * (ends[-1] / total)
+    drawn = np.minimum(np.searchsorted(ends, at, side="right"), len(mass) - 1)
+    return generator.permutation(drawn).reshape(n_steps, size)
+
+
+class RowBatches:
+    """Rows of the whole table, as plain training has them."""
+
+    def __init__(self, mass: FloatArray, batch_size: int, generator: np.random.Generator) -> None:
+        self.mass, self.generator = mass, generator
+        self.size = min(batch_size, len(mass))
+        self.weight = np.full(self.size, 1.0 / self.size, dtype=np.float32)
+
+    def epoch(self, n_steps: int) -> Iterator[Batch]:
+        """Give the batches of one epoch."""
+        for rows in _draws(self.mass, n_steps, self.size, self.generator):
+            yield Batch(rows, self.weight)
+
+
+class PairBatches:
+    """As many rows of one group as of the other, here unrelated; half a batch from each.
+
+    The loss weighs each half by the group's share of the table, so that it stays an unbiased
+    estimate of the mean loss while the very same rows serve the comparison of the groups.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        mass: FloatArray,
+        batch_size: int,
+        generator: np.random.Generator,
+    ) -> None:
+        self.generator = generator
+        self.rows = rows_with_mass(groups, mass)
+        self.mass = mass[self.rows[0]], mass[self.rows[1]]
+        self.size = max(1, min(batch_size // 2, len(self.rows[0]), len(self.rows[1])))
+        share = np.array([m.sum() for m in self.mass]) / sum(m.sum() for m in self.mass)
+        self.weight = np.repeat(share / self.size, self.size).astype(np.float32)
+
+    def draw(self, n_steps: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Draw the rows of an epoch: source and target rows of shape (n_steps, size)."""
+        source, target = (
+            rows[_draws(mass, n_steps, self.size, self.generator)]
+            for rows, mass in zip(self.rows, self.mass, strict=True)
+        )
+        return source, target
+
+    def epoch(self, n_steps: int) -> Iterator[Batch]:
+        """Give the batches of one epoch."""
+        for source, target in zip(*self.draw(n_steps), strict=True):
+            yield Batch(np.concatenate([source, target]), self.weight, self.size)
+
+
+class CoupledBatches(PairBatches):
+    """Pairs of a ready coupling, drawn by their mass."""
+
+    def __init__(
+        self,
+        coupling: Coupling,
+        groups: Groups,
+        mass: FloatArray,
+        batch_size: int,
+        generator: np.random.Generator,
+    ) -> None:
+        super().__init__(groups, mass, batch_size, generator)
+        self.coupling = coupling if coupling.groups == groups.labels else coupling.inverse
+
+    def draw(self, n_steps: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Draw the pairs of an epoch."""
+        pairs = _draws(self.coupling.mass, n_steps, self.size, self.generator)
+        return self.coupling.source_index[pairs], self.coupling.target_index[pairs]
+
+
+class MatchedBatches(PairBatches):
+    """Rows matched afresh in every step, as in the paper; computed ahead on another core."""
+
+    def __init__(
+        self,
+        matcher: OptimalTransportMatcher,
+        points: FloatArray,
+        groups: Groups,
+        mass: FloatArray,
+        batch_size: int,
+        generator: np.random.Generator,
+    ) -> None:
+        super().__init__(groups, mass, batch_size, generator)
+        self.matcher, self.points = matcher, points
+
+    def epoch(self, n_steps: int) -> Iterator[Batch]:
+        """Give the batches of one epoch."""
+        drawn = list(zip(*self.draw(n_steps), strict=True))
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            waiting: list[Future[Batch]] = []
+            try:
+                for source, target in drawn:
+                    waiting.append(pool.submit(self._match, source, target))
+                    if len(waiting) > _AHEAD:
+                        yield waiting.pop(0).result()
+                for future in waiting:
+                    yield future.result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _match(self, source: IndexArray, target: IndexArray) -> Batch:
+        order = self.matcher.pair(self.points[source], self.points[target])
+        return Batch(np.concatenate([source, target[order]]), self.weight, self.size)

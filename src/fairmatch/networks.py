@@ -1,0 +1,117 @@
+"""Many networks of one shape in one tensor program."""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class NetworkStack(nn.Module):
+    """L networks that see the same inputs.
+
+    ``forward`` maps (n_rows, n_inputs) to logits of shape (L, n_rows).
+    """
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give the logits of every network."""
+        raise NotImplementedError
+
+    def select(self, index: int) -> "NetworkStack":
+        """Take one network out, as a stack of its own."""
+        raise NotImplementedError
+
+
+class StackedMLP(NetworkStack):
+    """L multilayer perceptrons whose weights are stacked, so that one optimiser moves them all.
+
+    Every network starts from the same weights: what differs later is due to the objective.
+
+    Parameters
+    ----------
+    n_networks, n_inputs : int
+        How many networks, and how many inputs each has.
+    hidden_sizes : sequence of int
+        Width of the hidden layers, with ReLU between them.
+    generator : torch.Generator
+        Draws the initial weights, from the same range as ``torch.nn.Linear``.
+    """
+
+    def __init__(
+        self,
+        n_networks: int,
+        n_inputs: int,
+        hidden_sizes: Sequence[int],
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.hidden_sizes = tuple(hidden_sizes)
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        for width, following in pairwise([n_inputs, *hidden_sizes, 1]):
+            bound = width**-0.5
+            for parameters, shape in (
+                (self.weights, (following, width)),
+                (self.biases, (following,)),
+            ):
+                start = (2.0 * torch.rand(shape, generator=generator) - 1.0) * bound
+                parameters.append(nn.Parameter(start.repeat(n_networks, *[1] * len(shape))))
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of each network."""
+        return int(self.weights[0].shape[-1])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give the logits of every network."""
+        # One network after the other is quicker than a batched product: what a network computes
+        # then stays in the processor's cache.
+        return torch.stack([_apply(layers, inputs) for layers in self._networks()])
+
+    def _networks(self) -> Iterator[list[tuple[Tensor, Tensor]]]:
+        unbound = [(w.unbind(), b.unbind()) for w, b in zip(self.weights, self.biases, strict=True)]
+        for index in range(len(self.weights[0])):
+            yield [(w[index], b[index]) for w, b in unbound]
+
+    def select(self, index: int) -> "StackedMLP":
+        """Take one network out."""
+        chosen = StackedMLP(1, self.n_inputs, self.hidden_sizes)
+        chosen.load_state_dict(
+            {name: values[index : index + 1].clone() for name, values in self.state_dict().items()}
+        )
+        return chosen
+
+
+def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
+    *hidden, (weight, bias) = layers
+    for hidden_weight, hidden_bias in hidden:
+        values = functional.relu(functional.linear(values, hidden_weight, hidden_bias))
+    return functional.linear(values, weight, bias).squeeze(-1)
+
+
+class ModuleStack(NetworkStack):
+    """Copies of a module that the user supplies.
+
+    Parameters
+    ----------
+    modules : sequence of torch.nn.Module
+        Each maps (n_rows, n_inputs) to one logit per row.
+    """
+
+    def __init__(self, modules: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(modules)
+
+    @classmethod
+    def copies(cls, module: nn.Module, n_networks: int) -> "ModuleStack":
+        """Start every network from the same weights."""
+        return cls([deepcopy(module) for _ in range(n_networks)])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give the logits of every network."""
+        return torch.stack([member(inputs).reshape(len(inputs)) for member in self.members])
+
+    def select(self, index: int) -> "ModuleStack":
+        """Take one network out."""
+        return ModuleStack([self.members[index]])
