@@ -1,23 +1,15 @@
 """FTM and its rivals as scikit-learn estimators."""
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from fairmatch.batches import Batches, CoupledBatches, MatchedBatches
-from fairmatch.coupling import Coupling, IndexArray
-from fairmatch.exceptions import CouplingError, GapNotReachedWarning, InputError
-from fairmatch.inputs import read_column, read_groups
-from fairmatch.matching import OptimalTransportMatcher
-from fairmatch.measures import MEASURES
-from fairmatch.paths import PAPER_WEIGHTS, FairnessPath
-from fairmatch.penalized import Network, PenalizedClassifier, TrainingTable
+from fairmatch.coupling import Coupling
+from fairmatch.matching import Matcher, OptimalTransportMatcher
+from fairmatch.penalized import EncodedRows, Network, PenalizedClassifier
 from fairmatch.penalties import (
     AdversaryPenalty,
     ConstraintViolationPenalty,
@@ -25,24 +17,7 @@ from fairmatch.penalties import (
     Penalty,
     SquaredMeanGapPenalty,
 )
-
-# Relative duality gap of the coupling that FTM trains on. A plan proven to cost at most a
-# thousandth more than the best trains the same model and is found in a fraction of the time.
-_TRAINING_TOLERANCE = 1e-3
-
-
-class Matcher(Protocol):
-    """Anything that matches the people of two groups."""
-
-    def match(
-        self,
-        X: ArrayLike,
-        sensitive_features: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-    ) -> Coupling:
-        """Match the rows of a table."""
+from fairmatch.selection import MatchingClassifier
 
 
 class UnconstrainedClassifier(PenalizedClassifier):
@@ -66,8 +41,6 @@ class UnconstrainedClassifier(PenalizedClassifier):
     >>> model.predict(german.X[:2], sensitive_features=german.sensitive_features[:2]).shape
     (2,)
     """
-
-    fairness_weight = 0.0
 
     def __init__(
         self,
@@ -201,7 +174,7 @@ class AdversarialClassifier(PenalizedClassifier):
         return AdversaryPenalty(fairness_weights, shares, generator=generator)
 
 
-class FTMClassifier(PenalizedClassifier):
+class FTMClassifier(PenalizedClassifier, MatchingClassifier):
     r"""Fairness Through Matching: treat matched people of the two groups alike.
 
     First people of the two groups are matched by optimal transport; then a network learns to
@@ -326,182 +299,22 @@ class FTMClassifier(PenalizedClassifier):
         self.validation_size = validation_size
         self.refit = refit
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> Self:
-        """Match the people, then learn.
-
-        Parameters
-        ----------
-        X, y, sensitive_features, sample_weight
-            As in every classifier here.
-        coupling : Coupling, optional
-            A ready matching of these rows, instead of ``transport``. With ``max_gap`` it is an
-            error, because part of the rows is held out.
-
-        Returns
-        -------
-        self
-        """
-        weight = self.fairness_weight
-        if self.max_gap is not None:
-            if coupling is not None:
-                raise CouplingError(
-                    "With max_gap part of the rows is held out, so a ready coupling of all the "
-                    "rows does not fit. Leave one of the two out."
-                )
-            chosen = self._choose(X, y, sensitive_features, sample_weight)
-            weight = chosen.fairness_weight
-            if not self.refit:
-                self._adopt(chosen.__dict__, fairness_weight_=weight)
-                return self
-        table = self._read_training(X, y, sensitive_features, sample_weight)
-        (self.network_,) = self._train(table, [weight], coupling)
-        self.fairness_weight_ = weight
-        return self
-
-    def _choose(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sensitive_features: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-    ) -> Self:
-        """Train a path on part of the rows, and pick its model on the rest."""
-        self._check_choice()
-        _, sensitive = self._features_and_groups(X, sensitive_features)
-        train, held_out = _stratified_split(
-            read_column(y, "y"), sensitive, self.validation_size, self.random_state
-        )
-        given = (X, y, sensitive_features, sample_weight)
-        parts: list[list[Any]] = [
-            [None if v is None else _safe_indexing(_plain(v), rows) for v in given]
-            for rows in (train, held_out)
-        ]
-        weights = (0.0, *PAPER_WEIGHTS) if self.fairness_weights is None else self.fairness_weights
-        template = clone(self).set_params(max_gap=None)
-        X_train, y_train, groups_train, weight_train = parts[0]
-        models = template._fit_path(
-            X_train, y_train, weights, sensitive_features=groups_train, sample_weight=weight_train
-        )
-        X_held, y_held, groups_held, weight_held = parts[1]
-        coupling = None
-        if self.gap_measure == "matched_parity_gap":
-            coupling = self._match_held_out(models[0], X_held, y_held, groups_held, weight_held)
-        self.path_ = FairnessPath(np.asarray(weights, dtype=np.float64), models)
-        self.validation_curve_ = self.path_.curve(
-            X_held,
-            y_held,
-            sensitive_features=groups_held,
-            sample_weight=None if coupling is not None else weight_held,
-            coupling=coupling,
-        )
-        chosen: Self = models[self._best()]
-        return chosen
-
-    def _best(self) -> int:
-        """Position of the most accurate model within the gap, or of the smallest gap."""
-        gaps = self.validation_curve_[self.gap_measure].to_numpy()
-        accuracy = self.validation_curve_["accuracy"].to_numpy()
-        within = gaps <= self.max_gap
-        if within.any():
-            return int(np.argmax(np.where(within, accuracy, -np.inf)))
-        warnings.warn(
-            f"No fairness weight reached {self.gap_measure} <= {self.max_gap:g} on the held-out "
-            f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
-            f"{self.path_.weights[int(gaps.argmin())]:g}, and that model is kept. Try larger "
-            "fairness_weights.",
-            GapNotReachedWarning,
-            stacklevel=4,
-        )
-        return int(gaps.argmin())
-
-    def _match_held_out(
-        self, model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
-    ) -> Coupling:
-        features, sensitive = self._features_and_groups(X, sensitive_features)
-        encoded = model._encode(features, fit=False)
-        return self._matcher().match(encoded, sensitive, y, sample_weight=sample_weight)
-
-    def _check_choice(self) -> None:
-        if self.gap_measure not in MEASURES:
-            raise InputError(
-                f"gap_measure={self.gap_measure!r} is not a measure; choose one of "
-                f"{', '.join(MEASURES)}."
-            )
-        if self.max_gap is None or not self.max_gap >= 0.0:
-            raise InputError(f"max_gap must not be negative, got {self.max_gap}.")
-        if not 0.0 < self.validation_size < 1.0:
-            raise InputError(
-                f"validation_size must lie strictly between 0 and 1, got {self.validation_size}."
-            )
-
-    def _matcher(self) -> Matcher:
-        if isinstance(self.transport, str):
-            label_weights = {"marginal": 0.0, "joint": 100.0}
-            if self.transport not in label_weights:
-                raise InputError(
-                    f"transport must be 'marginal', 'joint' or a matcher, got {self.transport!r}."
-                )
-            return OptimalTransportMatcher(
-                label_weights[self.transport], tolerance=_TRAINING_TOLERANCE
-            )
-        if not hasattr(self.transport, "match"):
-            raise InputError(f"A matcher needs a match method; {self.transport!r} has none.")
-        return self.transport
-
     def _batches(
-        self, table: TrainingTable, coupling: Coupling | None, generator: np.random.Generator
+        self, encoded: EncodedRows, coupling: Coupling | None, generator: np.random.Generator
     ) -> Batches:
-        groups, mass = table.groups, table.mass
-        matcher = self._matcher()
-        if coupling is None:
-            if isinstance(matcher, OptimalTransportMatcher) and matcher.batch_size is not None:
-                points = matcher.points(table.features, table.labels)
-                size = 2 * matcher.batch_size
-                return MatchedBatches(matcher, points, groups, mass, size, generator)
-            coupling = matcher.match(
-                table.features,
-                groups.codes,
-                table.labels,
-                sample_weight=mass if table.weighted else None,
-            )
-        else:
-            coupling.check_rows(len(groups))
-            coupling.read_groups(np.array(groups.labels, dtype=object)[groups.codes])
-        return CoupledBatches(coupling, groups, mass, self.batch_size, generator)
+        rows, matcher = encoded.rows, self._matcher()
+        if (
+            coupling is None
+            and isinstance(matcher, OptimalTransportMatcher)
+            and matcher.batch_size is not None
+        ):
+            points = matcher.points(encoded.features, rows.labels)
+            size = 2 * matcher.batch_size
+            return MatchedBatches(matcher, points, rows.groups, rows.mass, size, generator)
+        coupling = self._couple(encoded.features, rows.labels, rows.groups, rows.weights, coupling)
+        return CoupledBatches(coupling, rows.groups, rows.mass, self.batch_size, generator)
 
     def _penalty(
         self, fairness_weights: torch.Tensor, shares: torch.Tensor, generator: torch.Generator
     ) -> Penalty:
         return MatchedGapPenalty(fairness_weights, shares)
-
-
-def _plain(values: Any) -> Any:
-    """Let lists be indexed like arrays."""
-    return np.asarray(values) if isinstance(values, list | tuple) else values
-
-
-def _stratified_split(
-    y: Any, sensitive: ArrayLike, held_out: float, random_state: Any
-) -> tuple[IndexArray, IndexArray]:
-    """Split rows at random, in equal shares within each label and group."""
-    groups = read_groups(sensitive, n_rows=len(y))
-    _, label = np.unique(y, return_inverse=True)
-    seed = random_state if isinstance(random_state, int | np.integer) else None
-    generator = np.random.default_rng(seed)
-    chosen = np.zeros(len(y), dtype=bool)
-    for stratum in np.unique(strata := 2 * label + groups.codes):
-        rows = generator.permutation(np.flatnonzero(strata == stratum))
-        chosen[rows[: round(held_out * len(rows))]] = True
-    if chosen.all() or not chosen.any():
-        raise InputError(
-            f"validation_size={held_out:g} leaves no rows on one side of the split of {len(y)}."
-        )
-    return np.flatnonzero(~chosen), np.flatnonzero(chosen)

@@ -60,7 +60,7 @@ class FairnessPath:
         rows = []
         for weight, model in zip(self.weights, self.models, strict=True):
             positive = model.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-            _, sensitive = model._split_sensitive(X, sensitive_features)
+            _, sensitive = model._features_and_groups(X, sensitive_features)
             right = (positive >= 0.5) == (read_column(y, "y") == model.classes_[1])
             weights = read_weights(sample_weight, n_rows=len(right))
             gaps = gap_table(
