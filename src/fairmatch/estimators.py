@@ -204,8 +204,9 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
         Widths of the hidden layers, by default two layers as wide as the encoded features; or a
         module of your own that maps rows to one logit each.
     epochs, batch_size : int, default=200, 1024
-        A batch holds half its rows from each group. An epoch goes over the table once, and has
-        at least 32 steps.
+        A batch is so many rows of each group (fewer where a group is smaller); the loss and the
+        comparison use the same rows. An epoch is as many steps as it takes to go over the table
+        in such batches, and at least 32.
     learning_rate, decay : float, default=0.001, 0.95
         Of Adam; the rate is multiplied by the decay after each epoch.
     sensitive_column : str or int, optional
@@ -308,8 +309,7 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
             and isinstance(matcher, OptimalTransportMatcher)
             and matcher.batch_size is not None
         ):
-            points = matcher.points(encoded.features, rows.labels)
-            size = 2 * matcher.batch_size
+            points, size = matcher.points(encoded.features, rows.labels), matcher.batch_size
             return MatchedBatches(matcher, points, rows.groups, rows.mass, size, generator)
         coupling = self._couple(encoded.features, rows.labels, rows.groups, rows.weights, coupling)
         return CoupledBatches(coupling, rows.groups, rows.mass, self.batch_size, generator)

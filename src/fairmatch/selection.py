@@ -106,7 +106,7 @@ class MatchingClassifier(GroupClassifier):
         """Train a path on part of the rows, and pick its model on the rest."""
         self._check_choice()
         _, sensitive = self._features_and_groups(X, sensitive_features)
-        split = _stratified_split(
+        split = stratified_split(
             read_column(y, "y"), sensitive, self.validation_size, self.random_state
         )
         given = X, y, sensitive_features, sample_weight
@@ -209,7 +209,7 @@ def _plain(values: Any) -> Any:
     return np.asarray(values) if isinstance(values, list | tuple) else values
 
 
-def _stratified_split(
+def stratified_split(
     y: Any, sensitive: ArrayLike, held_out: float, random_state: Any
 ) -> tuple[IndexArray, IndexArray]:
     """Split rows at random, in equal shares within each label and group."""
