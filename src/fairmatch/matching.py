@@ -11,6 +11,7 @@ from fairmatch.exceptions import GroupError, InputError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
+    read_column,
     read_features,
     read_groups,
     read_labels,
@@ -262,6 +263,8 @@ def minibatch_transport_cost(
     generator = np.random.default_rng(random_state)
     rows = groups.rows(0), groups.rows(1)
     _check_batch(batch_size, groups)
+    if n_batches < 1:
+        raise InputError(f"n_batches must be at least 1, got {n_batches}.")
     costs = np.empty(n_batches)
     for batch in range(n_batches):
         drawn = [generator.choice(r, size=batch_size, replace=False) for r in rows]
@@ -326,8 +329,10 @@ class OptimalTransportMatcher:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not self.label_weight >= 0.0:
-            raise InputError(f"label_weight must not be negative, got {self.label_weight}.")
+        if not 0.0 <= self.label_weight < np.inf:
+            raise InputError(
+                f"label_weight must be finite and not negative, got {self.label_weight}."
+            )
         if self.batch_size is not None and self.batch_size < 1:
             raise InputError(f"batch_size must be at least 1 or None, got {self.batch_size}.")
         if not self.tolerance > 0.0:
@@ -394,9 +399,10 @@ class OptimalTransportMatcher:
                 f"label_weight={self.label_weight:g} asks for the joint map, which needs the "
                 "labels: pass y, or use label_weight=0 for the marginal map."
             )
-        classes = np.unique(np.asarray(y))
-        positive = read_labels(y, n_rows=len(features), pos_label=classes[-1], name="y")
-        return np.column_stack([features, np.sqrt(self.label_weight) * positive])
+        # Which of the two classes counts as positive makes no difference to a distance.
+        one_class = read_column(y, "y")[0]
+        is_one = read_labels(y, n_rows=len(features), pos_label=one_class, name="y")
+        return np.column_stack([features, np.sqrt(self.label_weight) * is_one])
 
     def _match_batches(
         self,

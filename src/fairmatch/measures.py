@@ -451,6 +451,7 @@ def random_subset_gaps(
     groups = read_groups(sensitive_features, n_rows=len(scores))
     features = read_features(X, n_rows=len(scores))
     weights = read_weights(sample_weight, n_rows=len(scores))
+    ScoreDistributions(scores, groups, weights)  # raises where a group has no weight at all
     mass = np.ones(len(scores)) if weights is None else weights
     in_group = np.stack([groups.is_group(0), groups.is_group(1)]) * mass
     columns = np.concatenate([in_group, in_group * scores]).T
