@@ -252,7 +252,7 @@ def test_measures_read_the_table_their_coupling_was_made_for():
         with pytest.raises(CouplingError, match="wrong group"):
             call(None, scores, sensitive_features=["b", "b", "a", "a"], **columns)
         with pytest.raises(CouplingError, match="4 rows"):
-            call(None, scores + [0.1], sensitive_features=[*groups, "a"], **columns)
+            call(None, [*scores, 0.1], sensitive_features=[*groups, "a"], **columns)
 
 
 # What must not change a gap.
