@@ -46,6 +46,14 @@ def test_theorem_3_7_a_small_matched_gap_bounds_the_others(table, generator):
     assert wasserstein <= matched(table, some_coupling(table, generator)) + ROUNDING
 
 
+@given(tables(), st.integers(1, 4))
+def test_theorem_3_7_for_mini_batches_holds_up_to_their_marginal_error(table, batch_size):
+    matcher = OptimalTransportMatcher(batch_size=batch_size)
+    coupling = matcher.match(table.X, table.groups, sample_weight=table.weights)
+    bound = matched(table, coupling) + 2 * coupling.marginal_error
+    assert wasserstein_parity_gap(None, table.scores, **table.given) <= bound + ROUNDING
+
+
 @given(tables())
 def test_the_fair_matching_attains_the_wasserstein_gap(table):
     expected = wasserstein_parity_gap(None, table.scores, **table.given)
