@@ -177,6 +177,7 @@ def test_a_plan_carries_its_facts():
         (lambda c: c.to_dense(["x", "y", "y", "x", "x"]), "'a' with 'b'; the groups given are 'x'"),
         (lambda c: c.read_groups(["a", "b", "b", "a", "a"]), "rows of the wrong group"),
         (lambda c: c.read_groups(["b", "a", "b", "b", "b"]), "rows are in another order"),
+        (lambda c: c.read_groups(["a", "a", "a", "b", "b"]), "rows are in another order"),
         (lambda c: c.inverse.read_groups(["a", "b", "b", "a", "a"]), "rows of the wrong group"),
     ],
 )

@@ -161,6 +161,19 @@ def test_ties_are_settled_whatever_the_units_of_the_features(scale, offset):
     assert (found.low / scale**2, found.high / scale**2) == close(expected, rel=1e-6)
 
 
+def test_near_people_of_other_levels_are_not_matched_across_them():
+    # Levels aa, cc against b, dd, e. Crossing them would save all of both distances.
+    table = Table(
+        np.array([0.1, 0.1, 0.2, 0.2, 0.1, 0.2, 0.2, 0.3]),
+        np.repeat([0, 1], 4),
+        np.zeros(8, int),
+        np.array([1.0, 1, 0, 0, 0, 1, 1, 0])[:, None],
+        None,
+    )
+    truth, plan = FairMatchings(table), match(table, X=table.X).to_dense(table.groups)
+    np.testing.assert_allclose(truth.A @ plan.ravel(), truth.b, atol=1e-12)
+
+
 def test_a_long_chain_with_one_great_block():
     # One level against a thousand, in a chain of ties: the levels must not drown the distances.
     scores = np.concatenate([np.full(1000, 0.1), np.full(1000, 0.9)])

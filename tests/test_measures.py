@@ -187,6 +187,11 @@ def test_random_subsets_in_blocks(monkeypatch):
     assert np.nanmax(gaps) == close(0.4)  # the second row against the last
 
 
+def test_half_spaces_include_their_edge():
+    columns = {"sensitive_features": [0, 1], "X": np.zeros((2, 3)), "n_subsets": 4}
+    assert random_subset_gaps(None, [0.25, 0.75], **columns).tolist() == [0.5] * 4
+
+
 @given(tables(weighted=False), st.integers(0, 2**32))
 def test_rank_agreement_is_spearmans(table, seed):
     other = np.random.default_rng(seed).integers(0, 5, len(table)) / 4
