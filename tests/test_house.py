@@ -180,7 +180,7 @@ def fresh_import(module: str) -> tuple[float, set[str]]:
 def test_importing_the_package_is_quick_and_loads_nothing_heavy():
     seconds, loaded = min(fresh_import("fairmatch") for _ in range(3))
     assert not loaded & (HEAVY | {"numpy", "scipy"})
-    assert seconds < 0.25
+    assert seconds < 0.5
 
 
 def test_measuring_loads_nothing_heavy():
