@@ -5,13 +5,13 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import sqrtm
 
 from fairmatch.coupling import Certificate, Coupling, IndexArray
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
+    read_column,
     read_features,
     read_groups,
     read_labels,
@@ -163,12 +163,12 @@ def _settle(
     staircase: Staircase, run: slice, features: FloatArray, tolerance: float, farthest: bool
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     mass = staircase.mass[run]
-    levels0, levels1 = (side.levels(run) for side in staircase.sides)
-    step = np.cumsum(np.append(0, (np.diff(levels0) > 0) | (np.diff(levels1) > 0)))
+    places = _places(*(side.levels(run) for side in staircase.sides))
     (rows0, mass0, place0), (rows1, mass1, place1) = (
-        _members(side, run, mass, step) for side in staircase.sides
+        _members(side, run, mass, place)
+        for side, place in zip(staircase.sides, places, strict=True)
     )
-    points0, points1 = features[rows0], features[rows1]
+    points0, points1, diameter = _centred(features[rows0], features[rows1])
     if farthest:
         # |x + x'|² and -|x - x'|² differ by what the marginals fix.
         points1 = -points1
@@ -176,7 +176,7 @@ def _settle(
         # Several levels on both sides: the quantiles fix the mass between levels. A column that
         # outweighs every distance keeps it, because letting two levels cross costs at least
         # 2 * weight per mass and can save at most two distances.
-        weight = 2.0 * _diameter(points0, points1) + 1.0
+        weight = 2.0 * diameter if diameter > 0.0 else 1.0
         points0 = np.column_stack([points0, np.sqrt(weight) * place0])
         points1 = np.column_stack([points1, np.sqrt(weight) * place1])
     total = float(mass.sum())
@@ -184,25 +184,46 @@ def _settle(
     return rows0[plan.source], rows1[plan.target], plan.mass * total
 
 
+def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """Give the levels along a run places on a line, near those of the levels they are matched with.
+
+    A step is a maximal stretch between two levels, and the mean step of a level grows by at least
+    one from level to level. Neighbours that are matched with the same single level share a place,
+    so that no place meets more than three and none is far from its partners'.
+    """
+    level0, level1 = _merged(level0, level1), _merged(level1, level0)
+    step = np.cumsum(np.append(0, (np.diff(level0) > 0) | (np.diff(level1) > 0)))
+    place0, place1 = (
+        (np.bincount(level, step) / np.bincount(level))[level] for level in (level0, level1)
+    )
+    return place0, place1
+
+
+def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
+    """Renumber the levels along a run, neighbours bound to the same other level as one."""
+    starts = np.append(0, np.flatnonzero(np.diff(level)) + 1)
+    ends = np.append(starts[1:], len(level))
+    bound = other[starts] == other[ends - 1]
+    same = bound[1:] & bound[:-1] & (other[starts[1:]] == other[starts[:-1]])
+    return np.repeat(np.append(0, np.cumsum(~same)), ends - starts)
+
+
 def _members(
-    side: Side, run: slice, mass: FloatArray, step: IndexArray
+    side: Side, run: slice, mass: FloatArray, place: FloatArray
 ) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """People of one side of a run: their rows, their mass in it, and a place for their level."""
-    piece, level = side.piece[run], side.levels(run)
+    """People of one side of a run: their rows, their mass in it, and their level's place."""
+    piece = side.piece[run]
     new = np.append(True, np.diff(piece) > 0)
-    level = level - level[0]
-    # The mean step of a level grows by at least one from level to level, and stays near the mean
-    # steps of the levels it is matched with.
-    place = np.bincount(level, step) / np.bincount(level)
     member_mass = np.bincount(np.cumsum(new) - 1, mass).astype(np.float64)
-    return side.rows[piece[new]], member_mass, place[level[new]]
+    return side.rows[piece[new]], member_mass, place[new]
 
 
-def _diameter(points0: FloatArray, points1: FloatArray) -> float:
-    """Squared diagonal of the smallest box around all points: no distance is longer."""
+def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Points around the middle of their box, and its squared diagonal: no distance is longer."""
     low = np.minimum(points0.min(axis=0), points1.min(axis=0))
     high = np.maximum(points0.max(axis=0), points1.max(axis=0))
-    return float(((high - low) ** 2).sum())
+    centre = (low + high) / 2.0
+    return points0 - centre, points1 - centre, float(((high - low) ** 2).sum())
 
 
 @dataclass(frozen=True)
@@ -263,6 +284,8 @@ def minibatch_transport_cost(
     generator = np.random.default_rng(random_state)
     rows = groups.rows(0), groups.rows(1)
     _check_batch(batch_size, groups)
+    if n_batches < 1:
+        raise InputError(f"n_batches must be at least 1, got {n_batches}.")
     costs = np.empty(n_batches)
     for batch in range(n_batches):
         drawn = [generator.choice(r, size=batch_size, replace=False) for r in rows]
@@ -341,8 +364,10 @@ class OptimalTransportMatcher:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not self.label_weight >= 0.0:
-            raise InputError(f"label_weight must not be negative, got {self.label_weight}.")
+        if not 0.0 <= self.label_weight < np.inf:
+            raise InputError(
+                f"label_weight must be finite and not negative, got {self.label_weight}."
+            )
         if self.batch_size is not None and self.batch_size < 1:
             raise InputError(f"batch_size must be at least 1 or None, got {self.batch_size}.")
         if not self.tolerance > 0.0:
@@ -409,9 +434,10 @@ class OptimalTransportMatcher:
                 f"label_weight={self.label_weight:g} asks for the joint map, which needs the "
                 "labels: pass y, or use label_weight=0 for the marginal map."
             )
-        classes = np.unique(np.asarray(y))
-        positive = read_labels(y, n_rows=len(features), pos_label=classes[-1], name="y")
-        return np.column_stack([features, np.sqrt(self.label_weight) * positive])
+        # Which of the two classes counts as positive makes no difference to a distance.
+        one_class = read_column(y, "y")[0]
+        is_one = read_labels(y, n_rows=len(features), pos_label=one_class, name="y")
+        return np.column_stack([features, np.sqrt(self.label_weight) * is_one])
 
     def pair(self, source_points: FloatArray, target_points: FloatArray) -> IndexArray:
         """Match equally many `points` one to one: the target position of every source."""
@@ -521,7 +547,9 @@ class GaussianMap:
             )
         root = (vectors * np.sqrt(values)) @ vectors.T
         inverse = (vectors / np.sqrt(values)) @ vectors.T
-        matrix = inverse @ np.real(sqrtm(root @ sigma1 @ root)) @ inverse
+        values, vectors = np.linalg.eigh(root @ sigma1 @ root)
+        middle = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        matrix = inverse @ middle @ inverse
         return cls(matrix, goal - matrix @ start)
 
     def __call__(self, X: ArrayLike) -> FloatArray:
