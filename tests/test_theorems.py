@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from conftest import Table, some_coupling, tables
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
-from fairmatch.matching import GaussianMap, transport_cost_range
+from fairmatch.gaussian import GaussianMap
+from fairmatch.matching import transport_cost_range
 from fairmatch.measures import (
     demographic_parity_gap,
     false_positive_gap,

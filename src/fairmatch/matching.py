@@ -18,7 +18,8 @@ from fairmatch.inputs import (
     read_scores,
     read_weights,
 )
-from fairmatch.staircase import Side, Staircase, rows_with_mass
+from fairmatch.staircase import Staircase, rows_with_mass
+from fairmatch.ties import settled, staircase_coupling
 from fairmatch.transport import EXACT, solve_transport
 
 
@@ -75,8 +76,8 @@ def fair_matching(
     """
     staircase = Staircase(y_score, sensitive_features, sample_weight)
     if X is None or not staircase.open_runs:
-        return _coupling(staircase, *staircase.pairs, staircase.mass, staircase.open_mass)
-    return _settled(staircase, read_features(X, n_rows=staircase.n_rows), tolerance)
+        return staircase_coupling(staircase, *staircase.pairs, staircase.mass, staircase.open_mass)
+    return settled(staircase, read_features(X, n_rows=staircase.n_rows), tolerance)
 
 
 @dataclass(frozen=True)
@@ -121,109 +122,10 @@ def transport_cost_range(
     staircase = Staircase(y_score, sensitive_features, sample_weight)
     features = read_features(X, n_rows=staircase.n_rows)
     low, high = (
-        _settled(staircase, features, tolerance, farthest=farthest).transport_cost(features)
+        settled(staircase, features, tolerance, farthest=farthest).transport_cost(features)
         for farthest in (False, True)
     )
     return CostRange(low, high, staircase.open_mass)
-
-
-def _coupling(
-    staircase: Staircase,
-    source: IndexArray,
-    target: IndexArray,
-    mass: FloatArray,
-    undetermined: float = 0.0,
-) -> Coupling:
-    return Coupling(
-        source,
-        target,
-        mass,
-        n_rows=staircase.n_rows,
-        groups=staircase.groups.labels,
-        undetermined=undetermined,
-    )
-
-
-def _settled(
-    staircase: Staircase, features: FloatArray, tolerance: float, *, farthest: bool = False
-) -> Coupling:
-    """Settle the open runs at least (or greatest) transport cost."""
-    source, target = staircase.pairs
-    determined = np.ones(len(staircase.mass), dtype=bool)
-    parts = []
-    for run in staircase.open_runs:
-        determined[run] = False
-        parts.append(_settle(staircase, run, features, tolerance, farthest))
-    parts.append((source[determined], target[determined], staircase.mass[determined]))
-    source, target, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _coupling(staircase, source, target, mass)
-
-
-def _settle(
-    staircase: Staircase, run: slice, features: FloatArray, tolerance: float, farthest: bool
-) -> tuple[IndexArray, IndexArray, FloatArray]:
-    mass = staircase.mass[run]
-    places = _places(*(side.levels(run) for side in staircase.sides))
-    (rows0, mass0, place0), (rows1, mass1, place1) = (
-        _members(side, run, mass, place)
-        for side, place in zip(staircase.sides, places, strict=True)
-    )
-    points0, points1, diameter = _centred(features[rows0], features[rows1])
-    if farthest:
-        # |x + x'|² and -|x - x'|² differ by what the marginals fix.
-        points1 = -points1
-    if place0[0] != place0[-1] and place1[0] != place1[-1]:
-        # Several levels on both sides: the quantiles fix the mass between levels. A column that
-        # outweighs every distance keeps it, because letting two levels cross costs at least
-        # 2 * weight per mass and can save at most two distances.
-        weight = 2.0 * diameter if diameter > 0.0 else 1.0
-        points0 = np.column_stack([points0, np.sqrt(weight) * place0])
-        points1 = np.column_stack([points1, np.sqrt(weight) * place1])
-    total = float(mass.sum())
-    plan = solve_transport(points0, points1, mass0 / total, mass1 / total, tolerance=tolerance)
-    return rows0[plan.source], rows1[plan.target], plan.mass * total
-
-
-def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Give the levels along a run places on a line, near those of the levels they are matched with.
-
-    A step is a maximal stretch between two levels, and the mean step of a level grows by at least
-    one from level to level. Neighbours that are matched with the same single level share a place,
-    so that no place meets more than three and none is far from its partners'.
-    """
-    level0, level1 = _merged(level0, level1), _merged(level1, level0)
-    step = np.cumsum(np.append(0, (np.diff(level0) > 0) | (np.diff(level1) > 0)))
-    place0, place1 = (
-        (np.bincount(level, step) / np.bincount(level))[level] for level in (level0, level1)
-    )
-    return place0, place1
-
-
-def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
-    """Renumber the levels along a run, neighbours bound to the same other level as one."""
-    starts = np.append(0, np.flatnonzero(np.diff(level)) + 1)
-    ends = np.append(starts[1:], len(level))
-    bound = other[starts] == other[ends - 1]
-    same = bound[1:] & bound[:-1] & (other[starts[1:]] == other[starts[:-1]])
-    return np.repeat(np.append(0, np.cumsum(~same)), ends - starts)
-
-
-def _members(
-    side: Side, run: slice, mass: FloatArray, place: FloatArray
-) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """People of one side of a run: their rows, their mass in it, and their level's place."""
-    piece = side.piece[run]
-    new = np.append(True, np.diff(piece) > 0)
-    member_mass = np.bincount(np.cumsum(new) - 1, mass).astype(np.float64)
-    return side.rows[piece[new]], member_mass, place[new]
-
-
-def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Points around the middle of their box, and its squared diagonal: no distance is longer."""
-    low = np.minimum(points0.min(axis=0), points1.min(axis=0))
-    high = np.maximum(points0.max(axis=0), points1.max(axis=0))
-    centre = (low + high) / 2.0
-    return points0 - centre, points1 - centre, float(((high - low) ** 2).sum())
 
 
 @dataclass(frozen=True)
@@ -502,57 +404,3 @@ def _draw(
 
 def _total_variation(mass: FloatArray, rows: IndexArray, wanted: FloatArray) -> float:
     return float(np.abs(mass[rows] - wanted[rows] / wanted[rows].sum()).sum() / 2.0)
-
-
-@dataclass(frozen=True)
-class GaussianMap:
-    r"""The optimal transport map between two normal distributions.
-
-    Attributes
-    ----------
-    matrix : array of shape (d, d)
-        The linear part W.
-    offset : array of shape (d,)
-        The constant part b.
-
-    Notes
-    -----
-    Lemma A.3 of the paper: :math:`T(x) = W x + b` with
-
-    .. math:: W = \Sigma_0^{-1/2} (\Sigma_0^{1/2} \Sigma_1 \Sigma_0^{1/2})^{1/2} \Sigma_0^{-1/2},
-              \qquad b = \mu_1 - W \mu_0.
-
-    Examples
-    --------
-    >>> shift_and_stretch = GaussianMap.between([0.0], [[1.0]], [3.0], [[4.0]])
-    >>> shift_and_stretch([[1.0]]).tolist()
-    [[5.0]]
-    """
-
-    matrix: FloatArray
-    offset: FloatArray
-
-    @classmethod
-    def between(
-        cls, mean0: ArrayLike, covariance0: ArrayLike, mean1: ArrayLike, covariance1: ArrayLike
-    ) -> "GaussianMap":
-        """Find the map from N(mean0, covariance0) to N(mean1, covariance1)."""
-        start, goal = np.asarray(mean0, dtype=float), np.asarray(mean1, dtype=float)
-        sigma0, sigma1 = np.asarray(covariance0, dtype=float), np.asarray(covariance1, dtype=float)
-        values, vectors = np.linalg.eigh(sigma0)
-        if values.min() <= 0.0:
-            raise InputError(
-                "covariance0 must be positive definite: the map is not unique where the source "
-                "has no spread."
-            )
-        root = (vectors * np.sqrt(values)) @ vectors.T
-        inverse = (vectors / np.sqrt(values)) @ vectors.T
-        values, vectors = np.linalg.eigh(root @ sigma1 @ root)
-        middle = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        matrix = inverse @ middle @ inverse
-        return cls(matrix, goal - matrix @ start)
-
-    def __call__(self, X: ArrayLike) -> FloatArray:
-        """Move points."""
-        moved: FloatArray = np.asarray(X, dtype=float) @ self.matrix.T + self.offset
-        return moved
