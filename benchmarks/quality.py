@@ -139,6 +139,7 @@ def main():
                         record |= run(
                             dataset, seed, label_weight, mode, arguments.epochs, arguments.weights
                         )
+                        RECORDS.parent.mkdir(exist_ok=True)
                         with RECORDS.open("a") as file:
                             file.write(json.dumps(record) + "\n")
                         print(key_of(record), f"{record['cpu_seconds']} s", flush=True)
