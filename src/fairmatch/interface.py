@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fairmatch.columns import split_column
@@ -223,25 +224,33 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> TrainingRows:
         features, sensitive = self._features_and_groups(X, sensitive_features, "fit")
         self._remember_columns(X)
+        labels = self._read_classes(y)
         groups = read_groups(sensitive)
-        try:
-            labels = column_or_1d(y, warn=True)
-            check_classification_targets(labels)
-        except (TypeError, ValueError) as error:
-            raise LabelError(f"y cannot be used as labels: {error}") from error
         if len(labels) != len(groups):
             raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) != 2:
-            shown = ", ".join(map(str, self.classes_[:5]))
-            raise LabelError(
-                f"y must hold two classes, got {len(self.classes_)} class(es): {shown}."
-            )
         self.groups_ = groups.labels
         positive = read_labels(labels, n_rows=len(labels), pos_label=self.classes_[1], name="y")
         weights = read_weights(sample_weight, n_rows=len(labels))
         rows_with_mass(groups, weights)
         return TrainingRows(features, positive.astype(np.float64), groups, weights)
+
+    def _read_classes(self, y: ArrayLike) -> NDArray[Any]:
+        try:
+            labels: NDArray[Any] = column_or_1d(y, warn=True)
+            assert_all_finite(labels, input_name="y")
+            check_classification_targets(labels)
+        except (TypeError, ValueError) as error:
+            raise LabelError(f"y cannot be used as labels: {error}") from error
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) != 2:
+            shown = ", ".join(map(str, self.classes_[:5]))
+            # The first sentences are the words that scikit-learn asks for.
+            raise LabelError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(labels)}. y must hold two classes, got {len(self.classes_)} "
+                f"class(es): {shown}."
+            )
+        return labels
 
     def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
         """Learn how to turn the features into numbers, and do it."""
@@ -337,7 +346,7 @@ def _column_names(X: Any) -> list[Any] | None:
 
 def _width(X: Any) -> int:
     names = _column_names(X)
-    shape = np.shape(X) if names is None else (0, len(names))
+    shape = np.asarray(X).shape if names is None else (0, len(names))
     return int(shape[1]) if len(shape) == 2 else 1
 
 

@@ -47,6 +47,8 @@ class ExponentiatedGradientClassifier(GroupClassifier):
         The classifiers with positive weight.
     predictor_weights_ : array of shape (n_predictors,)
         Their weights, which sum to 1.
+    n_iter_ : int
+        Number of rounds.
 
     Notes
     -----
@@ -140,6 +142,7 @@ class ExponentiatedGradientClassifier(GroupClassifier):
             fitted,
             predictors_=[algorithm.predictors_[index] for index in used],
             predictor_weights_=weights[used] / weights[used].sum(),
+            n_iter_=int(algorithm.last_iter_) + 1,
         )
         return self
 
