@@ -47,7 +47,7 @@ class StackedMLP(NetworkStack):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.hidden_sizes = tuple(hidden_sizes)
+        self.hidden_sizes = tuple(int(size) for size in hidden_sizes)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for width, following in pairwise([n_inputs, *hidden_sizes, 1]):
             bound = width**-0.5

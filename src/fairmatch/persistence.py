@@ -139,6 +139,11 @@ def _build(description: dict[str, Any], weights: bytes) -> Any:
     encoder = description["encoder"]
     model.network_ = network.eval()
     model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
+    if not all(values.isfinite().all() for values in network.parameters()):
+        raise ModelFileError("The weights are not all finite.")
+    n_features = description["n_inputs"] - bool(model.sensitive_at_prediction)
+    if encoder is not None and len(model.encoder_.get_feature_names_out()) != n_features:
+        raise ModelFileError("The encoder does not give as many inputs as the network takes.")
     model.classes_ = np.array(_two(description["classes"]))
     model.groups_ = tuple(_two(description["groups"]))
     model.fairness_weight_ = float(description["fairness_weight"])
