@@ -325,8 +325,8 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         strange = ~(is_target | np.asarray(column == self.groups_[0], dtype=bool))
         if strange.any():
             raise GroupError(
-                f"sensitive_features holds {column[strange].tolist()[0]!r}; the model knows the groups "
-                f"{self.groups_[0]!r} and {self.groups_[1]!r}."
+                f"sensitive_features holds {column[strange].tolist()[0]!r}; the model knows the "
+                f"groups {self.groups_[0]!r} and {self.groups_[1]!r}."
             )
         return is_target.astype(np.float64)
 
