@@ -54,7 +54,7 @@ def test_draws_are_proportional_to_mass_up_to_one(kind):
         expected = n_steps * 16 * mass / mass.sum()
     else:
         inside = np.bincount(groups.codes, mass)[groups.codes]
-        expected = n_steps * 8 * mass / inside
+        expected = n_steps * 16 * mass / inside
     # A row is in several pairs of a coupling; each of them is drawn as often as it should, up to 1.
     assert np.abs(counts - expected).max() <= (8.0 if kind == "coupled" else 1.0)
 

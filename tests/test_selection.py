@@ -14,7 +14,7 @@ from fairmatch.exceptions import (
     LabelError,
 )
 from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
-from fairmatch.selection import _stratified_split
+from fairmatch.selection import stratified_split
 from synthetic import QUICK, people
 
 WEIGHTS = (0.0, 0.5, 2.0)
@@ -33,7 +33,7 @@ def fitted(rows):
 
 
 def held_out(y, group):
-    return _stratified_split(y, group, 0.2, SETTINGS["random_state"])[1]
+    return stratified_split(y, group, 0.2, SETTINGS["random_state"])[1]
 
 
 def test_the_curve_is_measured_on_the_rows_held_out(rows, fitted):
@@ -135,7 +135,7 @@ def test_any_gap_by_name(rows, measure):
 @pytest.mark.parametrize("share", [0.5, 0.25])
 def test_the_split_is_stratified(rows, share):
     _, y, group = rows
-    train, out = _stratified_split(y, group, share, 0)
+    train, out = stratified_split(y, group, share, 0)
     assert_array_equal(np.sort(np.concatenate([train, out])), np.arange(400))
     for label in (0, 1):
         for code in (0, 1):

@@ -76,7 +76,7 @@ def test_ctrl_c(where, keep):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "batch_size", "steps"), [(36_178, 1024, 36), (800, 200, 32), (64, 1, 64), (5, 9, 32)]
+    ("n_rows", "batch_size", "steps"), [(36_178, 1024, 36), (800, 200, 16), (64, 1, 64), (5, 9, 16)]
 )
 def test_an_epoch_goes_over_the_table_and_is_long_enough_to_learn(n_rows, batch_size, steps):
     schedule = Schedule.for_table(n_rows, batch_size, epochs=1, learning_rate=1.0, decay=1.0)

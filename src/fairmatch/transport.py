@@ -41,6 +41,7 @@ _RECHECK = 16  # so many arcs of each atom are recomputed in float64 as a matter
 _MAX_ROUNDS = 100
 _MAX_PIVOTS = 2**62
 _MASS_UNITS = 2**52  # integers up to here, and their sums, are exact in float64
+_ZERO = 1e-28  # squared rounding of coordinates of size one: a cost no larger is no cost
 _OPTIMAL = 1  # result code of POT's simplex
 
 
@@ -248,9 +249,9 @@ class _Solution:
     bound: float
     solver: str
 
-    @property
-    def gap(self) -> float:
-        return self.cost - self.bound
+    def closes(self, tolerance: float) -> bool:
+        """Tell whether the gap is within the tolerance, or the cost is zero but for rounding."""
+        return self.cost - self.bound <= max(tolerance * self.cost, _ZERO)
 
 
 class _Problem:
@@ -331,7 +332,7 @@ def _solve(
 ) -> _Solution:
     if problem.n0 * problem.n1 <= min(DENSE_ARCS, memory_limit // DENSE_BYTES_PER_ARC):
         found = _dense(problem)
-        if found.gap <= tolerance * found.cost:
+        if found.closes(tolerance):
             return found
         # Costs tiny beside the coordinates are lost in the product; what follows uses differences.
     return _column_generation(problem, tolerance, memory_limit, progress)
@@ -389,7 +390,7 @@ def _column_generation(
         if progress is not None:
             progress(number, cost, bound)
         found = _Solution(*np.divmod(basis, n1), flow, u, cost, bound, "column generation")
-        if found.gap <= tolerance * cost:
+        if found.closes(tolerance):
             return found
         new = violated[_missing(arcs, violated)]
         stalls += not (improved or new.size)
