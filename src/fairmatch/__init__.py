@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Coupling": "coupling",
     "OptimalTransportMatcher": "matching",
+    "audit": "auditing",
+    "compare_models": "auditing",
     "fair_matching": "matching",
 }
 

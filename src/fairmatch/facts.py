@@ -174,8 +174,8 @@ class Transport:
     features : tuple of FeatureCost
         The cost by column of the table, the largest part first.
     all_rows : float or None
-        Cost of the fair matching of all rows; None where ties leave it open, or the table is too
-        wide to be encoded whole.
+        Cost of the fair matching of all rows, as far as it can be had; the others are of the
+        sample. None where too many scores are tied or the table is too wide.
     solver_gap : float
         Relative duality gap to which `smallest` is proven.
     """
@@ -188,8 +188,8 @@ class Transport:
     relative: float | None
     relative_high: float | None
     features: tuple[FeatureCost, ...]
-    all_rows: float | None
     solver_gap: float
+    all_rows: float | None = None
 
 
 @dataclass(frozen=True)

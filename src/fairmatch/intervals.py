@@ -8,14 +8,15 @@ true gap of 0 every time. Three ways around it are taken here:
   :math:`D` of the groups' distribution functions, and their estimates are too large by chance.
   With noise :math:`Z` from the bootstrap, the interval holds every :math:`t` for which the
   estimate is an ordinary value of :math:`\|t \hat D / \|\hat D\| + Z\|`, which undoes that bias.
-  The lower limit is 0 unless a permutation test rejects equality as well.
+  The upper limit is at least the bootstrap percentile less its bias, which simulation shows to be
+  needed for small gaps; the lower limit is 0 unless a permutation test rejects equality as well.
 - *Means over pairs*: the pairs are taken as given, and people are resampled with their partners.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -125,9 +126,7 @@ def _percentiles(values: FloatArray, confidence: float) -> Limits:
     return float(low), float(high)
 
 
-def norm_interval(
-    estimate: FloatArray, noise: FloatArray, norm: Norm, confidence: float
-) -> Limits:
+def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidence: float) -> Limits:
     r"""Interval of the norm of a vector that is known up to noise.
 
     Parameters
@@ -173,8 +172,12 @@ def norm_interval(
     if np.mean(alone >= size) < tail:
         low = _bisect(lambda t: share_above(t) >= tail, 0.0, size)
     high = _bisect(lambda t: share_above(t) > 1.0 - tail, 0.0, top)
-    # An interval that leaves out its own estimate would confuse more than it would correct.
-    return low, max(high, size)
+    # Where the estimate is small, its direction is mostly noise, and the inversion is too sure
+    # of it: the percentile of the bootstrap less its own bias then reaches further. And an
+    # interval that leaves out its own estimate would confuse more than it would correct.
+    around = norm(estimate + noise)
+    percentile = float(np.quantile(around, 1.0 - tail) - (around.mean() - size))
+    return low, max(high, percentile, size)
 
 
 def _bisect(is_beyond: Callable[[float], bool], low: float, high: float) -> float:
@@ -236,9 +239,8 @@ class ScoreGrid:
         borders = np.union1d(different, self._bin_borders)
         cells = [np.searchsorted(borders, s, side="right") for s in scores]
         counts = np.stack([np.bincount(c, minlength=len(borders) + 1) for c in cells])
-        sums = sum(
-            np.bincount(c, s, minlength=len(borders) + 1)
-            for c, s in zip(cells, scores, strict=True)
+        sums = np.bincount(
+            np.concatenate(cells), np.concatenate(scores), minlength=len(borders) + 1
         )
         kept = counts.sum(axis=0) > 0
         self.counts = counts[:, kept]
@@ -276,7 +278,9 @@ class ScoreGrid:
     def wasserstein(self, confidence: float) -> Spread:
         """Interval of the area between the distribution functions."""
         widths = np.diff(self.values)
-        return self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
+        spread = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
+        # The area is never less than the gap between means, so neither is its upper limit.
+        return replace(spread, high=max(spread.high, self.mean_gap(confidence).high))
 
     def kolmogorov_smirnov(self, confidence: float) -> Spread:
         """Interval of the largest difference of the distribution functions."""
