@@ -1,6 +1,7 @@
 """Who is matched with whom: by score quantiles, or by optimal transport."""
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -281,6 +282,20 @@ def _check_batch(batch_size: int, groups: Groups) -> None:
                 f"Group {label!r} has {size} rows, fewer than batch_size={batch_size}. Choose a "
                 f"batch size of at most {size}."
             )
+
+
+class Matcher(Protocol):
+    """Anything that matches the people of two groups."""
+
+    def match(
+        self,
+        X: ArrayLike,
+        sensitive_features: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> Coupling:
+        """Match the rows of a table."""
 
 
 @dataclass(frozen=True)
