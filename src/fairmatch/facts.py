@@ -351,7 +351,7 @@ class SubsetScan:
     Attributes
     ----------
     subsets : tuple of SubsetGap
-        The worst first, by the gap that is certain (the lower confidence limit).
+        The worst first, by the confirmed gap less a margin for few people.
     n_examined : int
         Subsets that were looked at.
     min_rows : int

@@ -7,8 +7,10 @@ in the choice. What is stated there needs a correction only for the few subsets 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,8 @@ _SEARCH_ROWS = 50_000
 HALF_SPACE_ROWS = 50_000
 # A subset is the same find as another if they share this part of their people.
 _SAME = 0.7
+# Few of the same columns are kept, else one column's cuts would fill every place.
+_ALIKE = 3
 _PAIR_BLOCK = 4096
 
 
@@ -47,7 +51,16 @@ class _Coded:
 
     @property
     def n_codes(self) -> int:
+        """How many codes there are, the one for missing values included."""
         return len(self.levels) if self.cuts is None else len(self.cuts) + 2
+
+    @cached_property
+    def rules(self) -> list[tuple[str, int]]:
+        """Every condition on the column, in the order of `_sums_by_rule`."""
+        if self.cuts is None:
+            return [(operator, code) for operator in ("=", "!=") for code in range(self.n_codes)]
+        limits = [(operator, cut) for operator in ("<=", ">") for cut in range(len(self.cuts))]
+        return [*limits, ("=", len(self.cuts) + 1)]
 
 
 @dataclass(frozen=True, order=True)
@@ -99,6 +112,7 @@ def scan_subsets(
     sizes = np.bincount(data.groups.codes[search], minlength=2)
     min_rows = max(data.min_group_size, int(np.ceil(0.01 * sizes.min())))
     coded = [_code(column) for column in columns]
+    merit = _Merit(data, sum(len(column.rules) for column in coded))
     refused = []
     finds: list[_Find] = []
     n_examined = 0
@@ -109,11 +123,11 @@ def scan_subsets(
             f"searched, fewer than {min_rows}."
         )
     else:
-        seeker = _Search(data, coded, search, min_rows)
+        seeker = _Search(data, coded, search, min_rows, merit)
         finds = seeker.run()
         n_examined = seeker.n_examined
     return SubsetScan(
-        subsets=_state(data, coded, finds, confirm, min_rows),
+        subsets=_state(data, coded, finds, confirm, merit),
         n_examined=n_examined,
         min_rows=min_rows,
         n_search=len(search),
@@ -187,115 +201,101 @@ def _all_hold(rules: Iterable[_Rule], coded: list[_Coded], rows: IndexArray | sl
     return inside
 
 
-class _Search:
-    """A beam search for the conjunction of conditions with the largest gap that is certain."""
+class _Merit:
+    """How bad a subset is for sure: its gap, less a margin that its few people leave open.
 
-    def __init__(self, data: Scored, coded: list[_Coded], rows: IndexArray, min_rows: int) -> None:
+    The margin takes the spread of scores from the whole table, so that only the number of people
+    counts; else the search would add conditions that make scores alike and explain no gap.
+    """
+
+    def __init__(self, data: Scored, n_rules: int) -> None:
+        parts = [data.scores[data.groups.is_group(code)] for code in (0, 1)]
+        variance = sum(part.var() * len(part) for part in parts) / len(data.scores)
+        self.spread = float(np.sqrt(max(variance, 1.0 / len(data.scores))))
+        # A subset of k conditions is one of about n_rules ** k / k! that could have been found:
+        # its gap counts as certain beyond the quantile that Bonferroni asks for.
+        tail = (1.0 - data.confidence) / 2.0
+        self.quantiles = -ndtri(tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules))
+
+    def __call__(self, sums: FloatArray, depth: int) -> FloatArray:
+        """Judge subsets by their counts and their sums of scores, per group."""
+        counts, means = sums[..., :2], sums[..., 2:4] / sums[..., :2]
+        margin = self.spread * np.sqrt((1.0 / counts).sum(axis=-1))
+        merit: FloatArray = (
+            np.abs(means[..., 1] - means[..., 0]) - self.quantiles[depth - 1] * margin
+        )
+        return merit
+
+
+class _Search:
+    """A beam search for the conjunction of conditions with the worst gap that is certain."""
+
+    def __init__(
+        self, data: Scored, coded: list[_Coded], rows: IndexArray, min_rows: int, merit: _Merit
+    ) -> None:
         self.coded = coded
         self.rows = rows
         self.min_rows = min_rows
+        self.merit = merit
         self.n_examined = 0
         self.scores = data.scores[rows]
         self.group = data.groups.codes[rows].astype(np.int64)
         self.codes = [column.codes[rows].astype(np.int64) for column in coded]
-        n_rules = sum(2 * column.n_codes for column in coded)
-        # A subset of k conditions is one of about n_rules ** k / k! that could have been found:
-        # its gap counts as certain beyond the quantile that Bonferroni asks for.
-        tail = (1.0 - data.confidence) / 2.0
-        chances = tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules)
-        self.certainty = -ndtri(chances)
+        total = _sums_of(self.scores, self.group)
+        self.overall = float(total[3] / total[1] - total[2] / total[0])
+        self.extended: dict[frozenset[_Rule], list[_Find]] = {}
 
     def run(self) -> list[_Find]:
         """Search, and list the finds, the worst first and each only once."""
-        pool = self._extend(frozenset(), "search")
-        pool += self._pairs(sorted({rule for find in pool for rule in find.rules}))
-        beam = self._best(pool)
+        pool = self._extend(frozenset())
+        pool += self._pairs([rule for find in pool for rule in find.rules])
+        beam = _best(pool, _WIDTH)
         for _ in range(_DEPTH - 1):
-            longer = [new for find in beam for new in self._extend(find.rules, "search")]
+            longer = [new for find in beam for new in self._extend(find.rules)]
             pool += longer
-            beam = self._best([*beam, *longer])
-        beam = [self._polish(find) for find in beam]
-        return self._distinct([*beam, *self._best(pool, 10 * _LISTED)])
+            beam = _best([*beam, *longer], _WIDTH)
+        beam = [self._localise(self._polish(find)) for find in beam]
+        return self._distinct([*sorted(beam, reverse=True), *_best(pool, 20 * _LISTED)])
 
-    def _best(self, pool: list[_Find], n_finds: int = _WIDTH) -> list[_Find]:
-        found: dict[frozenset[_Rule], _Find] = {}
-        for find in sorted(pool, reverse=True):
-            found.setdefault(find.rules, find)
-            if len(found) == n_finds:
-                break
-        return list(found.values())
-
-    def _merit(self, sums: FloatArray, depth: int) -> FloatArray:
-        """Gap less its margin of error, from counts, sums and sums of squares per group."""
-        counts = sums[:, :2]
-        enough = counts.min(axis=1) >= self.min_rows
+    def _judge(self, sums: FloatArray, depth: int) -> FloatArray:
+        enough = sums[:, :2].min(axis=1) >= self.min_rows
         self.n_examined += int(enough.sum())
         merit = np.full(len(sums), -np.inf)
-        merit[enough] = _certain(sums[enough], float(self.certainty[depth - 1]))
+        merit[enough] = self.merit(sums[enough], min(depth, _DEPTH))
         return merit
 
-    def _extend(self, rules: frozenset[_Rule], found_by: str) -> list[_Find]:
+    def _extend(self, rules: frozenset[_Rule]) -> list[_Find]:
         """Look at every subset that one more condition makes."""
+        if rules in self.extended:
+            return self.extended[rules]
         inside = np.flatnonzero(_all_hold(rules, self.coded, self.rows))
         group, scores = self.group[inside], self.scores[inside]
         finds = []
         for at, column in enumerate(self.coded):
-            sums, candidates = self._sums(at, column, self.codes[at][inside], group, scores)
-            joined = [_join(rules, rule) for rule in candidates]
-            depth = max((len(j) for j in joined), default=1)
-            merit = self._merit(sums, min(depth, _DEPTH))
-            # Keeping the best few of each column is enough: the rest are its neighbours.
-            for k in np.argsort(-merit)[: _WIDTH if rules else len(merit)]:
-                if merit[k] > -np.inf and len(joined[k]) <= _DEPTH and joined[k] != rules:
-                    kind = found_by if rules else self._kind(candidates[k])
-                    finds.append(_Find(float(merit[k]), joined[k], kind))
+            sums = _sums_by_rule(column, self.codes[at][inside], group, scores)
+            merit = self._judge(sums, len(rules) + 1)
+            # Of a longer rule the best few are enough: the rest of a column are its neighbours.
+            for k in np.argsort(-merit)[: _WIDTH if rules else None].tolist():
+                rule = _Rule(at, *column.rules[k])
+                joined = _join(rules, rule)
+                if merit[k] > -np.inf and len(joined) <= _DEPTH and joined != rules:
+                    kind = "search" if rules else self._kind(rule)
+                    finds.append(_Find(float(merit[k]), joined, kind))
+        self.extended[rules] = finds
         return finds
 
     def _kind(self, rule: _Rule) -> str:
         column = self.coded[rule.column]
-        if rule.operator == "=":
+        if rule.operator in ("=", "!="):
             return "level"
-        if column.cuts is not None and rule.code == column.median:
-            return "split"
-        return "search"
-
-    def _sums(
-        self,
-        at: int,
-        column: _Coded,
-        codes: NDArray[np.int64],
-        group: NDArray[np.int64],
-        scores: FloatArray,
-    ) -> tuple[FloatArray, list[_Rule]]:
-        cells = 2 * codes + group
-        size = 2 * column.n_codes
-        weights = None, scores, scores * scores
-        each = np.concatenate(
-            [np.bincount(cells, w, minlength=size).reshape(-1, 2) for w in weights], axis=1
-        )
-        if column.cuts is None:
-            total = each.sum(axis=0)
-            codes_seen = range(column.n_codes)
-            sums, rules = [each], [_Rule(at, "=", code) for code in codes_seen]
-            if (each[:, :2].sum(axis=1) > 0).sum() > 2:
-                sums.append(total - each)
-                rules += [_Rule(at, "!=", code) for code in codes_seen]
-            return np.concatenate(sums), rules
-        missing_code = len(column.cuts) + 1
-        upto = np.cumsum(each[:missing_code], axis=0)
-        cuts = range(len(column.cuts))
-        return np.concatenate([upto[:-1], upto[-1] - upto[:-1], each[missing_code:]]), [
-            *(_Rule(at, "<=", cut) for cut in cuts),
-            *(_Rule(at, ">", cut) for cut in cuts),
-            _Rule(at, "=", missing_code),
-        ]
+        return "split" if rule.code == column.median else "search"
 
     def _pairs(self, rules: list[_Rule]) -> list[_Find]:
-        """Look at every pair of levels and median splits, by six matrix products."""
+        """Look at every pair of levels and median splits, by four matrix products."""
         rules = [rule for rule in rules if self._kind(rule) != "search"]
         if len(rules) < 2:
             return []
-        sums = np.zeros((6, len(rules), len(rules)), dtype=np.float64)
+        sums = np.zeros((4, len(rules), len(rules)))
         for start in range(0, len(self.rows), _PAIR_BLOCK):
             block = slice(start, start + _PAIR_BLOCK)
             held = [_holds(rule, self.coded, self.rows[block]) for rule in rules]
@@ -303,14 +303,14 @@ class _Search:
             scores = self.scores[block].astype(np.float32)
             for code in (0, 1):
                 ours = (self.group[block] == code).astype(np.float32)
-                for power in range(3):
-                    sums[2 * power + code] += (inside * (ours * scores**power)) @ inside.T
+                sums[code] += (inside * ours) @ inside.T
+                sums[2 + code] += (inside * (ours * scores)) @ inside.T
         first, second = np.triu_indices(len(rules), k=1)
         columns = np.array([rule.column for rule in rules])
         apart = columns[first] != columns[second]
         first, second = first[apart], second[apart]
-        merit = self._merit(sums[:, first, second].T, 2)
-        order = np.argsort(-merit)[: 10 * _LISTED]
+        merit = self._judge(sums[:, first, second].T, 2)
+        order = np.argsort(-merit)[: 20 * _LISTED].tolist()
         return [
             _Find(float(merit[k]), frozenset((rules[first[k]], rules[second[k]])), "pair")
             for k in order
@@ -323,10 +323,35 @@ class _Search:
             better = find
             for rule in find.rules:
                 rest = find.rules - {rule}
-                better = max([better, *self._extend(rest, "search"), *self._alone(rest)])
+                better = max([better, *self._extend(rest), *self._alone(rest)])
             if better.merit <= find.merit:
                 break
             find = better
+        return find
+
+    def _localise(self, find: _Find) -> _Find:
+        """Move each limit to where the gap begins.
+
+        Near the best limit the merit is flat, and chance decides. The limit that sets the subset
+        apart most clearly, by the gap beyond that of everybody in standard errors, is found
+        sharply; it is taken if it costs no more than one standard error of merit.
+        """
+        for rule in sorted(find.rules):
+            column, rest = self.coded[rule.column], find.rules - {rule}
+            inside = np.flatnonzero(_all_hold(rest, self.coded, self.rows))
+            codes = self.codes[rule.column][inside]
+            sums = _sums_by_rule(column, codes, self.group[inside], self.scores[inside])
+            merit = self._judge(sums, len(find.rules))
+            same = np.array([operator == rule.operator for operator, _ in column.rules])
+            at = np.flatnonzero(same & (merit > -np.inf))
+            if rule.operator not in ("<=", ">") or len(at) == 0:
+                continue
+            error = self.merit.spread * np.sqrt((1.0 / sums[at, :2]).sum(axis=1))
+            gaps = sums[at, 3] / sums[at, 1] - sums[at, 2] / sums[at, 0]
+            best = int(np.argmax(np.abs(gaps - self.overall) / error))
+            if merit[at[best]] >= find.merit - error[best]:
+                rules = rest | {_Rule(rule.column, *column.rules[at[best]])}
+                find = _Find(float(merit[at[best]]), rules, find.found_by)
         return find
 
     def _alone(self, rules: frozenset[_Rule]) -> list[_Find]:
@@ -334,13 +359,13 @@ class _Search:
             return []
         inside = _all_hold(rules, self.coded, self.rows)
         sums = _sums_of(self.scores[inside], self.group[inside])
-        merit = float(self._merit(sums[None, :], len(rules))[0])
+        merit = float(self._judge(sums[None, :], len(rules))[0])
         return [_Find(merit, rules, "search")] if merit > -np.inf else []
 
     def _distinct(self, pool: list[_Find]) -> list[_Find]:
         kept: list[_Find] = []
         masks: list[BoolArray] = []
-        for find in self._best(pool, len(pool)):
+        for find in pool:
             mask = _all_hold(find.rules, self.coded, self.rows)
             if any((mask & m).sum() > _SAME * (mask | m).sum() for m in masks):
                 continue
@@ -349,6 +374,35 @@ class _Search:
             if len(kept) == _LISTED:
                 break
         return kept
+
+
+def _best(pool: list[_Find], n_finds: int) -> list[_Find]:
+    """Keep the worst subsets, but few with the same columns, which are much the same subset."""
+    found: dict[frozenset[_Rule], _Find] = {}
+    uses: Counter[frozenset[int]] = Counter()
+    for find in sorted(pool, reverse=True):
+        columns = frozenset(rule.column for rule in find.rules)
+        if find.rules in found or uses[columns] == _ALIKE:
+            continue
+        uses[columns] += 1
+        found[find.rules] = find
+        if len(found) == n_finds:
+            break
+    return list(found.values())
+
+
+def _sums_by_rule(
+    column: _Coded, codes: NDArray[np.int64], group: NDArray[np.int64], scores: FloatArray
+) -> FloatArray:
+    """Count people and sum scores, per group, for every condition on a column."""
+    cells, size = 2 * codes + group, 2 * column.n_codes
+    each = np.concatenate(
+        [np.bincount(cells, w, minlength=size).reshape(-1, 2) for w in (None, scores)], axis=1
+    )
+    if column.cuts is None:
+        return np.concatenate([each, each.sum(axis=0) - each])
+    upto = np.cumsum(each[:-1], axis=0)
+    return np.concatenate([upto[:-1], upto[-1] - upto[:-1], each[-1:]])
 
 
 def _join(rules: frozenset[_Rule], new: _Rule) -> frozenset[_Rule]:
@@ -374,20 +428,10 @@ def _differences(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return means[:, 1] - means[:, 0], np.sqrt(parts.sum(axis=1)), freedom
 
 
-def _certain(sums: FloatArray, quantile: float) -> FloatArray:
-    difference, error, _ = _differences(sums)
-    certain: FloatArray = np.abs(difference) - quantile * error
-    return certain
-
-
 def _state(
-    data: Scored,
-    coded: list[_Coded],
-    finds: list[_Find],
-    confirm: IndexArray,
-    min_rows: int,
+    data: Scored, coded: list[_Coded], finds: list[_Find], confirm: IndexArray, merit: _Merit
 ) -> tuple[SubsetGap, ...]:
-    """Take the gaps of the finds on rows that the search has not seen."""
+    """Take the gaps of the finds on rows that the search has not seen, the worst first."""
     tail = (1.0 - data.confidence) / (2 * max(len(finds), 1))
     scores, group = data.scores[confirm], data.groups.codes[confirm].astype(np.int64)
     stated = []
@@ -398,26 +442,21 @@ def _state(
         inside = everybody[confirm]
         sums = _sums_of(scores[inside], group[inside])
         conditions = tuple(_condition(rule, coded) for rule in sorted(find.rules))
-        stated.append(
-            SubsetGap(
-                description=" and ".join(map(str, conditions)),
-                conditions=conditions,
-                n_rows=(int(total[0]), int(total[1])),
-                gap=abs(signed),
-                signed=signed,
-                confirmed=_confirmed(sums, tail, data, min_rows),
-                found_by=find.found_by,
-            )
+        subset = SubsetGap(
+            description=" and ".join(map(str, conditions)),
+            conditions=conditions,
+            n_rows=(int(total[0]), int(total[1])),
+            gap=abs(signed),
+            signed=signed,
+            confirmed=_confirmed(sums, tail, data),
+            found_by=find.found_by,
         )
-    return tuple(sorted(stated, key=_certain_first))
+        known = subset.confirmed.value is not None
+        stated.append((float(merit(sums, len(find.rules))) if known else -np.inf, subset))
+    return tuple(subset for _, subset in sorted(stated, key=lambda pair: -pair[0]))
 
 
-def _certain_first(subset: SubsetGap) -> tuple[float, float]:
-    low = subset.confirmed.low
-    return (1.0 if low is None else -low), -subset.gap
-
-
-def _confirmed(sums: FloatArray, tail: float, data: Scored, min_rows: int) -> Estimate:
+def _confirmed(sums: FloatArray, tail: float, data: Scored) -> Estimate:
     for code in (0, 1):
         if sums[code] < data.min_group_size:
             return Estimate(
