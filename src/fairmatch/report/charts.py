@@ -14,7 +14,6 @@ import pandas as pd
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.measures import MEASURES
 
-
 Row = Mapping[str, Any]
 
 GROUP_COLOURS = "var(--group-1)", "var(--group-2)"
@@ -82,7 +81,7 @@ def tradeoff_chart(
 
 
 def finished(chart: Any) -> dict[str, Any]:
-    """Give the specification of a chart of the page: as wide as its place, in the page's colours."""
+    """Give the specification of a chart as wide as its place, in the page's colours."""
     spec: dict[str, Any] = chart.properties(width="container", title="").to_dict()
     spec.pop("title", None)
     quiet = {"labelColor": "var(--soft)", "titleColor": "var(--soft)", "labelFont": _FONT}
@@ -103,7 +102,7 @@ def finished(chart: Any) -> dict[str, Any]:
             "titlePadding": 8,
             "tickCount": 5,
         },
-        "legend": {**quiet, "labelFontSize": 12, "labelLimit": 260, "symbolStrokeWidth": 0},
+        "legend": {**quiet, "labelFontSize": 12, "labelLimit": 260, "symbolOpacity": 1},
         "text": {"color": _INK, "font": _FONT, "fontSize": 12},
     }
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
@@ -227,6 +226,7 @@ def step_chart(
     rows: Sequence[Row],
     *,
     title: str,
+    of: str = "people",
     colours: Sequence[str] = SERIES_COLOURS,
     references: Mapping[str, float] | None = None,
 ) -> Any:
@@ -236,6 +236,8 @@ def step_chart(
     ----------
     rows : sequence of mappings
         With ``low``, ``high``, ``series`` and ``share``.
+    of : str, default="people"
+        What the shares are shares of.
     title, colours, references
         As in `interval_chart`.
 
@@ -259,7 +261,7 @@ def step_chart(
         y=alt.Y(
             "share:Q",
             stack=None,
-            title="share of people",
+            title=f"share of {of}",
             axis=alt.Axis(format=".0%", tickCount=4),
             scale=alt.Scale(domain=[0.0, max(top, 0.01) * 1.05]),
         ),

@@ -116,9 +116,7 @@ def _table(people: Individuals, order: list[int], n_listed: int) -> dict[str, An
     }
 
 
-def _column(
-    name: str, values: Sequence[str | float | None], order: list[int]
-) -> dict[str, Any]:
+def _column(name: str, values: Sequence[str | float | None], order: list[int]) -> dict[str, Any]:
     """Write categories as numbers, with a list of what they mean; numbers as they are."""
     own = [values[k] for k in order]
     if all(value is None or isinstance(value, float) for value in own):

@@ -19,7 +19,7 @@ from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.facts import Audit, Comparison
 from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json
-from fairmatch.report.figures import sections
+from fairmatch.report.sections import sections
 from fairmatch.report.wording import sentences, shown_name, shown_number
 
 # Signs that could end a script element or a line of JavaScript; JSON knows them by number too.

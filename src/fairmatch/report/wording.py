@@ -45,7 +45,9 @@ MATCHINGS = {
     "joint": "nearest people with the same label",
 }
 
-_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BIDI_CONTROLS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 
 def shown_name(name: str, longest: int = 80) -> str:
@@ -187,7 +189,7 @@ def _on_subsets(audit: Audit) -> str:
             "none is listed."
         )
     worst = scan.subsets[0]
-    where = shown_name(worst.description, 160)
+    where = subset_name(worst)
     searched = f"Of {scan.n_examined:,} subsets looked at"
     if certain(worst):
         return (
@@ -200,6 +202,30 @@ def _on_subsets(audit: Audit) -> str:
         f"fresh rows; the first in the list is where {where}, with "
         f"{shown_interval(worst.confirmed)}."
     )
+
+
+_OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}
+
+
+def subset_name(subset: SubsetGap) -> str:
+    """Describe a subset in words.
+
+    Examples
+    --------
+    >>> from fairmatch.facts import Condition
+    >>> old = Condition("age", ">", 60.0), Condition("status", "!=", "married")
+    >>> subset_name(SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair"))
+    'age is above 60 and status is not married'
+    """
+    said = []
+    for condition in subset.conditions:
+        value = condition.value
+        words = f"{value:g}" if isinstance(value, float) else value
+        if value is None:
+            words = "missing"
+        operator = _OPERATORS.get(condition.operator, condition.operator)
+        said.append(f"{shown_name(condition.column, 60)} {operator} {shown_name(str(words), 60)}")
+    return " and ".join(said) or shown_name(subset.description, 200)
 
 
 def certain(subset: SubsetGap) -> bool:
