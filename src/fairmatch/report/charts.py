@@ -40,7 +40,11 @@ def require_charts() -> None:
 
 
 def tradeoff_chart(
-    curve: pd.DataFrame, *, gap: str = "demographic_parity_gap", chosen: float | None = None
+    curve: pd.DataFrame,
+    *,
+    gap: str = "demographic_parity_gap",
+    chosen: float | None = None,
+    colours: Sequence[str] = ("#2b6cb0", "#c05621"),
 ) -> Any:
     """Draw accuracy against a gap, one point per fairness weight.
 
@@ -52,6 +56,8 @@ def tradeoff_chart(
         The gap on the horizontal axis.
     chosen : float, optional
         Fairness weight to mark.
+    colours : sequence of two str
+        Of the curve, and of the marked point.
 
     Returns
     -------
@@ -71,9 +77,9 @@ def tradeoff_chart(
         x=alt.X(gap, type="quantitative", title=title, scale=alt.Scale(zero=True)),
         y=alt.Y("accuracy", type="quantitative", scale=alt.Scale(zero=False)),
     )
-    line = base.mark_line(color="#2b6cb0", strokeWidth=1.5).encode(order="fairness_weight:Q")
+    line = base.mark_line(color=colours[0], strokeWidth=1.5).encode(order="fairness_weight:Q")
     points = base.mark_point(filled=True, opacity=1.0).encode(
-        color=alt.condition("datum.chosen", alt.value("#c05621"), alt.value("#2b6cb0")),
+        color=alt.condition("datum.chosen", alt.value(colours[1]), alt.value(colours[0])),
         size=alt.condition("datum.chosen", alt.value(160), alt.value(45)),
         tooltip=["fairness_weight:Q", "accuracy:Q", f"{gap}:Q"],
     )

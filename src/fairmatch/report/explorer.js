@@ -115,7 +115,7 @@
 
   function drawHead() {
     head.replaceChildren(...columns().map((column) => {
-      const cell = element("th", { scope: "col" });
+      const cell = element("th", { scope: "col", "data-key": column.key });
       if (column.numeric) cell.className = "number";
       if (column.by === null) {
         cell.textContent = column.title;
@@ -157,7 +157,7 @@
       const line = element("tr", current ? { class: "current" } : {});
       for (const column of columns()) {
         line.append(element(column.key === "id" ? "th" : "td",
-          column.key === "id" ? { scope: "row" } : column.numeric ? { class: "number" } : {}, ...cells[column.key]));
+          { "data-key": column.key, ...(column.key === "id" ? { scope: "row" } : column.numeric ? { class: "number" } : {}) }, ...cells[column.key]));
       }
       line.addEventListener("click", (event) => {
         if (!event.target.closest("button")) choose(row.person);

@@ -151,6 +151,6 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
         ),
         {**columns, **{name: gap_name(name).lower() for name in names}},
         [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")],
-        finished(tradeoff_chart(plain, gap=gap)),
+        finished(tradeoff_chart(plain, gap=gap, colours=SERIES_COLOURS[:2])),
         wide=True,
     )

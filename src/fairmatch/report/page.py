@@ -155,8 +155,8 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
         f"This file holds the rows of {n_shown:,} people, in the explorer: their identifiers, "
         f"groups, scores{labels}"
         + (f" and {len(columns)} columns." if columns else ".")
-        + " Whoever has the file can read them. To pass it on without them, write it again with "
-        "individuals left out (--no-individuals)."
+        + " Whoever has the file can read them. The same report can be written without any "
+        "individuals."
     ]
     if hidden:
         names = ", ".join(shown_name(name) for name in hidden)

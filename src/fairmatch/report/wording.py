@@ -172,10 +172,11 @@ def _on_matching(audit: Audit) -> str:
     place = f"{transport.relative:.2f}"
     if (high := transport.relative_high) is not None and f"{high:.2f}" != place:
         place += f" to {high:.2f} (tied scores leave it open)"
-    largest = shown_name(transport.features[0].name)
+    largest = max(transport.features, key=lambda part: part.cost - part.smallest)
     return (
         f"The people whom it treats alike lie at {place} between the nearest possible matching of "
-        f"the two groups (0) and a random one (1), and differ most in {largest}."
+        f"the two groups (0) and a random one (1); {shown_name(largest.name)} adds most to what "
+        "sets them farther apart than the nearest."
     )
 
 
