@@ -332,12 +332,13 @@ def mean_of_rate_gaps(
     confidence : float
         Level of the interval.
     n_resamples : int
-        Binomial resamples, of rates that half a success and half a failure keep off 0 and 1.
+        Binomial resamples, of rates that two successes and two failures more keep off 0 and 1,
+        as Agresti and Coull do.
     generator : numpy Generator
         Where they come from.
     """
     hits, sizes = np.asarray(counts, dtype=float), np.asarray(n_rows)
-    rates = (hits + 0.5) / (sizes + 1.0)
+    rates = (hits + 2.0) / (sizes + 4.0)
     drawn = generator.binomial(sizes, rates, size=(n_resamples, *sizes.shape)) / sizes
     noise = np.diff(drawn - rates, axis=-1)[..., 0]
     difference = np.diff(hits / sizes, axis=-1)[:, 0]
