@@ -27,7 +27,7 @@ from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.facts import Audit, Comparison, ModelPair, Provenance
 from fairmatch.groupfacts import (
-    SCORE_BINS,
+    SCORE_EDGES,
     Scored,
     describe_groups,
     selection_ratio,
@@ -470,7 +470,7 @@ def _audit(
         n_rows=len(scores),
         threshold=settings.threshold,
         confidence=settings.confidence,
-        score_edges=tuple(np.linspace(0.0, 1.0, SCORE_BINS + 1).tolist()),
+        score_edges=tuple(SCORE_EDGES.tolist()),
         groups=groups,
         selection_ratio=ratio,
         gaps=(*gaps, *matched_parity_gap(matching)),
