@@ -288,7 +288,7 @@ def _progress(n_models: int) -> Iterator[Callable[[str], None] | None]:
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=_STEPS * n_models + 1)
-        yield lambda step: bar.update(task, advance=1, description=step)
+        yield lambda step: bar.update(task, advance=1, description=step, refresh=True)
 
 
 # Steps that an audit reports, for the length of the bar.
