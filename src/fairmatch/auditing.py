@@ -27,7 +27,7 @@ from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.facts import Audit, Comparison, ModelPair, Provenance
 from fairmatch.groupfacts import (
-    SCORE_BINS,
+    SCORE_EDGES,
     Scored,
     describe_groups,
     selection_ratio,
@@ -365,26 +365,49 @@ def _take(X: Any, rows: IndexArray) -> Any:
 
 def _scores(y_score: Any, table: _Table) -> FloatArray:
     n_rows = len(table.groups)
-    if not hasattr(y_score, "predict_proba"):
-        if hasattr(y_score, "predict") or callable(y_score):
-            raise InputError(
-                f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
-                "0/1 decisions, as y_score."
-            )
-        return read_scores(y_score, n_rows=n_rows)
-    if table.X is None:
-        raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
+    if hasattr(y_score, "predict_proba"):
+        if table.X is None:
+            raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
+        y_score = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
+    elif hasattr(y_score, "predict") or callable(y_score):
+        raise InputError(
+            f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
+            "0/1 decisions, as y_score."
+        )
+    return read_scores(y_score, n_rows=n_rows)
+
+
+def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
+    """Take a classifier's probability of the positive label, for every row.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``predict_proba``; it is given the sensitive features if it takes them.
+    X : table or array
+        The rows, as the model expects them.
+    sensitive_features : array-like
+        Group of every row.
+    pos_label : default=1
+        The label that counts as positive.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> score_people(DummyClassifier().fit([[0], [0]], [0, 1]), [[0]], None).tolist()
+    [0.5]
+    """
     given = {}
-    if "sensitive_features" in inspect.signature(y_score.predict_proba).parameters:
-        given["sensitive_features"] = table.sensitive_features
-    probabilities = np.asarray(y_score.predict_proba(table.X, **given))
-    classes = list(getattr(y_score, "classes_", (0, 1)))
-    if table.pos_label not in classes or probabilities.shape != (n_rows, 2):
+    if "sensitive_features" in inspect.signature(model.predict_proba).parameters:
+        given["sensitive_features"] = sensitive_features
+    probabilities = np.asarray(model.predict_proba(X, **given))
+    classes = list(getattr(model, "classes_", (0, 1)))
+    if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
         raise InputError(
             f"The estimator knows the classes {classes}; two are needed, of which "
-            f"pos_label={table.pos_label!r} is one."
+            f"pos_label={pos_label!r} is one."
         )
-    return read_scores(probabilities[:, classes.index(table.pos_label)])
+    return read_scores(probabilities[:, classes.index(pos_label)])
 
 
 @dataclass(frozen=True)
@@ -447,7 +470,7 @@ def _audit(
         n_rows=len(scores),
         threshold=settings.threshold,
         confidence=settings.confidence,
-        score_edges=tuple(np.linspace(0.0, 1.0, SCORE_BINS + 1).tolist()),
+        score_edges=tuple(SCORE_EDGES.tolist()),
         groups=groups,
         selection_ratio=ratio,
         gaps=(*gaps, *matched_parity_gap(matching)),

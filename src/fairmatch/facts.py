@@ -497,7 +497,7 @@ class Provenance:
     features_sha256: str | None
     source: str | None
     source_sha256: str | None
-    settings: dict[str, str | float | None]
+    settings: dict[str, str | int | float | None]
 
 
 @dataclass(frozen=True)
@@ -535,8 +535,8 @@ class Audit:
     --------
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=[0, 0, 1, 1] * 20)
-    >>> found.gap("mean_parity_gap").value
-    0.1
+    >>> found.gap("demographic_parity_gap").value
+    0.5
     >>> [group.label for group in found.groups]
     ['0', '1']
     """

@@ -26,6 +26,9 @@ from fairmatch.measures import MEASURES
 
 SCORE_BINS = 20
 CALIBRATION_BINS = 10
+# Whole numbers divided, not numpy.linspace: scores such as 0.3 then begin their own interval.
+SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
+_CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
 _FOLDED_RATES = "Newcombe's interval of the signed difference, folded at 0"
 _FOLDED_MEANS = "bootstrap of the signed difference, folded at 0"
@@ -112,7 +115,7 @@ def describe_groups(data: Scored) -> tuple[GroupFacts, GroupFacts]:
 def _describe(data: Scored, code: int) -> GroupFacts:
     rows = data.groups.rows(code)
     scores, accepted = data.scores[rows], data.accepted[rows]
-    counts = np.histogram(scores, bins=SCORE_BINS, range=(0.0, 1.0))[0]
+    counts = np.histogram(scores, bins=SCORE_EDGES)[0]
     if reason := data.refuse(code, len(rows)):
         mean = Estimate(None, refused=reason)
     else:
@@ -182,7 +185,7 @@ def _auc(data: Scored, code: int, scores: FloatArray, positive: BoolArray) -> Es
 def _calibration(
     data: Scored, scores: FloatArray, positive: BoolArray
 ) -> tuple[CalibrationBin, ...]:
-    edges = np.linspace(0.0, 1.0, CALIBRATION_BINS + 1)
+    edges = _CALIBRATION_EDGES
     at = np.searchsorted(edges[1:-1], scores, side="right")
     n_rows = np.bincount(at, minlength=CALIBRATION_BINS).tolist()
     hits = np.bincount(at[positive], minlength=CALIBRATION_BINS).tolist()
