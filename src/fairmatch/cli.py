@@ -219,7 +219,9 @@ def _read_bound(given: str) -> tuple[str, float]:
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:
     """Find what writes the report, before an audit is made for nothing."""
     try:
-        return import_module("fairmatch.report").write_report  # type: ignore[no-any-return]
+        report = import_module("fairmatch.report")
+        report.require_report()
+        return report.write_report  # type: ignore[no-any-return]
     except ImportError as error:
         raise MissingExtraError(
             f"The report cannot be made ({error}). Install it with: pip install "

@@ -85,7 +85,7 @@ def write_report(
     ...     file.read_text("utf-8").startswith("<!doctype html>")
     True
     """
-    template = _template()
+    require_report()
     comparison = audits if isinstance(audits, Comparison) else None
     listed = _listed(audits)
     if hide:
@@ -98,7 +98,7 @@ def write_report(
     scripts = [_vega(), _resource("charts.js")]
     if people is not None:
         scripts.append(_resource("explorer.js"))
-    html = template.render(
+    html = _template().render(
         title=title,
         audits=listed,
         summaries=[(audit, sentences(audit)) for audit in listed],
@@ -201,15 +201,21 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-@cache
-def _template() -> Any:
+def require_report() -> None:
+    """Raise unless a report can be written; to be asked before a long computation, not after."""
     require_charts()
     try:
-        import jinja2
+        import jinja2  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
             "The report needs the report extra: pip install 'fairmatch[report]'."
         ) from error
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
