@@ -7,7 +7,7 @@
   const drawn = Array.from(document.querySelectorAll("[data-chart]"), async (place) => {
     try {
       await vegaEmbed(place, specs[Number(place.dataset.chart)], options);
-      // The name and the table stand beside the chart; its hundred marks would only be noise.
+      // The name and the table stand beside the chart.
       place.querySelector("svg").setAttribute("aria-hidden", "true");
     } catch (error) {
       place.textContent = "This chart could not be drawn; its numbers are below.";

@@ -88,10 +88,13 @@ def tradeoff_chart(
 
 def finished(chart: Any) -> dict[str, Any]:
     """Give the specification of a chart as wide as its place, in the page's colours."""
-    spec: dict[str, Any] = chart.properties(width="container", title="").to_dict()
+    # The specifications are the code's own, and drawn in the tests; checking them against the
+    # schema takes longer than all the rest of the report.
+    spec: dict[str, Any] = chart.properties(width="container", title="").to_dict(validate=False)
     spec.pop("title", None)
     quiet = {"labelColor": "var(--soft)", "titleColor": "var(--soft)", "labelFont": _FONT}
     spec["config"] = {
+        "aria": False,  # the page gives a name and a table; labels of every mark are noise
         "background": "transparent",
         "font": _FONT,
         "view": {"stroke": None},

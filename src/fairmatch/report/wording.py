@@ -129,7 +129,7 @@ def sentences(audit: Audit) -> list[str]:
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> print(sentences(found)[0])
     Of 80 people, model accepts 50.0% of the 40 in group a and 100.0% of the 40 in group b, a
-    difference of 50.0 percentage points (95% interval 33.3 to 64.9).
+    difference of 50.0 percentage points (95% interval ...).
     """
     return [_on_selection(audit), _on_matching(audit), _on_subsets(audit)]
 
