@@ -47,31 +47,61 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
     if not shown:
         return None
     n_people = max(len(people.ids) for _, people in shown)
-    n_listed = n_people
-    while True:
-        text = _json(_payload(shown, n_listed))
-        if len(text) <= most_bytes or n_listed < 2:
-            return text
+    text = _json(_payload(shown, n_people))
+    n_listed, per_person = n_people, len(text) / n_people
+    while len(text) > most_bytes and n_listed > 1:
         # Counterparts come along, so that the text shrinks more slowly than the list.
-        n_listed = int(n_listed * min(0.7, most_bytes / len(text)))
+        while n_listed > 1 and _n_written(shown, n_listed) * per_person > most_bytes:
+            n_listed = int(n_listed * 0.9)
+        text = _json(_payload(shown, n_listed))
+        per_person *= 1.1
+    return text
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _payload(shown: Sequence[tuple[Audit, Individuals]], n_listed: int) -> dict[str, Any]:
+Shown = Sequence[tuple[Audit, Individuals]]
+
+
+def _same_people(shown: Shown) -> list[list[Individuals]]:
+    """Put together the models that were audited on the same people."""
+    tables: list[list[Individuals]] = []
+    for _, people in shown:
+        for table in tables:
+            if _table_facts(table[0]) == _table_facts(people):
+                table.append(people)
+                break
+        else:
+            tables.append([people])
+    return tables
+
+
+def _table_facts(people: Individuals) -> tuple[Any, ...]:
+    return people.ids, people.group, people.labels, people.hidden, people.columns
+
+
+def _n_written(shown: Shown, n_listed: int) -> float:
+    """Count the people written, on average over the tables."""
+    tables = _same_people(shown)
+    return sum(len(_order(table, n_listed)[0]) for table in tables) / len(tables)
+
+
+def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
     tables: list[dict[str, Any]] = []
+    places: dict[int, tuple[int, list[int], int]] = {}
+    for number, members in enumerate(_same_people(shown)):
+        order, listed = _order(members, n_listed)
+        tables.append(_table(members[0], order, listed))
+        places |= {id(people): (number, order, listed) for people in members}
     models = []
     for audit, people in shown:
-        order, listed = _order(people, n_listed)
-        table = _table(people, order, listed)
-        if table not in tables:
-            tables.append(table)
+        number, order, listed = places[id(people)]
         models.append(
             {
                 "name": audit.model_name,
-                "table": tables.index(table),
+                "table": number,
                 "threshold": audit.threshold,
                 "scores": [round(people.scores[k], 4) for k in order],
                 # Taken before rounding, which could move a score across the threshold.
@@ -89,16 +119,16 @@ def _payload(shown: Sequence[tuple[Audit, Individuals]], n_listed: int) -> dict[
     }
 
 
-def _order(people: Individuals, n_listed: int) -> tuple[list[int], int]:
+def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:
     """Draw the people who are listed, followed by their counterparts who are not."""
-    n_people = len(people.ids)
+    n_people = len(members[0].ids)
     if n_listed >= n_people:
         return list(range(n_people)), n_people
     listed = np.sort(np.random.default_rng(0).permutation(n_people)[:n_listed])
     is_listed = np.zeros(n_people, dtype=bool)
     is_listed[listed] = True
     along = np.zeros(n_people, dtype=bool)
-    for pairs in people.pairs.values():
+    for pairs in (pairs for people in members for pairs in people.pairs.values()):
         first, second = np.array(pairs.first), np.array(pairs.second)
         along[second[is_listed[first]]] = True
         along[first[is_listed[second]]] = True
