@@ -22,7 +22,15 @@
     made.append(...children);
     return made;
   }
-  const isolated = (text) => element("bdi", { text });
+  // Isolated, so that text of the other direction stays in its place; names may break at "_".
+  function isolated(text) {
+    const made = element("bdi");
+    String(text).split("_").forEach((part, k) => {
+      if (k) made.append("_", element("wbr"));
+      made.append(part);
+    });
+    return made;
+  }
   const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
   // What the chosen model and matching make of the people; made once for each choice.

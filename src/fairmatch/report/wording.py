@@ -128,7 +128,7 @@ def sentences(audit: Audit) -> list[str]:
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> print(sentences(found)[0])
-    Of 80 people, model accepts 50.0% of the 40 in group a and 100.0% of the 40 in group b, a
+    Of 80 people, the model accepts 50.0% of the 40 in group a and 100.0% of the 40 in group b, a
     difference of 50.0 percentage points (95% interval ...).
     """
     return [_on_selection(audit), _on_matching(audit), _on_subsets(audit)]
@@ -140,8 +140,9 @@ def _on_selection(audit: Audit) -> str:
         rate = group.selection_rate.value
         share = "an unstated share" if rate is None else f"{rate:.1%}"
         rates.append(f"{share} of the {group.n_rows:,} in group {shown_name(group.label)}")
-    start = f"Of {audit.n_rows:,} people, {shown_name(audit.model_name)} accepts {rates[0]} and"
-    start += f" {rates[1]}"
+    name = audit.model_name
+    who = "the model" if name == "model" else f"“{shown_name(name)}”"
+    start = f"Of {audit.n_rows:,} people, {who} accepts {rates[0]} and {rates[1]}"
     gap = audit.gap("demographic_parity_gap")
     if gap.value is None:
         return f"{start}; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
