@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import HOSTILE_COLUMN, HOSTILE_VALUES, make_table
+from hostiletable import HOSTILE_COLUMN, HOSTILE_VALUES, make_table
 
 from fairmatch import audit
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
