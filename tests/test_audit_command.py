@@ -214,6 +214,7 @@ class _Model:
 
     def predict_proba(self, X, *, sensitive_features=None):
         assert list(X.columns) == ["age", "sex"]
+        assert sensitive_features is None
         score = X["age"].to_numpy() / 100
         return np.column_stack([1 - score, score])
 
@@ -236,7 +237,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
     ("content", "name", "said"),
     [
         ("", "empty.csv", "cannot be read"),
-        ("a,b\n1,2\n", "people.txt", "neither in .csv nor in .parquet"),
+        ("a,b\n1,2\n", "people.txt", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "must be numeric"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),

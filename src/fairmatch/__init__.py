@@ -8,12 +8,22 @@ __version__ = "0.1.0"
 # Where each public name lives. Names are resolved on first use, so that `import fairmatch`
 # is quick and loads neither torch nor a solver nor a plotting library.
 _HOMES = {
+    "AdversarialClassifier": "estimators",
     "Coupling": "coupling",
+    "FTMClassifier": "estimators",
+    "GapRegularizedClassifier": "estimators",
     "OptimalTransportMatcher": "matching",
+    "ReductionClassifier": "estimators",
+    "UnconstrainedClassifier": "estimators",
     "audit": "auditing",
     "compare_models": "auditing",
     "fair_matching": "matching",
+    "fairness_path": "paths",
+    "load": "persistence",
 }
+
+# Optional libraries, and the extra that installs each.
+_EXTRAS = {"torch": "train", "safetensors": "train", "lightgbm": "boost", "fairlearn": "all"}
 
 __all__ = ["__version__", *sorted(_HOMES)]
 
@@ -21,7 +31,17 @@ __all__ = ["__version__", *sorted(_HOMES)]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fairmatch' has no attribute {name!r}")
-    value = getattr(import_module(f"fairmatch.{_HOMES[name]}"), name)
+    try:
+        value = getattr(import_module(f"fairmatch.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRAS:
+            raise
+        from fairmatch.exceptions import MissingExtraError
+
+        extra = _EXTRAS[error.name]
+        raise MissingExtraError(
+            f"fairmatch.{name} needs {error.name}: pip install 'fairmatch[{extra}]'."
+        ) from error
     globals()[name] = value
     return value
 

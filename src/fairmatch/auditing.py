@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch import __version__
-from fairmatch.columns import Column, read_columns
+from fairmatch.columns import Column, read_columns, split_column
 from fairmatch.counterparts import (
     Sample,
     draw_rows,
@@ -24,7 +24,7 @@ from fairmatch.counterparts import (
 )
 from fairmatch.coupling import IndexArray
 from fairmatch.encoding import TableEncoder
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.facts import Audit, Comparison, ModelPair, Provenance
 from fairmatch.groupfacts import (
     SCORE_EDGES,
@@ -317,7 +317,7 @@ def _read_table(
 ) -> _Table:
     groups = read_groups(sensitive_features)
     n_rows = len(groups)
-    features = X if sensitive_column is None else _without(X, sensitive_column)
+    features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
     for column in columns:
         if len(column.values) != n_rows:
@@ -349,12 +349,11 @@ def _read_table(
 
 
 def _without(X: Any, column: Any) -> Any:
-    """Leave the sensitive column out of what describes people."""
-    if not nw.dependencies.is_into_dataframe(X):
-        return np.delete(np.asarray(X), int(column), axis=1)
-    table = nw.from_native(X, eager_only=True)
-    name = column if isinstance(column, str) else table.columns[column]
-    return table.drop(name, strict=False).to_native()
+    """Leave the sensitive column out of what describes people, where X holds it."""
+    try:
+        return X if column is None else split_column(X, column)[0]
+    except ColumnError:  # a model that needs no group to predict may be given none
+        return X
 
 
 def _take(X: Any, rows: IndexArray) -> Any:
@@ -383,7 +382,8 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
     Parameters
     ----------
     model : fitted estimator
-        With ``predict_proba``; it is given the sensitive features if it takes them.
+        With ``predict_proba``; it is given the sensitive features if it takes them and does not
+        find them in X.
     X : table or array
         The rows, as the model expects them.
     sensitive_features : array-like
@@ -398,7 +398,8 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
     [0.5]
     """
     given = {}
-    if "sensitive_features" in inspect.signature(model.predict_proba).parameters:
+    takes = "sensitive_features" in inspect.signature(model.predict_proba).parameters
+    if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X
         given["sensitive_features"] = sensitive_features
     probabilities = np.asarray(model.predict_proba(X, **given))
     classes = list(getattr(model, "classes_", (0, 1)))

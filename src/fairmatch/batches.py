@@ -75,10 +75,11 @@ class RowBatches:
 
 
 class PairBatches:
-    """As many rows of one group as of the other, here unrelated; half a batch from each.
+    """As many rows of one group as of the other, here unrelated; a batch from each.
 
-    The loss weighs each half by the group's share of the table, so that it stays an unbiased
-    estimate of the mean loss while the very same rows serve the comparison of the groups.
+    The loss weighs each group's rows by the group's share of the table, so that it stays an
+    unbiased estimate of the mean loss while the very same rows serve the comparison of the
+    groups.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class PairBatches:
         self.generator = generator
         self.rows = rows_with_mass(groups, mass)
         self.mass = mass[self.rows[0]], mass[self.rows[1]]
-        self.size = max(1, min(batch_size // 2, len(self.rows[0]), len(self.rows[1])))
+        self.size = min(batch_size, len(self.rows[0]), len(self.rows[1]))
         share = np.array([m.sum() for m in self.mass]) / sum(m.sum() for m in self.mass)
         self.weight = np.repeat(share / self.size, self.size).astype(np.float32)
 

@@ -312,6 +312,88 @@ def _print_table(header: list[str], rows: list[list[str]]) -> None:
     Console().print(table, markup=False)
 
 
+def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", help="a .csv or .parquet file, or the name of a dataset")
+    parser.add_argument("--target", metavar="COL", help="column with the labels (of a file)")
+    parser.add_argument("--sensitive", metavar="COL", help="column with the groups (of a file)")
+    parser.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+    parser.add_argument(
+        "--transport",
+        choices=("marginal", "joint"),
+        default="marginal",
+        help="match people on their features, or on features and labels (default: marginal)",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--max-gap", type=float, help="keep the most accurate model within this gap")
+    how.add_argument("--fairness-weight", type=float, default=1.0, help="the weight (default: 1)")
+    parser.add_argument(
+        "--gap-measure",
+        metavar="NAME",
+        default="demographic_parity_gap",
+        help="which gap --max-gap bounds (default: demographic_parity_gap)",
+    )
+    parser.add_argument(
+        "--without-sensitive",
+        action="store_true",
+        help="train a model that does not need the group to predict",
+    )
+    parser.add_argument("--epochs", type=int, default=200, help="default: 200")
+    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--no-picture", action="store_true", help="do not draw the trade-off")
+    parser.add_argument("--out", metavar="DIR", required=True, help="folder for the model")
+
+
+def _run_train(arguments: argparse.Namespace) -> int:
+    from fairmatch.jobs import check_picture, save_trained, train_model
+    from fairmatch.measures import MEASURES
+    from fairmatch.tables import read_labelled
+
+    check_picture(not arguments.no_picture)
+    table = read_labelled(arguments.table, arguments.target, arguments.sensitive)
+    trained = train_model(
+        table,
+        max_gap=arguments.max_gap,
+        fairness_weight=arguments.fairness_weight,
+        drop=arguments.drop,
+        transport=arguments.transport,
+        gap_measure=arguments.gap_measure,
+        sensitive_at_prediction=not arguments.without_sensitive,
+        epochs=arguments.epochs,
+        random_state=arguments.seed,
+        verbose=1,
+    )
+    curve, kept = trained.curve, trained.fairness_weight
+    shown = [name for name in MEASURES if name in curve.columns]
+    print(f"The trade-off on {len(trained.test_index):,} test rows (* marks the model kept):")
+    _print_table(
+        ["", "weight", "accuracy", *(MEASURES[name].symbol for name in shown)],
+        [
+            ["*" if weight == kept else "", f"{weight:g}", *(f"{value:.4f}" for value in values)]
+            for weight, *values in curve[["fairness_weight", "accuracy", *shown]].to_numpy()
+        ],
+    )
+    picture = not arguments.no_picture
+    folder = save_trained(trained, arguments.out, gap=arguments.gap_measure, picture=picture)
+    print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
+    return 0
+
+
+def _add_predict_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="DIR", help="folder of a saved model")
+    parser.add_argument("table", help="a .csv or .parquet file with the training columns")
+    parser.add_argument("--out", metavar="FILE", required=True, help="a .csv or .parquet file")
+
+
+def _run_predict(arguments: argparse.Namespace) -> int:
+    from fairmatch.jobs import predict_table
+    from fairmatch.tables import read_table, write_table
+
+    predictions = predict_table(arguments.model, read_table(arguments.table))
+    file = write_table(predictions, arguments.out)
+    print(f"{len(predictions):,} rows scored in {file}")
+    return 0
+
+
 _COMMANDS = (
     _Command(
         name="datasets",
@@ -324,5 +406,17 @@ _COMMANDS = (
         help="State how the scores in a table treat two groups, and who is treated like whom.",
         add_arguments=_add_audit_arguments,
         run=_run_audit,
+    ),
+    _Command(
+        name="train",
+        help="Train a classifier that treats matched people alike.",
+        add_arguments=_add_train_arguments,
+        run=_run_train,
+    ),
+    _Command(
+        name="predict",
+        help="Score a table with a saved model.",
+        add_arguments=_add_predict_arguments,
+        run=_run_predict,
     ),
 )

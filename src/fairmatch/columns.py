@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
@@ -162,3 +163,61 @@ def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> 
         return Column(name, "categorical", codes, missing, pd.Index(found, dtype=object))
     index = pd.Index(levels, dtype=object)
     return Column(name, "categorical", index.get_indexer(values), missing, index)
+
+
+def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
+    """Take one column out of a table.
+
+    Parameters
+    ----------
+    X : table or array of shape (n_rows, n_columns)
+        A table of pandas, polars or pyarrow, or an array.
+    column : str or int
+        Its name, or its position.
+
+    Returns
+    -------
+    rest, values
+        The table without the column, of the same kind, and the column.
+
+    Raises
+    ------
+    ColumnError
+        If there is no such column; the nearest name is suggested.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.columns import split_column
+    >>> rest, sex = split_column(pd.DataFrame({"age": [20, 30], "sex": ["f", "m"]}), "sex")
+    >>> list(rest.columns), sex.tolist()
+    (['age'], ['f', 'm'])
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        name = _column_name(frame.columns, column)
+        return nw.to_native(frame.drop(name)), frame[name].to_numpy()
+    array = np.asarray(X)
+    if isinstance(column, str) or array.ndim != 2:
+        raise ColumnError(
+            f"There is no column {column!r}: the data are an array of shape {array.shape}, whose "
+            "columns have positions, not names. Give a position, or a table."
+        )
+    position = _position(array.shape[1], column)
+    return np.delete(array, position, axis=1), array[:, position]
+
+
+def _column_name(names: list[str], column: str | int) -> str:
+    if isinstance(column, int):
+        return names[_position(len(names), column)]
+    if column in names:
+        return column
+    near = get_close_matches(column, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(names[:10])}."
+    raise ColumnError(f"There is no column {column!r}.{hint}")
+
+
+def _position(n_columns: int, column: int) -> int:
+    if not -n_columns <= column < n_columns:
+        raise ColumnError(f"There is no column {column}: the data have {n_columns} columns.")
+    return column % n_columns

@@ -14,7 +14,8 @@ what was expected and what to do::
     ├── DatasetError (OSError)           a table is absent, damaged or cannot be fetched
     └── ModelFileError (ValueError)      a saved model is damaged or of another kind
     FairmatchWarning (UserWarning)
-    └── GapNotReachedWarning             no model of the path is within ``max_gap``
+    ├── GapNotReachedWarning             no model of the path is within ``max_gap``
+    └── TrainingInterruptedWarning       training was ended early and kept
 """
 
 
@@ -67,3 +68,7 @@ class FairmatchWarning(UserWarning):
 
 class GapNotReachedWarning(FairmatchWarning):
     """No model of the path is within the asked gap on the validation rows."""
+
+
+class TrainingInterruptedWarning(FairmatchWarning):
+    """Training was ended early by the user, who asked to keep what had been learned."""

@@ -15,7 +15,7 @@ from fairmatch.penalties import Penalty
 
 # An epoch has at least this many steps. On a table of a few hundred rows the learning rate would
 # otherwise have decayed before the networks have learned anything.
-MIN_STEPS_PER_EPOCH = 32
+MIN_STEPS_PER_EPOCH = 16
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,18 @@ class Objective(nn.Module):
         self.to(device)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Give each network's objective, of shape (L,)."""
+        """Give each network's loss and weighted penalty, of shape (2, L)."""
         rows = torch.from_numpy(batch.rows).to(self.inputs.device)
         weight = torch.from_numpy(batch.weight).to(self.inputs.device)
         logits = self.network(self.inputs[rows])
         truth = self.labels[rows].expand_as(logits)
         losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
-        objective = losses @ weight
-        if self.penalty is not None:
-            n_pairs = batch.n_pairs
-            objective = objective + self.penalty(logits[:, :n_pairs], logits[:, n_pairs:])
-        return objective
+        loss = losses @ weight
+        if self.penalty is None:
+            return torch.stack([loss, torch.zeros_like(loss)])
+        return torch.stack(
+            [loss, self.penalty(logits[:, : batch.n_pairs], logits[:, batch.n_pairs :])]
+        )
 
 
 def train(
@@ -97,7 +98,8 @@ def train(
     schedule: Schedule,
     *,
     on_epoch: Callable[[int, FloatArray], None] | None = None,
-) -> None:
+    keep_on_interrupt: bool = False,
+) -> int:
     """Descend an objective by Adam, in place.
 
     The networks of a stack share no weights, so the sum of their objectives trains each of them
@@ -106,26 +108,39 @@ def train(
     Parameters
     ----------
     objective : module
-        Maps a batch to one value per network; all its parameters are trained.
+        Maps a batch to terms that are summed, one column per network; all its parameters are
+        trained.
     batches : Batches
         Source of the batches.
     schedule : Schedule
         How long and how fast.
     on_epoch : callable, optional
-        Called after each epoch with its number and the mean objective of each network in it.
+        Called after each epoch with its number and the mean terms of each network in it.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends the training early instead of ending the program.
+
+    Returns
+    -------
+    int
+        Number of whole epochs trained.
     """
     parameters = list(objective.parameters())
     optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
     decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=schedule.decay)
     for epoch in range(schedule.epochs):
-        values = []
-        for batch in batches.epoch(schedule.steps_per_epoch):
-            value = objective(batch)
-            optimizer.zero_grad()
-            value.sum().backward()
-            optimizer.step()
-            values.append(value.detach())
+        terms = []
+        try:
+            for batch in batches.epoch(schedule.steps_per_epoch):
+                term = objective(batch)
+                optimizer.zero_grad()
+                term.sum().backward()
+                optimizer.step()
+                terms.append(term.detach())
+        except KeyboardInterrupt:
+            if keep_on_interrupt:
+                return epoch
+            raise
         decay.step()
         if on_epoch is not None:
-            mean = torch.stack(values).mean(dim=0).cpu().numpy().astype(np.float64)
-            on_epoch(epoch, mean)
+            on_epoch(epoch, torch.stack(terms).mean(dim=0).cpu().numpy().astype(np.float64))
+    return schedule.epochs

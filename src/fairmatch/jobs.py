@@ -1,0 +1,148 @@
+"""What the commands train and predict do, without the printing."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairmatch
+from fairmatch.encoding import TableEncoder
+from fairmatch.estimators import FTMClassifier
+from fairmatch.paths import PAPER_WEIGHTS, FairnessPath, fairness_path
+from fairmatch.persistence import load
+from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
+from fairmatch.selection import stratified_split
+from fairmatch.tables import LabelledTable, check_column
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A model, and the trade-off it was picked from.
+
+    Attributes
+    ----------
+    model : estimator
+        The model.
+    curve : DataFrame
+        Every model of the path, measured on the test rows.
+    fairness_weight : float
+        Weight of the model.
+    test_index : array of int
+        Rows that no model has seen.
+    """
+
+    model: Any
+    curve: pd.DataFrame
+    fairness_weight: float
+    test_index: Any
+
+    @property
+    def on_test(self) -> "pd.Series[Any]":
+        """Measures of the model on the test rows."""
+        return self.curve[self.curve["fairness_weight"] == self.fairness_weight].iloc[0]
+
+
+def train_model(
+    table: LabelledTable,
+    *,
+    max_gap: float | None = None,
+    fairness_weight: float = 1.0,
+    test_size: float = 0.2,
+    drop: Sequence[str] = (),
+    **settings: Any,
+) -> TrainedModel:
+    """Train FTM on a table and measure the whole path on rows that were put aside.
+
+    Parameters
+    ----------
+    table : LabelledTable
+        The table.
+    max_gap : float, optional
+        Choose the fairness weight so that the gap on validation rows is at most this.
+    fairness_weight : float, default=1.0
+        The weight, where ``max_gap`` is not given.
+    test_size : float, default=0.2
+        Share of the rows that are put aside.
+    drop : sequence of str
+        Columns that are neither features nor label nor group, such as identifiers.
+    **settings
+        Further parameters of `FTMClassifier`.
+    """
+    features = table.frame.drop(columns=[table.target, *drop])
+    y, groups = table.frame[table.target], table.frame[table.sensitive]
+    seed = settings.get("random_state")
+    train, test = stratified_split(y.to_numpy(), groups, test_size, seed)
+    estimator = FTMClassifier(
+        fairness_weight=fairness_weight,
+        max_gap=max_gap,
+        sensitive_column=table.sensitive,
+        encoder=TableEncoder(missing="encode"),
+        **settings,
+    )
+    X_train, y_train = features.iloc[train], y.iloc[train]
+    path: FairnessPath
+    if max_gap is not None:
+        model = estimator.fit(X_train, y_train)
+        path, weight = model.path_, model.fairness_weight_
+    else:
+        weight = float(fairness_weight)
+        weights = sorted({0.0, weight, *map(float, PAPER_WEIGHTS)})
+        path = fairness_path(X_train, y_train, fairness_weights=weights, estimator=estimator)
+        model = path.models[weights.index(weight)]
+    curve = path.curve(features.iloc[test], y.iloc[test])
+    return TrainedModel(model, curve, weight, test)
+
+
+def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture: bool) -> Path:
+    """Write the model, the numbers of the trade-off as JSON, and its picture."""
+    home: Path = trained.model.save(folder)
+    numbers = {
+        "fairmatch": fairmatch.__version__,
+        "fairness_weight": trained.fairness_weight,
+        "n_test_rows": len(trained.test_index),
+        "curve": trained.curve.to_dict(orient="records"),
+    }
+    (home / "curve.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    if picture:
+        chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
+        save_chart(chart, home / "curve.svg")
+    return home
+
+
+def check_picture(wanted: bool) -> None:
+    """Raise before the training, not after it, where a picture is wanted and cannot be drawn."""
+    if wanted:
+        require_charts()
+
+
+def predict_table(model_folder: str | Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """Score the rows of a table with a saved model.
+
+    Parameters
+    ----------
+    model_folder : str or Path
+        Where ``fairmatch train`` or ``model.save`` put it.
+    frame : DataFrame
+        Rows with the columns of the training table; others are left alone.
+
+    Returns
+    -------
+    DataFrame
+        The score (probability of the positive class) and the prediction of every row.
+    """
+    model = load(model_folder)
+    names = getattr(model, "feature_names_in_", np.array(frame.columns, dtype=object))
+    wanted = [
+        name
+        for name in names
+        if name in frame.columns or model.sensitive_at_prediction or name != model.sensitive_column
+    ]
+    for name in wanted:
+        check_column(frame, name)
+    scores = model.predict_proba(frame[wanted])[:, 1]
+    decided = model.classes_[(scores >= 0.5).astype(np.intp)]
+    return pd.DataFrame({"score": scores, "prediction": decided})

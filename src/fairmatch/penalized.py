@@ -1,0 +1,236 @@
+"""Networks that descend a loss plus a weighted penalty."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from fairmatch.batches import Batches, PairBatches, RowBatches
+from fairmatch.coupling import Coupling
+from fairmatch.encoding import TableEncoder
+from fairmatch.exceptions import CouplingError, InputError, TrainingInterruptedWarning
+from fairmatch.inputs import FloatArray, read_features
+from fairmatch.interface import GroupClassifier, TrainingRows, seed_sequence
+from fairmatch.networks import ModuleStack, NetworkStack, StackedMLP
+from fairmatch.penalties import Penalty
+from fairmatch.progress import TrainingProgress
+from fairmatch.training import Objective, Schedule, train
+
+Network = Sequence[int] | torch.nn.Module | None
+
+
+@dataclass(frozen=True)
+class EncodedRows:
+    """Training rows, and their features as numbers.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+        Labels, groups and weights.
+    features : array of shape (n_rows, n_features)
+        Encoded features, which people are matched on.
+    inputs : array of shape (n_rows, n_inputs)
+        What a network sees: the features, and the group where it may be used.
+    """
+
+    rows: TrainingRows
+    features: FloatArray
+    inputs: FloatArray
+
+
+class PenalizedClassifier(GroupClassifier):
+    """A network that descends a loss plus a weighted penalty.
+
+    Subclasses say which penalty (`_penalty`), and which rows it compares (`_batches`).
+    """
+
+    def __init__(
+        self,
+        fairness_weight: float = 1.0,
+        *,
+        network: Network = None,
+        epochs: int = 200,
+        batch_size: int = 1024,
+        learning_rate: float = 1e-3,
+        decay: float = 0.95,
+        sensitive_column: str | int | None = None,
+        sensitive_at_prediction: bool = True,
+        encoder: Any = "table",
+        device: str = "cpu",
+        random_state: int | None = None,
+        verbose: int = 0,
+        keep_on_interrupt: bool = False,
+    ) -> None:
+        self.fairness_weight = fairness_weight
+        self.network = network
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.encoder = encoder
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.keep_on_interrupt = keep_on_interrupt
+
+    def _penalty(
+        self, fairness_weights: torch.Tensor, shares: torch.Tensor, generator: torch.Generator
+    ) -> Penalty:
+        """Say what is added to the loss."""
+        raise NotImplementedError
+
+    def _batches(
+        self, encoded: EncodedRows, coupling: Coupling | None, generator: np.random.Generator
+    ) -> Batches:
+        """Say which rows the penalty compares; by default unrelated rows of the two groups."""
+        if coupling is not None:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+        return PairBatches(encoded.rows.groups, encoded.rows.mass, self.batch_size, generator)
+
+    def _fit_path(
+        self,
+        X: Any,
+        y: ArrayLike,
+        fairness_weights: Sequence[float],
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+    ) -> list[Self]:
+        """Fit one estimator per weight, all at once."""
+        template: Self = clone(self)
+        template._check_parameters(fairness_weights)
+        rows = template._read_training(X, y, sensitive_features, sample_weight)
+        networks = template._train(template._encode(rows), fairness_weights, coupling)
+        models = []
+        for weight, network in zip(fairness_weights, networks, strict=True):
+            model: Self = clone(self)
+            model.fairness_weight = float(weight)
+            model._adopt(template, network_=network, fairness_weight_=float(weight))
+            models.append(model)
+        return models
+
+    def _encode(self, rows: TrainingRows) -> EncodedRows:
+        encoder = TableEncoder() if isinstance(self.encoder, str) else self.encoder
+        self.encoder_ = None if encoder is None else clone(encoder)
+        features = rows.features
+        if self.encoder_ is not None:
+            features = self.encoder_.fit_transform(features)
+        features = inputs = read_features(features, n_rows=len(rows.labels))
+        if self.sensitive_at_prediction:
+            inputs = np.column_stack([features, rows.groups.codes])
+        return EncodedRows(rows, features, inputs)
+
+    def _train(
+        self, encoded: EncodedRows, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> list[NetworkStack]:
+        rows, weights = encoded.rows, np.asarray(fairness_weights, dtype=np.float64)
+        network_seed, batch_seed, penalty_seed = seed_sequence(self.random_state).spawn(3)
+        stack = self._stack(encoded, len(weights), _torch_generator(network_seed))
+        generator = np.random.default_rng(batch_seed)
+        penalty: Penalty | None = None
+        batches: Batches
+        if weights.any():
+            batches = self._batches(encoded, coupling, generator)
+            penalty = self._penalty(
+                torch.as_tensor(weights, dtype=torch.float32),
+                torch.as_tensor(rows.shares, dtype=torch.float32),
+                _torch_generator(penalty_seed),
+            )
+        else:
+            # Nothing to compare: plain training, and no matching to wait for.
+            batches = RowBatches(rows.mass, self.batch_size, generator)
+        schedule = Schedule.for_table(
+            len(rows.labels),
+            self.batch_size,
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            decay=self.decay,
+        )
+        objective = Objective(stack, encoded.inputs, rows.labels, penalty, self.device)
+        stack.train()
+        # A module of the user's own may draw from torch's global generator, which is theirs.
+        with (
+            torch.random.fork_rng(),
+            TrainingProgress(self.epochs, weights, shown=self.verbose > 0) as progress,
+        ):
+            torch.manual_seed(int(network_seed.generate_state(1)[0]))
+            self.n_epochs_ = train(
+                objective,
+                batches,
+                schedule,
+                on_epoch=progress.update,
+                keep_on_interrupt=self.keep_on_interrupt,
+            )
+        if self.n_epochs_ < self.epochs:
+            warnings.warn(
+                f"Training was interrupted after {self.n_epochs_} of {self.epochs} epochs; the "
+                "model is what had been learned by then.",
+                TrainingInterruptedWarning,
+                stacklevel=4,
+            )
+        stack.eval().to("cpu")
+        return [stack.select(index) for index in range(len(weights))]
+
+    def _stack(
+        self, encoded: EncodedRows, n_networks: int, generator: torch.Generator
+    ) -> NetworkStack:
+        if isinstance(self.network, torch.nn.Module):
+            return ModuleStack.copies(self.network, n_networks)
+        width = encoded.features.shape[1]
+        hidden_sizes = (width, width) if self.network is None else self.network
+        return StackedMLP(n_networks, encoded.inputs.shape[1], hidden_sizes, generator)
+
+    def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
+        inputs = self._features(features)
+        if codes is not None:
+            if len(codes) != len(inputs):
+                raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
+            inputs = np.column_stack([inputs, codes])
+        with torch.no_grad():
+            logits = self.network_(torch.as_tensor(inputs, dtype=torch.float32))[0]
+        scores: FloatArray = torch.sigmoid(logits.to(torch.float64)).numpy()
+        return scores
+
+    def _features(self, features: Any) -> FloatArray:
+        """Encode the features of new rows."""
+        if self.encoder_ is not None:
+            return read_features(self.encoder_.transform(features))
+        array = read_features(features)
+        expected = self.n_features_in_ - (self.sensitive_column is not None)
+        if array.shape[1] != expected:
+            raise InputError(
+                f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{expected} features as input."
+            )
+        return array
+
+    def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
+        weights = np.asarray(fairness_weights, dtype=np.float64)
+        if weights.ndim != 1 or not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+            raise InputError(
+                f"fairness weights must be finite and not negative, got {fairness_weights!r}."
+            )
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        if not 0.0 < self.decay <= 1.0:
+            raise InputError(f"decay must lie in (0, 1], got {self.decay}.")
+        if not self.learning_rate > 0.0:
+            raise InputError(f"learning_rate must be positive, got {self.learning_rate}.")
+        if isinstance(self.encoder, str) and self.encoder != "table":
+            raise InputError(
+                f"encoder must be 'table', None or a transformer, got {self.encoder!r}."
+            )
+
+
+def _torch_generator(seed: np.random.SeedSequence) -> torch.Generator:
+    return torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> np.uint64(1)))

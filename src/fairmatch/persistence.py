@@ -1,0 +1,217 @@
+"""Saved models: weights as safetensors, everything else as JSON; nothing is unpickled.
+
+A saved model is a folder with two files. ``model.json`` says what it is and holds the checksum of
+``weights.safetensors``, so that a damaged or exchanged file is found before it is used.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import fairmatch
+from fairmatch.encoding import TableEncoder
+from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
+from fairmatch.matching import OptimalTransportMatcher
+
+_FORMAT = {"kind": "fairmatch.model", "version": 1}
+_DESCRIPTION, _WEIGHTS = "model.json", "weights.safetensors"
+# Only these are ever made from a file.
+_CLASSES = (
+    "FTMClassifier",
+    "UnconstrainedClassifier",
+    "GapRegularizedClassifier",
+    "ReductionClassifier",
+    "AdversarialClassifier",
+)
+
+
+def save_model(model: Any, path: str | Path) -> Path:
+    """Write a fitted model to a folder; `load` reads it back."""
+    from fairmatch.networks import StackedMLP
+
+    check_is_fitted(model)
+    if not isinstance(model.network_, StackedMLP):
+        raise InputError(
+            "A model with a network of your own cannot be saved without pickling it. Save the "
+            "network's state_dict yourself, or use the built-in one."
+        )
+    if not (model.encoder_ is None or isinstance(model.encoder_, TableEncoder)):
+        raise InputError(
+            "A model with an encoder of your own cannot be saved without pickling it. Encode the "
+            "table before the model and fit with encoder=None."
+        )
+    tensors = {name: values.contiguous() for name, values in model.network_.state_dict().items()}
+    weights = _safetensors().save(tensors)
+    description = {
+        **_FORMAT,
+        "fairmatch": fairmatch.__version__,
+        "class": type(model).__name__,
+        "parameters": {k: _to_json(k, v) for k, v in model.get_params(deep=False).items()},
+        "classes": [_plain(label) for label in model.classes_],
+        "groups": [_plain(label) for label in model.groups_],
+        "fairness_weight": float(getattr(model, "fairness_weight_", model.fairness_weight)),
+        "n_features_in": model.n_features_in_,
+        "feature_names_in": _names(model),
+        "encoder": None if model.encoder_ is None else model.encoder_.to_dict(),
+        "n_inputs": model.network_.n_inputs,
+        "hidden_sizes": list(model.network_.hidden_sizes),
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(description, indent=1, ensure_ascii=False)
+    _write(folder / _WEIGHTS, weights)
+    _write(folder / _DESCRIPTION, text.encode())
+    return folder
+
+
+def load(path: str | Path) -> Any:
+    """Read a model that was written by ``model.save``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+
+    Returns
+    -------
+    estimator
+        Ready to predict.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder is not a saved model, or is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fairmatch import FTMClassifier, load
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> model = FTMClassifier(epochs=2, random_state=0).fit(
+    ...     german.X, german.y, sensitive_features=german.sensitive_features)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(model.save(folder))
+    >>> groups = german.sensitive_features
+    >>> bool((again.predict_proba(german.X, sensitive_features=groups)
+    ...       == model.predict_proba(german.X, sensitive_features=groups)).all())
+    True
+    """
+    folder = Path(path)
+    description = _read_description(folder)
+    weights = _read(folder / _WEIGHTS)
+    if hashlib.sha256(weights).hexdigest() != description["weights_sha256"]:
+        raise ModelFileError(
+            f"{folder / _WEIGHTS} is not the file that was saved: its checksum differs from the "
+            f"one in {_DESCRIPTION}. Copy both files of the model again."
+        )
+    try:
+        return _build(description, weights)
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(f"{folder} is damaged: {error}") from error
+
+
+def _build(description: dict[str, Any], weights: bytes) -> Any:
+    from fairmatch.networks import StackedMLP
+
+    if description["class"] not in _CLASSES:
+        raise ModelFileError(f"There is no model class {description['class']!r}.")
+    parameters = {k: _from_json(k, v) for k, v in description["parameters"].items()}
+    model = getattr(fairmatch, description["class"])(**parameters)
+    network = StackedMLP(1, description["n_inputs"], description["hidden_sizes"])
+    network.load_state_dict(_safetensors().load(weights))
+    encoder = description["encoder"]
+    model.network_ = network.eval()
+    model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
+    model.classes_ = np.array(description["classes"])
+    model.groups_ = tuple(description["groups"])
+    model.fairness_weight_ = description["fairness_weight"]
+    model.n_features_in_ = description["n_features_in"]
+    if description["feature_names_in"] is not None:
+        model.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
+    return model
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    content = _read(folder / _DESCRIPTION)
+    try:
+        description = json.loads(content)
+    except ValueError as error:
+        raise ModelFileError(f"{folder / _DESCRIPTION} is not valid JSON: {error}") from None
+    kind = description.get("kind") if isinstance(description, dict) else None
+    if kind != _FORMAT["kind"] or "weights_sha256" not in description:
+        raise ModelFileError(f"{folder / _DESCRIPTION} does not describe a fairmatch model.")
+    if description.get("version") != _FORMAT["version"]:
+        raise ModelFileError(
+            f"{folder} has format version {description.get('version')}; this fairmatch reads "
+            f"version {_FORMAT['version']}. Install the version that wrote it: "
+            f"{description.get('fairmatch')}."
+        )
+    return dict(description)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ModelFileError(
+            f"{file} cannot be read ({error.strerror}). A saved model is a folder with "
+            f"{_DESCRIPTION} and {_WEIGHTS}."
+        ) from error
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write all or nothing: a full disk leaves the old file as it was."""
+    partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _names(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise InputError(f"{value!r} cannot be saved as JSON; use text or numbers as labels.")
+
+
+def _to_json(name: str, value: Any) -> Any:
+    if name == "encoder":
+        return None if value is None else "table"
+    if isinstance(value, OptimalTransportMatcher):
+        return asdict(value)
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(item) for item in value]
+    if name == "transport" and not isinstance(value, str):
+        return "marginal"  # how people were matched in training; no part in prediction
+    return _plain(value) if not isinstance(value, np.random.RandomState) else None
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if name == "transport" and isinstance(value, dict):
+        return OptimalTransportMatcher(**value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.torch
+    except ImportError as error:
+        raise MissingExtraError(
+            "Saving and loading models needs the training extra: pip install 'fairmatch[train]'."
+        ) from error
+    return safetensors.torch
