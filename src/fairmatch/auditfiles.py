@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing import audit, compare_models, score_people
+from fairmatch.auditing import audit, compare_models
 from fairmatch.exceptions import InputError
 from fairmatch.facts import Audit, Comparison
+from fairmatch.people import score_people
 from fairmatch.tables import check_column, read_table
 
 
