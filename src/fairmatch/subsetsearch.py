@@ -104,6 +104,7 @@ def _holds(rule: Rule, coded: list[CodedColumn], rows: IndexArray | slice) -> Bo
 def all_hold(
     rules: Iterable[Rule], coded: list[CodedColumn], rows: IndexArray | slice
 ) -> BoolArray:
+    """Tell which rows are in the subset in which all rules hold."""
     inside = np.ones(len(coded[0].codes[rows]), dtype=bool)
     for rule in rules:
         inside &= _holds(rule, coded, rows)
