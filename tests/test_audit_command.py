@@ -188,6 +188,7 @@ def test_people_can_be_left_out(run, tmp_path):
 def test_the_report_is_written_by_the_report_part(run, monkeypatch, tmp_path):
     written = []
     fake = types.ModuleType("fairmatch.report")
+    fake.require_report = lambda: None
     fake.write_report = lambda found, path: written.append((found, path))
     monkeypatch.setitem(sys.modules, "fairmatch.report", fake)
     out = tmp_path / "report.html"
@@ -214,6 +215,7 @@ class _Model:
 
     def predict_proba(self, X, *, sensitive_features=None):
         assert list(X.columns) == ["age", "sex"]
+        assert sensitive_features is None
         score = X["age"].to_numpy() / 100
         return np.column_stack([1 - score, score])
 
@@ -236,7 +238,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
     ("content", "name", "said"),
     [
         ("", "empty.csv", "cannot be read"),
-        ("a,b\n1,2\n", "people.txt", "neither in .csv nor in .parquet"),
+        ("a,b\n1,2\n", "people.txt", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "must be numeric"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),

@@ -193,7 +193,7 @@ class _CarriesGroup:
     classes_ = np.array([0, 1])
 
     def predict_proba(self, X, *, sensitive_features=None):
-        assert sensitive_features is not None
+        assert sensitive_features is None  # fairmatch's models refuse to be told twice
         score = 0.4 + 0.2 * X["group"].to_numpy()
         return np.column_stack([1 - score, score])
 

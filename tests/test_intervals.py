@@ -9,6 +9,7 @@ from fairmatch.inputs import Groups
 from fairmatch.intervals import (
     ScoreGrid,
     fold,
+    mean_interval,
     mean_of_rate_gaps,
     norm_interval,
     pair_mean,
@@ -183,16 +184,16 @@ def test_the_permutation_test_is_that_of_scipy():
     assert grid.wasserstein(0.95).p_value == pytest.approx(known.pvalue, abs=0.03)
 
 
-def test_a_mean_gap_has_the_interval_of_a_normal_difference():
+def test_means_have_the_intervals_of_scipy():
     generator = np.random.default_rng(13)
-    scores = generator.beta(2, 3, 800), generator.beta(3, 3, 900)
-    grid = ScoreGrid(scores, bins=20, n_resamples=4000, generator=generator)
-    difference = scores[1].mean() - scores[0].mean()
-    half = 1.96 * np.sqrt(sum(s.var() / len(s) for s in scores))
+    scores = generator.beta(2, 3, 80), generator.beta(3, 3, 90)
+    grid = ScoreGrid(scores, bins=20, n_resamples=100, generator=generator)
     spread = grid.mean_gap(0.95)
-    assert (spread.low, spread.high) == pytest.approx(
-        (difference - half, difference + half), abs=0.0015
-    )
+    test = stats.ttest_ind(scores[1], scores[0], equal_var=False)
+    known = test.confidence_interval(0.95)
+    assert (spread.low, spread.high) == pytest.approx((known.low, known.high))
+    known = stats.ttest_1samp(scores[0], 0.5).confidence_interval(0.9)
+    assert mean_interval(scores[0], 0.9) == pytest.approx((known.low, known.high))
 
 
 def test_equal_vectors_have_lower_limit_zero():

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing import audit, compare_models, score_people
-from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
+from fairmatch.auditing import audit, compare_models
+from fairmatch.exceptions import InputError
 from fairmatch.facts import Audit, Comparison
+from fairmatch.people import score_people
+from fairmatch.tables import check_column, read_table
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def audit_files(
     """
     if not roles.scores and not roles.models:
         raise InputError("Nothing to audit: name a column of scores, or a saved model.")
-    tables = [read_table(path) for path in paths]
+    tables = [read_table(path).rename(columns=str) for path in paths]
     first = tables[0]
     for path, table in zip(paths, tables, strict=True):
         _check_columns(path, table, [*roles.scores, roles.sensitive, roles.label, roles.id])
@@ -114,36 +115,10 @@ def audit_files(
     return replace(found, audits=signed)
 
 
-def read_table(path: str) -> pd.DataFrame:
-    """Read a CSV or Parquet file, by its ending."""
-    ending = Path(path).suffix.lower()
-    try:
-        if ending in (".parquet", ".pq"):
-            table = pd.read_parquet(path)
-        elif ending in (".csv", ".gz", ".zip"):
-            table = pd.read_csv(path)
-        else:
-            raise InputError(f"{path} ends neither in .csv nor in .parquet.")
-    except ImportError as error:
-        raise MissingExtraError("Parquet files need pyarrow: pip install pyarrow.") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read: {error}") from error
-    return table.rename(columns=str)
-
-
 def _check_columns(path: str, table: pd.DataFrame, names: Sequence[str | None]) -> None:
     for name in names:
-        if name is None or name in table.columns:
-            continue
-        near = get_close_matches(name, list(table.columns), n=1) or get_close_matches(
-            name.lower(), [c for c in table.columns if c.lower() == name.lower()], n=1, cutoff=0.0
-        )
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise ColumnError(
-            f"{path} has no column {name!r}. {hint}It has: {', '.join(table.columns)}."
-        )
+        if name is not None:
+            check_column(table, name, table=path)
 
 
 def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], roles: Roles) -> None:
@@ -200,12 +175,8 @@ def _model_scores(
     roles: Roles,
     pos_label: Any,
 ) -> pd.Series[float]:
-    try:
-        from fairmatch import load
-    except (ImportError, AttributeError) as error:
-        raise MissingExtraError(
-            "Saved models need the training part: pip install 'fairmatch[train]'."
-        ) from error
+    from fairmatch import load  # it needs torch, which an audit of scores does not
+
     model = load(folder)
     inside = getattr(model, "sensitive_column", None)
     known = getattr(model, "feature_names_in_", None)

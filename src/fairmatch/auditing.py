@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch import __version__
-from fairmatch.columns import Column, read_columns
 from fairmatch.counterparts import (
     Sample,
     draw_rows,
@@ -22,8 +17,6 @@ from fairmatch.counterparts import (
     match_people,
     matched_parity_gap,
 )
-from fairmatch.coupling import IndexArray
-from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.facts import Audit, Comparison, ModelPair, Provenance
 from fairmatch.groupfacts import (
@@ -33,13 +26,12 @@ from fairmatch.groupfacts import (
     selection_ratio,
     take_gaps,
 )
-from fairmatch.inputs import FloatArray, Groups, read_column, read_groups, read_labels, read_scores
+from fairmatch.inputs import FloatArray, Groups
 from fairmatch.matching import fair_matching
 from fairmatch.measures import rank_agreement, undesirable_flips
+from fairmatch.people import PeopleTable, read_model, read_people, sha256
 from fairmatch.subsets import HALF_SPACE_ROWS, scan_subsets
 
-# A category with more levels than this is an identifier, not a property that people share.
-_MOST_LEVELS = 1000
 # A table of more numbers than this is not encoded whole, and ties of more than this share of the
 # mass leave the cost of matching everybody too open to state.
 _MOST_CELLS = 50_000_000
@@ -126,12 +118,12 @@ def audit(
     >>> print(f"{gap.value} [{gap.low:.2f}, {gap.high:.2f}]")
     0.5 [0.33, 0.65]
     """
-    table = _read_table(
+    table = read_people(
         sensitive_features, X, y_true, ids, pos_label, getattr(y_score, "sensitive_column", None)
     )
     return _audit(
         table,
-        _scores(y_score, table),
+        read_model(y_score, table),
         _Settings(
             threshold=threshold,
             confidence=confidence,
@@ -200,7 +192,7 @@ n_subsets, min_group_size, random_state, progress
     if len(y_scores) < 2:
         raise InputError(f"A comparison needs at least two models, got {len(y_scores)}.")
     inside = {getattr(model, "sensitive_column", None) for model in y_scores.values()} - {None}
-    table = _read_table(
+    table = read_people(
         sensitive_features, X, y_true, ids, pos_label, inside.pop() if inside else None
     )
     if privileged is not None and privileged not in table.groups.labels:
@@ -216,7 +208,7 @@ n_subsets, min_group_size, random_state, progress
         n_subsets=n_subsets,
         min_group_size=min_group_size,
     )
-    scores = {name: _scores(model, table) for name, model in y_scores.items()}
+    scores = {name: read_model(model, table) for name, model in y_scores.items()}
     audits = tuple(
         _audit(table, own, settings, random_state, name, progress) for name, own in scores.items()
     )
@@ -264,152 +256,6 @@ def _compare(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """What is known of the people, read once for all models."""
-
-    X: Any
-    columns: list[Column]
-    features: Any  # X without the sensitive column
-    groups: Groups
-    sensitive_features: Any
-    positive: Any
-    pos_label: Any
-    ids: list[str]
-    samples: dict[tuple[int, int], Sample]
-
-    def sample(self, n_sample: int, seed: int) -> Sample:
-        """Draw the sample, once for all models, so that the nearest matching is found once."""
-        key = n_sample, seed
-        if key not in self.samples:
-            rows = draw_rows(self.groups, n_sample, seed)
-            self.samples[key] = Sample(
-                rows=rows,
-                groups=Groups(self.groups.codes[rows], self.groups.labels),
-                features=self.encode(rows) if self.columns else None,
-                feature_groups=self.encoder.feature_groups_ if self.columns else {},
-                positive=None if self.positive is None else self.positive[rows],
-                n_table=len(self.groups),
-            )
-        return self.samples[key]
-
-    @cached_property
-    def encoder(self) -> TableEncoder:
-        return TableEncoder(missing="encode").fit(self.features)
-
-    def encode(self, rows: IndexArray) -> FloatArray:
-        encoded: FloatArray = self.encoder.transform(_take(self.features, rows))
-        return encoded
-
-    @property
-    def n_encoded(self) -> int:
-        """How many numbers describe a person."""
-        return len(self.encoder.get_feature_names_out())
-
-
-def _read_table(
-    sensitive_features: ArrayLike,
-    X: Any,
-    y_true: ArrayLike | None,
-    ids: ArrayLike | None,
-    pos_label: Any,
-    sensitive_column: Any,
-) -> _Table:
-    groups = read_groups(sensitive_features)
-    n_rows = len(groups)
-    features = X if sensitive_column is None else _without(X, sensitive_column)
-    columns = [] if X is None else read_columns(features)
-    for column in columns:
-        if len(column.values) != n_rows:
-            raise InputError(
-                f"X has {len(column.values)} rows where sensitive_features has {n_rows}."
-            )
-        if column.levels is not None and len(column.levels) > _MOST_LEVELS:
-            raise InputError(
-                f"Column {column.name!r} has {len(column.levels)} different values, more than "
-                f"{_MOST_LEVELS}: it looks like a name or a number that identifies people. Leave "
-                "it out of X, and give it as ids if the audit should show it."
-            )
-    names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
-    if names and len(names) != n_rows:
-        raise InputError(f"ids has {len(names)} rows where {n_rows} were expected.")
-    return _Table(
-        X=X,
-        columns=columns,
-        features=features,
-        groups=groups,
-        sensitive_features=sensitive_features,
-        positive=None
-        if y_true is None
-        else read_labels(y_true, n_rows=n_rows, pos_label=pos_label),
-        pos_label=pos_label,
-        ids=names,
-        samples={},
-    )
-
-
-def _without(X: Any, column: Any) -> Any:
-    """Leave the sensitive column out of what describes people."""
-    if not nw.dependencies.is_into_dataframe(X):
-        return np.delete(np.asarray(X), int(column), axis=1)
-    table = nw.from_native(X, eager_only=True)
-    name = column if isinstance(column, str) else table.columns[column]
-    return table.drop(name, strict=False).to_native()
-
-
-def _take(X: Any, rows: IndexArray) -> Any:
-    if not nw.dependencies.is_into_dataframe(X):
-        return np.asarray(X)[rows]
-    return nw.from_native(X, eager_only=True)[rows].to_native()
-
-
-def _scores(y_score: Any, table: _Table) -> FloatArray:
-    n_rows = len(table.groups)
-    if hasattr(y_score, "predict_proba"):
-        if table.X is None:
-            raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
-        y_score = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
-    elif hasattr(y_score, "predict") or callable(y_score):
-        raise InputError(
-            f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
-            "0/1 decisions, as y_score."
-        )
-    return read_scores(y_score, n_rows=n_rows)
-
-
-def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
-    """Take a classifier's probability of the positive label, for every row.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        With ``predict_proba``; it is given the sensitive features if it takes them.
-    X : table or array
-        The rows, as the model expects them.
-    sensitive_features : array-like
-        Group of every row.
-    pos_label : default=1
-        The label that counts as positive.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> score_people(DummyClassifier().fit([[0], [0]], [0, 1]), [[0]], None).tolist()
-    [0.5]
-    """
-    given = {}
-    if "sensitive_features" in inspect.signature(model.predict_proba).parameters:
-        given["sensitive_features"] = sensitive_features
-    probabilities = np.asarray(model.predict_proba(X, **given))
-    classes = list(getattr(model, "classes_", (0, 1)))
-    if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
-        raise InputError(
-            f"The estimator knows the classes {classes}; two are needed, of which "
-            f"pos_label={pos_label!r} is one."
-        )
-    return read_scores(probabilities[:, classes.index(pos_label)])
-
-
 @dataclass(frozen=True)
 class _Settings:
     """What governs the statements; kept with the audit."""
@@ -431,7 +277,7 @@ class _Settings:
 
 
 def _audit(
-    table: _Table,
+    table: PeopleTable,
     scores: FloatArray,
     settings: _Settings,
     seed: int,
@@ -482,7 +328,7 @@ def _audit(
 
 
 def _cost_of_all(
-    data: Scored, table: _Table, sample: Sample, cost_of_sample: float
+    data: Scored, table: PeopleTable, sample: Sample, cost_of_sample: float
 ) -> float | None:
     if len(sample.rows) == sample.n_table:
         return cost_of_sample
@@ -494,34 +340,15 @@ def _cost_of_all(
     return coupling.transport_cost(table.encode(np.arange(sample.n_table)))
 
 
-def _provenance(data: Scored, table: _Table, settings: _Settings) -> Provenance:
+def _provenance(data: Scored, table: PeopleTable, settings: _Settings) -> Provenance:
     return Provenance(
         version=__version__,
         seed=data.seed,
-        scores_sha256=_sha256(data.scores.tobytes()),
-        groups_sha256=_sha256(data.groups.codes.tobytes()),
-        labels_sha256=None if data.positive is None else _sha256(data.positive.tobytes()),
-        features_sha256=_sha256(*map(_bytes, table.columns)) if table.columns else None,
+        scores_sha256=sha256(data.scores.tobytes()),
+        groups_sha256=sha256(data.groups.codes.tobytes()),
+        labels_sha256=None if data.positive is None else sha256(data.positive.tobytes()),
+        features_sha256=table.sha256,
         source=None,
         source_sha256=None,
         settings={**asdict(settings), "pos_label": str(table.pos_label)},
     )
-
-
-def _sha256(*parts: bytes) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _bytes(column: Column) -> bytes:
-    """Name, missing values and values: the same for the same table in any table library."""
-    head = f"{column.name}\0{column.kind}\0".encode()
-    if column.levels is None:
-        values = np.where(column.missing, 0.0, column.values.astype(np.float64))
-        return head + column.missing.tobytes() + values.tobytes()
-    # By the text of each level, since the order of levels is the library's business.
-    levels, codes = np.unique([str(level) for level in column.levels], return_inverse=True)
-    text = np.append(codes, -1).astype(np.int32)[column.values]
-    return head + "\0".join(levels.tolist()).encode() + text.tobytes()

@@ -77,8 +77,9 @@ class RowBatches:
 class PairBatches:
     """As many rows of one group as of the other, here unrelated; a batch from each.
 
-    The loss weighs each group's rows by the group's share of the table, so that it stays an unbiased
-    estimate of the mean loss while the very same rows serve the comparison of the groups.
+    The loss weighs each group's rows by the group's share of the table, so that it stays an
+    unbiased estimate of the mean loss while the very same rows serve the comparison of the
+    groups.
     """
 
     def __init__(

@@ -404,6 +404,12 @@ _COMMANDS = (
         run=_run_datasets,
     ),
     _Command(
+        name="audit",
+        help="State how the scores in a table treat two groups, and who is treated like whom.",
+        add_arguments=_add_audit_arguments,
+        run=_run_audit,
+    ),
+    _Command(
         name="train",
         help="Train a classifier that treats matched people alike.",
         add_arguments=_add_train_arguments,
@@ -414,11 +420,5 @@ _COMMANDS = (
         help="Score a table with a saved model.",
         add_arguments=_add_predict_arguments,
         run=_run_predict,
-    ),
-    _Command(
-        name="audit",
-        help="State how the scores in a table treat two groups, and who is treated like whom.",
-        add_arguments=_add_audit_arguments,
-        run=_run_audit,
     ),
 )

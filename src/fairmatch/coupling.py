@@ -120,7 +120,8 @@ class Coupling:
         if len(self.groups) != 2 or self.groups[0] == self.groups[1]:
             raise CouplingError(f"groups must be two different labels, got {self.groups!r}.")
         for name, array in (("source_index", source), ("target_index", target), ("mass", mass)):
-            array = array.view()
+            # A copy, so that nobody holds a writeable array of a frozen object.
+            array = array.copy() if array.flags.writeable else array
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
@@ -196,14 +197,17 @@ class Coupling:
         return parts
 
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
-        """Rows that a row is matched with, and the probability of each."""
+        """Rows that a row is matched with, the likeliest first, and the probability of each."""
         if not 0 <= row < self.n_rows:
             raise CouplingError(f"Row {row} is not in the table of {self.n_rows} rows.")
         as_source, as_target = self.source_index == row, self.target_index == row
         partners = np.concatenate([self.target_index[as_source], self.source_index[as_target]])
         mass = np.concatenate([self.mass[as_source], self.mass[as_target]])
+        # Mini-batches can match the same two people more than once.
+        partners, pair = np.unique(partners[mass > 0.0], return_inverse=True)
+        mass = np.bincount(pair, mass[mass > 0.0], minlength=len(partners))
         order = np.argsort(-mass, kind="stable")
-        return partners[order], mass[order] / mass.sum() if len(mass) else mass
+        return partners[order], mass[order] / mass.sum()
 
     def to_sparse(self) -> sparse.coo_array:
         """Give the plan as an (n_rows, n_rows) sparse matrix."""
@@ -233,6 +237,7 @@ class Coupling:
         """
         groups = read_groups(sensitive_features)
         rows = groups.rows(0), groups.rows(1)
+        plan = plan if sparse.issparse(plan) else np.asarray(plan)
         if plan.shape != (len(rows[0]), len(rows[1])):
             raise CouplingError(
                 f"The plan has shape {plan.shape}; the groups {groups.labels[0]!r} and "

@@ -206,7 +206,7 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
     epochs, batch_size : int, default=200, 1024
         A batch is so many rows of each group (fewer where a group is smaller); the loss and the
         comparison use the same rows. An epoch is as many steps as it takes to go over the table
-        in such batches, and at least 32.
+        in such batches, and at least 16.
     learning_rate, decay : float, default=0.001, 0.95
         Of Adam; the rate is multiplied by the decay after each epoch.
     sensitive_column : str or int, optional

@@ -17,6 +17,7 @@ from fairmatch.intervals import (
     ScoreGrid,
     Spread,
     fold,
+    mean_interval,
     mean_of_rate_gaps,
     rate_difference,
     rate_ratio,
@@ -31,7 +32,7 @@ SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 _CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
 _FOLDED_RATES = "Newcombe's interval of the signed difference, folded at 0"
-_FOLDED_MEANS = "bootstrap of the signed difference, folded at 0"
+_FOLDED_MEANS = "Welch's interval of the signed difference, folded at 0"
 _DISTANCE = "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test rejects"
 _MEAN_OF_GAPS = "binomial bootstrap of both differences, corrected for upward bias"
 
@@ -154,11 +155,8 @@ def _mean_limits(data: Scored, code: int) -> Limits:
     rows = data.groups.rows(code)
     if data.is_decision:
         return wilson(float(data.scores[rows].sum()), len(rows), data.confidence)
-    if data.rows_refused:  # the other group is too small, which is not this one's fault
-        half = float(ndtri((1 + data.confidence) / 2)) * data.scores[rows].std() / len(rows) ** 0.5
-        mean = float(data.scores[rows].mean())
-        return mean - half, mean + half
-    return data.grid.mean(code, data.confidence)
+    low, high = mean_interval(data.scores[rows], data.confidence)
+    return max(low, 0.0), min(high, 1.0)
 
 
 def _auc(data: Scored, code: int, scores: FloatArray, positive: BoolArray) -> Estimate:

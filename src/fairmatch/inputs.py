@@ -42,6 +42,9 @@ class Groups:
 def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     """Read a one-dimensional column; a table of one column counts as one."""
     array = np.asarray(values)
+    if array.dtype.kind == "U" and isinstance(values, list | tuple):
+        # NumPy would turn a NaN or a number among text into text.
+        array = np.asarray(values, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -55,7 +58,7 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _missing(array: NDArray[Any]) -> BoolArray:
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fmM":  # NaN and NaT differ from themselves
         return np.asarray(array != array, dtype=bool)
     if array.dtype.kind != "O":
         return np.zeros(len(array), dtype=bool)
@@ -190,6 +193,8 @@ def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray 
 def read_features(X: ArrayLike, *, n_rows: int | None = None, name: str = "X") -> FloatArray:
     """Read a table of finite numbers as float64, one row per person."""
     array = np.asarray(X)
+    if array.dtype.kind == "O":
+        array = _numeric_frame(X, array)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
@@ -207,6 +212,18 @@ def read_features(X: ArrayLike, *, n_rows: int | None = None, name: str = "X") -
             f"{name} has a NaN or infinite entry (row {row}, column {column}). Impute or drop it."
         )
     return array
+
+
+def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """Read a frame of numbers and flags, which pandas gives as objects; others stay as they are."""
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return array
+    if not all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values()):
+        return array
+    return np.column_stack([np.asarray(c.to_numpy(), float) for c in frame.iter_columns()])
 
 
 def _check_length(array: NDArray[Any], n_rows: int | None, name: str) -> None:

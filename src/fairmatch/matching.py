@@ -5,20 +5,21 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import sqrtm
 
 from fairmatch.coupling import Certificate, Coupling, IndexArray
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
+    read_column,
     read_features,
     read_groups,
     read_labels,
     read_scores,
     read_weights,
 )
-from fairmatch.staircase import Side, Staircase, rows_with_mass
+from fairmatch.staircase import Staircase, rows_with_mass
+from fairmatch.ties import settled, staircase_coupling
 from fairmatch.transport import EXACT, solve_transport
 
 
@@ -75,8 +76,8 @@ def fair_matching(
     """
     staircase = Staircase(y_score, sensitive_features, sample_weight)
     if X is None or not staircase.open_runs:
-        return _coupling(staircase, *staircase.pairs, staircase.mass, staircase.open_mass)
-    return _settled(staircase, read_features(X, n_rows=staircase.n_rows), tolerance)
+        return staircase_coupling(staircase, *staircase.pairs, staircase.mass, staircase.open_mass)
+    return settled(staircase, read_features(X, n_rows=staircase.n_rows), tolerance)
 
 
 @dataclass(frozen=True)
@@ -121,88 +122,10 @@ def transport_cost_range(
     staircase = Staircase(y_score, sensitive_features, sample_weight)
     features = read_features(X, n_rows=staircase.n_rows)
     low, high = (
-        _settled(staircase, features, tolerance, farthest=farthest).transport_cost(features)
+        settled(staircase, features, tolerance, farthest=farthest).transport_cost(features)
         for farthest in (False, True)
     )
     return CostRange(low, high, staircase.open_mass)
-
-
-def _coupling(
-    staircase: Staircase,
-    source: IndexArray,
-    target: IndexArray,
-    mass: FloatArray,
-    undetermined: float = 0.0,
-) -> Coupling:
-    return Coupling(
-        source,
-        target,
-        mass,
-        n_rows=staircase.n_rows,
-        groups=staircase.groups.labels,
-        undetermined=undetermined,
-    )
-
-
-def _settled(
-    staircase: Staircase, features: FloatArray, tolerance: float, *, farthest: bool = False
-) -> Coupling:
-    """Settle the open runs at least (or greatest) transport cost."""
-    source, target = staircase.pairs
-    determined = np.ones(len(staircase.mass), dtype=bool)
-    parts = []
-    for run in staircase.open_runs:
-        determined[run] = False
-        parts.append(_settle(staircase, run, features, tolerance, farthest))
-    parts.append((source[determined], target[determined], staircase.mass[determined]))
-    source, target, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return _coupling(staircase, source, target, mass)
-
-
-def _settle(
-    staircase: Staircase, run: slice, features: FloatArray, tolerance: float, farthest: bool
-) -> tuple[IndexArray, IndexArray, FloatArray]:
-    mass = staircase.mass[run]
-    levels0, levels1 = (side.levels(run) for side in staircase.sides)
-    step = np.cumsum(np.append(0, (np.diff(levels0) > 0) | (np.diff(levels1) > 0)))
-    (rows0, mass0, place0), (rows1, mass1, place1) = (
-        _members(side, run, mass, step) for side in staircase.sides
-    )
-    points0, points1 = features[rows0], features[rows1]
-    if farthest:
-        # |x + x'|² and -|x - x'|² differ by what the marginals fix.
-        points1 = -points1
-    if place0[0] != place0[-1] and place1[0] != place1[-1]:
-        # Several levels on both sides: the quantiles fix the mass between levels. A column that
-        # outweighs every distance keeps it, because letting two levels cross costs at least
-        # 2 * weight per mass and can save at most two distances.
-        weight = 2.0 * _diameter(points0, points1) + 1.0
-        points0 = np.column_stack([points0, np.sqrt(weight) * place0])
-        points1 = np.column_stack([points1, np.sqrt(weight) * place1])
-    total = float(mass.sum())
-    plan = solve_transport(points0, points1, mass0 / total, mass1 / total, tolerance=tolerance)
-    return rows0[plan.source], rows1[plan.target], plan.mass * total
-
-
-def _members(
-    side: Side, run: slice, mass: FloatArray, step: IndexArray
-) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """People of one side of a run: their rows, their mass in it, and a place for their level."""
-    piece, level = side.piece[run], side.levels(run)
-    new = np.append(True, np.diff(piece) > 0)
-    level = level - level[0]
-    # The mean step of a level grows by at least one from level to level, and stays near the mean
-    # steps of the levels it is matched with.
-    place = np.bincount(level, step) / np.bincount(level)
-    member_mass = np.bincount(np.cumsum(new) - 1, mass).astype(np.float64)
-    return side.rows[piece[new]], member_mass, place[level[new]]
-
-
-def _diameter(points0: FloatArray, points1: FloatArray) -> float:
-    """Squared diagonal of the smallest box around all points: no distance is longer."""
-    low = np.minimum(points0.min(axis=0), points1.min(axis=0))
-    high = np.maximum(points0.max(axis=0), points1.max(axis=0))
-    return float(((high - low) ** 2).sum())
 
 
 @dataclass(frozen=True)
@@ -263,6 +186,8 @@ def minibatch_transport_cost(
     generator = np.random.default_rng(random_state)
     rows = groups.rows(0), groups.rows(1)
     _check_batch(batch_size, groups)
+    if n_batches < 1:
+        raise InputError(f"n_batches must be at least 1, got {n_batches}.")
     costs = np.empty(n_batches)
     for batch in range(n_batches):
         drawn = [generator.choice(r, size=batch_size, replace=False) for r in rows]
@@ -341,8 +266,10 @@ class OptimalTransportMatcher:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not self.label_weight >= 0.0:
-            raise InputError(f"label_weight must not be negative, got {self.label_weight}.")
+        if not 0.0 <= self.label_weight < np.inf:
+            raise InputError(
+                f"label_weight must be finite and not negative, got {self.label_weight}."
+            )
         if self.batch_size is not None and self.batch_size < 1:
             raise InputError(f"batch_size must be at least 1 or None, got {self.batch_size}.")
         if not self.tolerance > 0.0:
@@ -409,9 +336,10 @@ class OptimalTransportMatcher:
                 f"label_weight={self.label_weight:g} asks for the joint map, which needs the "
                 "labels: pass y, or use label_weight=0 for the marginal map."
             )
-        classes = np.unique(np.asarray(y))
-        positive = read_labels(y, n_rows=len(features), pos_label=classes[-1], name="y")
-        return np.column_stack([features, np.sqrt(self.label_weight) * positive])
+        # Which of the two classes counts as positive makes no difference to a distance.
+        one_class = read_column(y, "y")[0]
+        is_one = read_labels(y, n_rows=len(features), pos_label=one_class, name="y")
+        return np.column_stack([features, np.sqrt(self.label_weight) * is_one])
 
     def pair(self, source_points: FloatArray, target_points: FloatArray) -> IndexArray:
         """Match equally many `points` one to one: the target position of every source."""
@@ -476,55 +404,3 @@ def _draw(
 
 def _total_variation(mass: FloatArray, rows: IndexArray, wanted: FloatArray) -> float:
     return float(np.abs(mass[rows] - wanted[rows] / wanted[rows].sum()).sum() / 2.0)
-
-
-@dataclass(frozen=True)
-class GaussianMap:
-    r"""The optimal transport map between two normal distributions.
-
-    Attributes
-    ----------
-    matrix : array of shape (d, d)
-        The linear part W.
-    offset : array of shape (d,)
-        The constant part b.
-
-    Notes
-    -----
-    Lemma A.3 of the paper: :math:`T(x) = W x + b` with
-
-    .. math:: W = \Sigma_0^{-1/2} (\Sigma_0^{1/2} \Sigma_1 \Sigma_0^{1/2})^{1/2} \Sigma_0^{-1/2},
-              \qquad b = \mu_1 - W \mu_0.
-
-    Examples
-    --------
-    >>> shift_and_stretch = GaussianMap.between([0.0], [[1.0]], [3.0], [[4.0]])
-    >>> shift_and_stretch([[1.0]]).tolist()
-    [[5.0]]
-    """
-
-    matrix: FloatArray
-    offset: FloatArray
-
-    @classmethod
-    def between(
-        cls, mean0: ArrayLike, covariance0: ArrayLike, mean1: ArrayLike, covariance1: ArrayLike
-    ) -> "GaussianMap":
-        """Find the map from N(mean0, covariance0) to N(mean1, covariance1)."""
-        start, goal = np.asarray(mean0, dtype=float), np.asarray(mean1, dtype=float)
-        sigma0, sigma1 = np.asarray(covariance0, dtype=float), np.asarray(covariance1, dtype=float)
-        values, vectors = np.linalg.eigh(sigma0)
-        if values.min() <= 0.0:
-            raise InputError(
-                "covariance0 must be positive definite: the map is not unique where the source "
-                "has no spread."
-            )
-        root = (vectors * np.sqrt(values)) @ vectors.T
-        inverse = (vectors / np.sqrt(values)) @ vectors.T
-        matrix = inverse @ np.real(sqrtm(root @ sigma1 @ root)) @ inverse
-        return cls(matrix, goal - matrix @ start)
-
-    def __call__(self, X: ArrayLike) -> FloatArray:
-        """Move points."""
-        moved: FloatArray = np.asarray(X, dtype=float) @ self.matrix.T + self.offset
-        return moved

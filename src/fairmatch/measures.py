@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from fairmatch.coupling import Coupling
 from fairmatch.distributions import ScoreDistributions
@@ -451,6 +450,7 @@ def random_subset_gaps(
     groups = read_groups(sensitive_features, n_rows=len(scores))
     features = read_features(X, n_rows=len(scores))
     weights = read_weights(sample_weight, n_rows=len(scores))
+    ScoreDistributions(scores, groups, weights)  # raises where a group has no weight at all
     mass = np.ones(len(scores)) if weights is None else weights
     in_group = np.stack([groups.is_group(0), groups.is_group(1)]) * mass
     columns = np.concatenate([in_group, in_group * scores]).T
@@ -528,8 +528,15 @@ def rank_agreement(
     agreement: dict[Hashable, float] = {}
     for code, label in enumerate(groups.labels):
         rows = groups.rows(code)
-        agreement[label] = _correlation(rankdata(reference[rows]), rankdata(scores[rows]))
+        agreement[label] = _correlation(_ranks(reference[rows]), _ranks(scores[rows]))
     return agreement
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Rank values, tied ones at their mean rank. scipy.stats would take a second to import."""
+    _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2.0)[level]
+    return ranks
 
 
 def _correlation(first: FloatArray, second: FloatArray) -> float:

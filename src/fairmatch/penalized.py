@@ -118,7 +118,8 @@ class PenalizedClassifier(GroupClassifier):
         return models
 
     def _encode(self, rows: TrainingRows) -> EncodedRows:
-        self.encoder_ = TableEncoder() if self.encoder == "table" else clone(self.encoder)
+        encoder = TableEncoder() if isinstance(self.encoder, str) else self.encoder
+        self.encoder_ = None if encoder is None else clone(encoder)
         features = rows.features
         if self.encoder_ is not None:
             features = self.encoder_.fit_transform(features)

@@ -1,7 +1,6 @@
 """The monotone matching of two sorted lists of masses, and what tied scores leave open in it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +9,9 @@ from fairmatch.coupling import IndexArray
 from fairmatch.exceptions import GroupError
 from fairmatch.inputs import FloatArray, Groups, read_groups, read_scores, read_weights
 
-# Pieces smaller than this share of the smallest mass are rounding, not matches.
-_SLIVER = 1e-12
+# Weights that are not whole are counted in this many units: sums of units are exact in any order,
+# which sums of floats are not.
+_UNITS = 2**61
 
 
 def northwest_corner(
@@ -20,36 +20,41 @@ def northwest_corner(
     """Couple two ordered lists of masses monotonically.
 
     Both lists cut the interval [0, 1] into pieces; the coupling is their common refinement, found
-    by one merge. Whole-number masses are kept whole, so that equal cuts coincide exactly.
+    by one merge. Masses are counted in whole units, so that cuts which coincide do so exactly, or
+    to within the rounding of the masses, which is then not taken for a match.
 
     Returns
     -------
     index0, index1, mass
         Position in each list, and the share of the total, for every piece.
     """
-    ends0, ends1, total = _ends(mass0, mass1)
+    ends0, ends1, total, rounding = _ends(mass0, mass1)
     ends = np.concatenate([ends0, ends1])
     ends.sort(kind="stable")  # two sorted runs: one linear merge
-    mass = np.diff(ends, prepend=ends.dtype.type(0))
-    smallest = 0.0
-    if ends.dtype.kind == "f":
-        smallest = _SLIVER * min(mass0.min() / mass0.sum(), mass1.min() / mass1.sum())
-    keep = mass > smallest
-    ends, mass = ends[keep], mass[keep]
-    return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass / total
+    ends = ends[np.diff(ends, prepend=0) > rounding]
+    mass = np.diff(ends, prepend=0) / total
+    return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass
 
 
-def _ends(mass0: FloatArray, mass1: FloatArray) -> tuple[NDArray[Any], NDArray[Any], float]:
-    """Right ends of the pieces of both lists, in a common unit, and the length of the whole."""
+def _ends(
+    mass0: FloatArray, mass1: FloatArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64], float, int]:
+    """Right ends of the pieces of both lists in a common unit, the whole, and what is rounding."""
     total0, total1 = float(mass0.sum()), float(mass1.sum())
     whole = all(np.array_equal(m, np.rint(m)) for m in (mass0, mass1))
     if whole and total0 * total1 < 2.0**62:
         ends0 = np.cumsum(mass0.astype(np.int64)) * np.int64(total1)
         ends1 = np.cumsum(mass1.astype(np.int64)) * np.int64(total0)
-        return ends0, ends1, total0 * total1
-    float0, float1 = np.cumsum(mass0 / total0), np.cumsum(mass1 / total1)
-    float0[-1] = float1[-1] = 1.0
-    return float0, float1, 1.0
+        return ends0, ends1, total0 * total1, 0
+    # Half a unit for every mass, and a few float roundings (2**-52, or 2**9 units) of the totals.
+    rounding = len(mass0) + len(mass1) + 2**12
+    return _unit_ends(mass0 / total0), _unit_ends(mass1 / total1), float(_UNITS), rounding
+
+
+def _unit_ends(shares: FloatArray) -> NDArray[np.int64]:
+    ends = np.cumsum(np.rint(shares * _UNITS).astype(np.int64))
+    ends[-1] = _UNITS
+    return np.minimum(ends, _UNITS)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from fairmatch.penalties import Penalty
 
 # An epoch has at least this many steps. On a table of a few hundred rows the learning rate would
 # otherwise have decayed before the networks have learned anything.
-MIN_STEPS_PER_EPOCH = 32
+MIN_STEPS_PER_EPOCH = 16
 
 
 @dataclass(frozen=True)
