@@ -11,7 +11,7 @@ from datetime import date
 from importlib import import_module
 from pathlib import Path
 
-TOPICS = ("scores", "transport", "learning")
+TOPICS = ("scores", "transport", "learning", "audit")
 HEAD = """# Benchmarks
 
 Ratios of two things measured in the same run, because machines differ and are noisy. Written by

@@ -16,6 +16,8 @@ _HOMES = {
     "OptimalTransportMatcher": "matching",
     "ReductionClassifier": "estimators",
     "UnconstrainedClassifier": "estimators",
+    "audit": "auditing",
+    "compare_models": "auditing",
     "fair_matching": "matching",
     "fairness_path": "paths",
     "load": "persistence",

@@ -110,14 +110,15 @@ def read_labelled(name: str, target: str | None, sensitive: str | None) -> Label
     return LabelledTable(frame, target, sensitive)
 
 
-def check_column(frame: pd.DataFrame, column: str) -> None:
+def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
     """Raise unless a table has a column, suggesting the nearest name."""
     if column in frame.columns:
         return
     names = [str(name) for name in frame.columns]
-    near = get_close_matches(column, names, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names[:12])}."
-    raise ColumnError(f"The table has no column {column!r}. {hint}")
+    folded = {name.casefold(): name for name in names}  # SEX is near to sex
+    near = get_close_matches(column.casefold(), folded, n=1)
+    hint = f"Did you mean {folded[near[0]]!r}?" if near else f"There are: {', '.join(names[:12])}."
+    raise ColumnError(f"{table} has no column {column!r}. {hint}")
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:

@@ -1,0 +1,185 @@
+"""The people of an audit, as the explorer of the page reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairmatch.facts import Audit, Individuals
+from fairmatch.report.wording import MATCHINGS
+
+# The page shall stay below 6 MB with several models; the charting library is 1 MB of it.
+MOST_BYTES = 3_000_000
+
+
+def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
+    """Write down the people of some audits and who is matched with whom.
+
+    Parameters
+    ----------
+    audits : sequence of Audit
+        Those without people's rows are left out.
+    most_bytes : int
+        People are drawn at random until the text is no longer than this.
+
+    Returns
+    -------
+    str or None
+        JSON; None where no audit has people's rows.
+
+    Notes
+    -----
+    A listed person comes with all counterparts, so that some people are there as counterparts
+    only: ``n_listed`` tells the two apart.
+
+    Examples
+    --------
+    >>> import json
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
+    >>> sorted(json.loads(explorer_json([found])))
+    ['groups', 'matchings', 'models', 'n_people', 'tables']
+    """
+    shown = [(audit, audit.individuals) for audit in audits if audit.individuals is not None]
+    if not shown:
+        return None
+    n_people = max(len(people.ids) for _, people in shown)
+    text = _json(_payload(shown, n_people))
+    n_listed, per_person = n_people, len(text) / n_people
+    while len(text) > most_bytes and n_listed > 1:
+        # Counterparts come along, so that the text shrinks more slowly than the list.
+        while n_listed > 1 and _n_written(shown, n_listed) * per_person > most_bytes:
+            n_listed = int(n_listed * 0.9)
+        text = _json(_payload(shown, n_listed))
+        per_person *= 1.1
+    return text
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+Shown = Sequence[tuple[Audit, Individuals]]
+
+
+def _same_people(shown: Shown) -> list[list[Individuals]]:
+    """Put together the models that were audited on the same people."""
+    tables: list[list[Individuals]] = []
+    for _, people in shown:
+        for table in tables:
+            if _table_facts(table[0]) == _table_facts(people):
+                table.append(people)
+                break
+        else:
+            tables.append([people])
+    return tables
+
+
+def _table_facts(people: Individuals) -> tuple[Any, ...]:
+    return people.ids, people.group, people.labels, people.hidden, people.columns
+
+
+def _n_written(shown: Shown, n_listed: int) -> float:
+    """Count the people written, on average over the tables."""
+    tables = _same_people(shown)
+    return sum(len(_order(table, n_listed)[0]) for table in tables) / len(tables)
+
+
+def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
+    tables: list[dict[str, Any]] = []
+    places: dict[int, tuple[int, list[int], int]] = {}
+    for number, members in enumerate(_same_people(shown)):
+        order, listed = _order(members, n_listed)
+        tables.append(_table(members[0], order, listed))
+        places |= {id(people): (number, order, listed) for people in members}
+    models = []
+    for audit, people in shown:
+        number, order, listed = places[id(people)]
+        models.append(
+            {
+                "name": audit.model_name,
+                "table": number,
+                "threshold": audit.threshold,
+                "scores": [round(people.scores[k], 4) for k in order],
+                # Taken before rounding, which could move a score across the threshold.
+                "accepted": [int(people.scores[k] >= audit.threshold) for k in order],
+                "pairs": {name: _pairs(people, name, order, listed) for name in people.pairs},
+            }
+        )
+    names = {name for _, people in shown for name in people.pairs}
+    return {
+        "groups": [group.label for group in shown[0][0].groups],
+        "matchings": {name: words for name, words in MATCHINGS.items() if name in names},
+        "n_people": max(len(people.ids) for _, people in shown),
+        "tables": tables,
+        "models": models,
+    }
+
+
+def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:
+    """Draw the people who are listed, followed by their counterparts who are not."""
+    n_people = len(members[0].ids)
+    if n_listed >= n_people:
+        return list(range(n_people)), n_people
+    listed = np.sort(np.random.default_rng(0).permutation(n_people)[:n_listed])
+    is_listed = np.zeros(n_people, dtype=bool)
+    is_listed[listed] = True
+    along = np.zeros(n_people, dtype=bool)
+    for pairs in (pairs for people in members for pairs in people.pairs.values()):
+        first, second = np.array(pairs.first), np.array(pairs.second)
+        along[second[is_listed[first]]] = True
+        along[first[is_listed[second]]] = True
+    return [*listed.tolist(), *np.flatnonzero(along & ~is_listed).tolist()], n_listed
+
+
+def _table(people: Individuals, order: list[int], n_listed: int) -> dict[str, Any]:
+    return {
+        "n_listed": n_listed,
+        "ids": [people.ids[k] for k in order],
+        "group": [people.group[k] for k in order],
+        "labels": [people.labels[k] for k in order] if people.labels else [],
+        "columns": [_column(name, values, order) for name, values in people.columns.items()],
+        "hidden": list(people.hidden),
+    }
+
+
+def _column(name: str, values: Sequence[str | float | None], order: list[int]) -> dict[str, Any]:
+    """Write categories as numbers, with a list of what they mean; numbers as they are."""
+    own = [values[k] for k in order]
+    if all(value is None or isinstance(value, float) for value in own):
+        return {"name": name, "values": [_number(v) for v in own if not isinstance(v, str)]}
+    levels = list(dict.fromkeys(str(value) for value in own if value is not None))
+    codes = {level: code for code, level in enumerate(levels)}
+    coded = [None if value is None else codes[str(value)] for value in own]
+    return {"name": name, "levels": levels, "values": coded}
+
+
+def _number(value: float | None) -> float | int | str | None:
+    if value is None:
+        return None
+    if not np.isfinite(value):
+        return str(value)
+    short = float(f"{value:.10g}")
+    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+
+
+def _pairs(
+    people: Individuals, matching: str, order: list[int], n_listed: int
+) -> dict[str, list[Any]]:
+    pairs = people.pairs[matching]
+    place = np.full(len(people.ids), -1)
+    place[order] = np.arange(len(order))
+    first, second = place[np.array(pairs.first)], place[np.array(pairs.second)]
+    # A pair of two people who are not listed would be nobody's.
+    kept = (first >= 0) & (second >= 0) & ((first < n_listed) | (second < n_listed))
+    weight = np.array(pairs.mass)[kept] * len(people.ids)
+    return {
+        "first": first[kept].tolist(),
+        "second": second[kept].tolist(),
+        "mass": weight.round(4).tolist(),
+        "gap": np.array(pairs.score_gap)[kept].round(4).tolist(),
+        "distance": np.array(pairs.distance)[kept].round(3).tolist() if pairs.distance else [],
+    }

@@ -1,0 +1,228 @@
+"""Audit to one HTML file that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairmatch.exceptions import InputError, MissingExtraError
+from fairmatch.facts import Audit, Comparison
+from fairmatch.report.charts import require_charts
+from fairmatch.report.explorer import explorer_json
+from fairmatch.report.sections import sections
+from fairmatch.report.wording import sentences, shown_name, shown_number
+
+# Signs that could end a script element or a line of JavaScript; JSON knows them by number too.
+_UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+def write_report(
+    audits: Audit | Comparison | Sequence[Audit],
+    path: str | Path,
+    *,
+    curve: pd.DataFrame | None = None,
+    individuals: bool = True,
+    hide: Sequence[str] = (),
+    title: str = "Fairness audit",
+) -> Path:
+    """Write one audit, or several compared, as one HTML file.
+
+    The file loads nothing from anywhere: it opens from a disk, prints, and can be sent.
+
+    Parameters
+    ----------
+    audits : Audit, Comparison or sequence of Audit
+        What to report. A `Comparison` also says which decisions change; a sequence needs the same
+        two groups and the same level of confidence.
+    path : str or Path
+        Where to write; an existing file is replaced.
+    curve : DataFrame, optional
+        As made by `FairnessPath.curve`, for the trade-off figure.
+    individuals : bool, default=True
+        Whether people's rows are in the file. With False they are not written at all.
+    hide : sequence of str
+        Columns whose values are left out of people's rows. They still count in distances and
+        keep their names in figures about many people.
+    title : str, default="Fairness audit"
+        Heading of the page.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    MissingExtraError
+        If the report extra is not installed.
+    ColumnError
+        If there is no column of a name to hide.
+
+    Notes
+    -----
+    Nothing in the file depends on the time or the machine: same audit, same bytes. Scripts that
+    are not the page's own cannot run in it, because its content security policy names them by
+    their hashes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
+    >>> with TemporaryDirectory() as folder:
+    ...     file = write_report(found, Path(folder) / "report.html", individuals=False)
+    ...     file.read_text("utf-8").startswith("<!doctype html>")
+    True
+    """
+    require_report()
+    comparison = audits if isinstance(audits, Comparison) else None
+    listed = _listed(audits)
+    if hide:
+        listed = [audit.hiding(*hide) for audit in listed]
+    if not individuals:
+        listed = [audit.without_individuals() for audit in listed]
+    people = explorer_json(listed)
+    parts = sections(listed, comparison, curve)
+    charts = [figure.chart for part in parts for figure in part.figures]
+    scripts = [_vega(), _resource("charts.js")]
+    if people is not None:
+        scripts.append(_resource("explorer.js"))
+    html = _template().render(
+        title=title,
+        audits=listed,
+        summaries=[(audit, sentences(audit)) for audit in listed],
+        sections=parts,
+        charts=_embedded(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
+        people=None if people is None else _embedded(people),
+        contents=_contents(listed, people),
+        refusals=list(dict.fromkeys(reason for audit in listed for reason in audit.refusals)),
+        style=_resource("style.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+    )
+    file = Path(path)
+    # A text with half a surrogate pair cannot be written; what stands for it is a question mark.
+    file.write_bytes(html.encode("utf-8", "replace"))
+    return file
+
+
+def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
+    if isinstance(audits, Audit):
+        return [audits]
+    listed = list(audits.audits if isinstance(audits, Comparison) else audits)
+    if not listed:
+        raise InputError("There is no audit to report; pass at least one.")
+    for what, kinds in (
+        ("groups", {tuple(group.label for group in audit.groups) for audit in listed}),
+        ("levels of confidence", {audit.confidence for audit in listed}),
+    ):
+        if len(kinds) > 1:
+            raise InputError(f"Audits of different {what} cannot share a report: {sorted(kinds)}.")
+    counts = Counter(audit.model_name for audit in listed)
+    return [
+        replace(audit, model_name=f"{audit.model_name} ({k})")
+        if counts[audit.model_name] > 1
+        else audit
+        for k, audit in enumerate(listed, start=1)
+    ]
+
+
+def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
+    """Say what is in the file, for whoever is about to pass it on."""
+    if people is None:
+        return [
+            "This file holds counts, averages and intervals over groups of people. It holds "
+            "nobody's row.",
+        ]
+    content = json.loads(people)
+    tables = content["tables"]
+    n_shown = sum(len(table["ids"]) for table in tables)
+    columns = list(dict.fromkeys(c["name"] for table in tables for c in table["columns"]))
+    hidden = list(dict.fromkeys(name for table in tables for name in table["hidden"]))
+    labels = ", labels" if any(table["labels"] for table in tables) else ""
+    said = [
+        f"This file holds the rows of {n_shown:,} people, in the explorer: their identifiers, "
+        f"groups, scores{labels}"
+        + (f" and {len(columns)} columns." if columns else ".")
+        + " Whoever has the file can read them. The same report can be written without any "
+        "individuals."
+    ]
+    if hidden:
+        names = ", ".join(shown_name(name) for name in hidden)
+        said.append(
+            f"Left out of people's rows: {names}. Figures about many people still name them."
+        )
+    n_listed = max(table["n_listed"] for table in tables)
+    n_audited = max(audit.n_rows for audit in audits)
+    if n_listed < n_audited:
+        said.append(
+            f"The explorer lists a random sample: {n_listed:,} of {n_audited:,} people, and their "
+            "counterparts."
+        )
+    return said
+
+
+def _embedded(text: str) -> str:
+    """Make JSON safe inside a script element."""
+    return text.translate(_UNSAFE)
+
+
+def _resource(name: str) -> str:
+    return files("fairmatch.report").joinpath(name).read_text("utf-8")
+
+
+@cache
+def _vega() -> str:
+    """Give Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    # Inside a string or a regular expression the backslash changes nothing; in HTML it does.
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    own = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {own}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def require_report() -> None:
+    """Raise unless a report can be written; to be asked before a long computation, not after."""
+    require_charts()
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "The report needs the report extra: pip install 'fairmatch[report]'."
+        ) from error
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_resource),
+    )
+    environment.filters["shown"] = shown_number
+    environment.filters["name"] = shown_name
+    return environment.get_template("template.html.j2")

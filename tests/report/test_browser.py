@@ -1,0 +1,280 @@
+"""The report in a real browser: it draws, follows, keeps quiet, and executes nothing."""
+
+import shutil
+
+import pytest
+from hostiletable import HOSTILE_COLUMN
+
+from fairmatch.report import write_report
+
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: pip install 'fairmatch[dev]'"
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip(
+        "no chromium is installed: apt-get install chromium, or another package of it",
+        allow_module_level=True,
+    )
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(hostile, curve, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(hostile, path, curve=curve)
+
+
+class Opened:
+    """A page, with what it complained of and what it asked for."""
+
+    def __init__(self, browser, path, **options):
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.route("**/*", self._route)
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-drawn]", state="attached", timeout=30_000)
+
+    def _route(self, route):
+        self.requests.append(route.request.url)
+        if route.request.url.startswith(("file:", "data:")):
+            route.continue_()
+        else:
+            route.abort()
+
+
+@pytest.fixture(scope="module")
+def opened(browser, report):
+    opened = Opened(browser, report, viewport={"width": 1200, "height": 900})
+    yield opened
+    opened.context.close()
+
+
+@pytest.fixture(scope="module")
+def without_charts(report, tmp_path_factory):
+    """The same page with the places of its charts taken away, which is quick to load again."""
+    path = tmp_path_factory.mktemp("report") / "quick.html"
+    path.write_text(report.read_text("utf-8").replace(" data-chart=", " data-no-chart="), "utf-8")
+    return path
+
+
+@pytest.fixture
+def page(browser, without_charts):
+    """A fresh page, so that every test starts with the same list; it ends without complaints."""
+    opened = Opened(browser, without_charts, viewport={"width": 1200, "height": 900})
+    yield opened.page
+    assert opened.complaints == []
+    opened.context.close()
+
+
+def listed(page, column=0):
+    rows = page.locator("#explorer .people tbody tr").all()
+    return [row.locator("th, td").nth(column).inner_text() for row in rows]
+
+
+def control(page, name):
+    return page.locator(f"#explorer form [name={name}]")
+
+
+def test_every_chart_is_drawn_with_marks(opened):
+    page = opened.page
+    places = page.locator("[data-chart]").all()
+    assert len(places) >= 15
+    for place in places:
+        assert place.locator("svg").count() == 1
+        shapes = ".mark-symbol path, .mark-rect path, .mark-line path, .mark-rule line"
+        assert place.locator(shapes).count() > 0
+        assert place.locator("svg").bounding_box()["width"] > 200
+
+
+def test_hostile_names_and_values_are_text_and_execute_nothing(opened):
+    page = opened.page
+    assert page.evaluate("window.hacked") is None
+    person = page.locator("#explorer .person")
+    assert HOSTILE_COLUMN in person.inner_text()
+    assert page.locator("main img, main i, main b, main script").count() == 0
+    assert page.locator("main svg").count() == page.locator("[data-chart]").count()
+    page.locator("[data-chart] svg .mark-symbol path").first.hover()
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.hacked") is None
+
+
+def test_the_policy_stops_scripts_that_are_not_the_pages_own(browser, report, tmp_path):
+    changed = tmp_path / "changed.html"
+    text = report.read_text("utf-8")
+    changed.write_text(text.replace("</main>", "<script>window.hacked=1</script></main>"), "utf-8")
+    opened = Opened(browser, changed)
+    assert opened.page.evaluate("window.hacked") is None
+    assert any("Content Security Policy" in text for text in opened.complaints)
+    opened.context.close()
+
+
+def test_the_explorer_filters_by_text_group_and_flips(page):
+    status = page.locator("#explorer .status")
+    assert status.inner_text().startswith("240 of 240 people")
+    control(page, "text").fill("person-17")
+    assert (
+        listed(page) == ["<i>17</i> person-17", *listed(page)[1:]] or "person-17" in listed(page)[0]
+    )
+    assert all("person-17" in name for name in listed(page))
+    control(page, "text").fill("")
+    control(page, "group").select_option("0")
+    assert status.inner_text().startswith("96 of 240 people")
+    assert set(listed(page, 1)) == {"ann & bob's"}
+    control(page, "group").select_option("")
+    control(page, "flips").check()
+    assert all("flip" in text for text in listed(page, 3))
+    assert not status.inner_text().startswith("240 of")
+    control(page, "text").fill("nobody has this value")
+    assert status.inner_text().startswith("0 of 240 people")
+
+
+def test_the_explorer_follows_a_click_to_the_counterpart_and_back(page, hostile):
+    people = hostile.audits[0].individuals
+    row = page.locator("#explorer .people tbody tr").nth(3)
+    name = row.locator("th").inner_text()
+    row.locator("button").click()
+    person = page.locator("#explorer .person")
+    assert person.locator("h3").inner_text() == f"Person {name}"
+    at = people.ids.index(name)
+    pair = people.counterparts(at)[0]
+    pairs = people.pairs["fair"]
+    mate = pairs.first[pair] if people.group[at] else pairs.second[pair]
+    assert f"Score gap {pairs.score_gap[pair]:.3f}" in person.inner_text()
+    assert person.locator("tr.differs").count() == len(people.differences(pair))
+    person.get_by_label("Only these").check()
+    assert person.locator("tbody tr").count() == len(people.differences(pair))
+    person.locator(".follow").click()
+    assert person.locator("h3").inner_text() == f"Person {people.ids[mate]}"
+    person.locator(".follow").click()
+    assert person.locator("h3").inner_text() == f"Person {name}"
+
+
+def test_sorting_by_keyboard(page):
+    def numbers(column):
+        return [float(text) for text in listed(page, column)]
+
+    gaps = page.get_by_role("button", name="Score gap")
+    gaps.focus()
+    page.keyboard.press("Enter")
+    assert numbers(4) == sorted(numbers(4), reverse=True)
+    heading = page.locator("#explorer .people thead th", has_text="Score gap")
+    assert heading.get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Enter")  # the focus stayed
+    assert numbers(4) == sorted(numbers(4))
+    assert heading.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert numbers(5) == sorted(numbers(5), reverse=True)
+    first = numbers(5)
+    page.get_by_role("button", name="Next").focus()
+    page.keyboard.press("Enter")
+    assert max(numbers(5)) <= min(first)
+
+
+def test_another_matching_and_another_model(page):
+    person = page.locator("#explorer .person")
+    control(page, "matching").select_option("marginal")
+    assert "nearest people" in person.inner_text()
+    before = person.inner_text()
+    control(page, "model").select_option("1")
+    assert person.inner_text() != before
+
+
+def test_tab_reaches_the_skip_link_first_and_focus_is_seen(page):
+    page.keyboard.press("Tab")
+    focused = page.locator(":focus")
+    assert focused.inner_text() == "Skip to the findings"
+    assert focused.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+
+
+def test_every_control_has_a_name_and_every_id_is_used_once(page):
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("select, input")]
+            .filter((e) => !e.labels.length && !e.ariaLabel).length"""
+    )
+    assert unnamed == 0
+    ids = page.evaluate("() => [...document.querySelectorAll('main [id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [("light", 1200, "light"), ("dark", 1200, "dark"), ("phone", 360, "light")],
+)
+def test_light_dark_and_phone(browser, report, tmp_path, name, width, scheme):
+    opened = Opened(browser, report, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = opened.page
+    picture = tmp_path / f"{name}.png"
+    page.screenshot(path=picture)
+    assert picture.stat().st_size > 10_000
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Text of the page and of a chart stands out from the ground in either scheme.
+    ground, text, label = page.evaluate(
+        """() => {
+            const light = (colour) => {
+                const [r, g, b] = colour.match(/[0-9.]+/g).map(Number).map((v) => {
+                    const c = v / 255;
+                    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+                });
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            };
+            const figure = document.querySelector("figure");
+            return [
+                light(getComputedStyle(figure).backgroundColor),
+                light(getComputedStyle(figure).color),
+                light(getComputedStyle(document.querySelector("svg .role-axis-label text")).fill),
+            ];
+        }"""
+    )
+    for colour in (text, label):
+        low, high = sorted((ground, colour))
+        assert (high + 0.05) / (low + 0.05) > 4.5
+    # A chart is as wide as its place and no wider.
+    for place in page.locator("[data-chart]").all():
+        assert place.locator("svg").bounding_box()["width"] <= place.bounding_box()["width"] + 1
+    opened.context.close()
+
+
+def test_it_prints_with_its_numbers(browser, report, tmp_path):
+    opened = Opened(browser, report, color_scheme="dark")
+    opened.page.pdf(path=tmp_path / "report.pdf", format="A4")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+    opened.page.emulate_media(media="print")
+    opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert opened.page.locator("details:not([open])").count() == 0
+    ink = opened.page.evaluate("getComputedStyle(document.body).color")
+    assert ink == "rgb(0, 0, 0)"
+    assert not opened.page.locator("#explorer .controls").is_visible()
+    opened.context.close()
+
+
+def test_scores_alone_make_a_page_too(browser, plain, tmp_path):
+    opened = Opened(browser, write_report(plain, tmp_path / "r.html", individuals=False))
+    assert opened.complaints == []
+    assert opened.page.locator("#explorer").count() == 0
+    opened.context.close()
+
+
+def test_nothing_was_complained_of_and_nothing_left_the_page(opened):
+    assert opened.complaints == []
+    assert opened.requests
+    assert all(url.startswith(("file:", "data:")) for url in opened.requests)

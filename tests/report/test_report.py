@@ -1,0 +1,291 @@
+"""The report as a file: what is in it, what is not, and how it is written."""
+
+import builtins
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostiletable import HOSTILE_COLUMN, HOSTILE_VALUES, make_table
+
+from fairmatch import audit
+from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
+from fairmatch.facts import Individuals, Pairs
+from fairmatch.report import sentences, write_report
+from fairmatch.report.explorer import explorer_json
+from fairmatch.report.wording import shown_name
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text of scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.scripts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and self.elements[-1][0] == "script":
+            self.scripts.append(data)
+
+
+def embedded(text, name):
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.S)
+    return found and json.loads(found[1])
+
+
+@pytest.fixture(scope="module")
+def page(hostile, curve, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    assert write_report(hostile, path, curve=curve) == path
+    return path.read_text("utf-8")
+
+
+def test_nothing_from_the_data_becomes_markup(page):
+    tags = Elements(page).elements
+    assert sum(tag == "script" for tag, _ in tags) == 5  # two of data, three of the page's own
+    assert not [tag for tag, _ in tags if tag in ("img", "i", "b", "svg", "iframe", "object")]
+    assert not [a for _, attributes in tags for a in attributes if a.startswith("on")]
+
+
+def test_data_in_scripts_cannot_end_them(page):
+    start = page.index('id="people-data">') + len('id="people-data">')
+    text = page[start : page.index("</script>", start)]
+    assert not set("<>&\u2028\u2029") & set(text)
+    (column,) = (c for c in json.loads(text)["tables"][0]["columns"] if c["name"] == HOSTILE_COLUMN)
+    assert sorted(column["levels"]) == sorted(HOSTILE_VALUES)
+
+
+def test_only_the_pages_own_scripts_may_run_and_nothing_may_be_loaded(page):
+    elements = Elements(page).elements
+    (policy,) = (a["content"] for tag, a in elements if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    script_policy = re.search("script-src ([^;]*)", policy)[1]
+    assert len(script_policy.split()) == 3
+    assert all(source.startswith("'sha256-") for source in script_policy.split())
+    assert not [a for tag, a in elements if "src" in a or tag == "link"]
+    assert not [a["href"] for tag, a in elements if not a.get("href", "#").startswith("#")]
+
+
+def test_every_chart_has_its_numbers_as_a_table_and_a_name(page):
+    elements = Elements(page).elements
+    ids = {attributes.get("id") for _, attributes in elements}
+    charts = [attributes for _, attributes in elements if "data-chart" in attributes]
+    assert len(charts) >= 15
+    for chart in charts:
+        assert chart["role"] == "img"
+        assert {chart["aria-labelledby"], chart["aria-describedby"]} <= ids
+    assert page.count("<details") == len(charts)
+
+
+def test_without_individuals_nobodys_row_is_in_the_file(hostile, tmp_path):
+    text = write_report(hostile, tmp_path / "r.html", individuals=False).read_text("utf-8")
+    assert "people-data" not in text
+    assert "person-7" not in text
+    assert "Filter people" not in text
+    assert "nobody's row" in unescape(text)
+
+
+def test_the_values_of_hidden_columns_are_in_no_row(hostile, tmp_path):
+    secret = replace(
+        hostile,
+        audits=tuple(
+            replace(
+                found,
+                individuals=replace(
+                    found.individuals,
+                    columns={
+                        **found.individuals.columns,
+                        "diagnosis": tuple(f"secret-{k}" for k in found.individuals.ids),
+                    },
+                ),
+            )
+            for found in hostile.audits
+        ),
+    )
+    shown = write_report(secret, tmp_path / "shown.html").read_text("utf-8")
+    assert "secret-" in shown
+    text = write_report(secret, tmp_path / "r.html", hide=["diagnosis"]).read_text("utf-8")
+    assert "secret-" not in text
+    assert "Left out of people's rows: diagnosis" in unescape(text)
+    people = embedded(text, "people-data")
+    assert [c["name"] for c in people["tables"][0]["columns"]] == list(
+        hostile.audits[0].individuals.columns
+    )
+    with pytest.raises(ColumnError, match="no column 'diagnosi'"):
+        write_report(secret, tmp_path / "r.html", hide=["diagnosi"])
+
+
+def test_the_page_says_whose_rows_it_holds(page):
+    assert "This file holds the rows of 240 people" in page
+
+
+def test_same_audit_same_bytes(hostile, curve, page, tmp_path):
+    again = write_report(hostile, tmp_path / "again.html", curve=curve)
+    assert again.read_text("utf-8") == page
+
+
+def test_no_facts_no_figures(plain, tmp_path):
+    text = write_report(plain, tmp_path / "r.html").read_text("utf-8")
+    for section in ("subsets", "labels", "comparison", "curve"):
+        assert f'<section id="{section}"' not in text
+    assert '<section id="explorer"' in text
+
+
+def test_groups_too_small_are_refused_by_name_in_the_page(tmp_path):
+    found = audit([0.1, 0.9] * 30, sensitive_features=["few"] * 5 + ["many"] * 55)
+    text = unescape(write_report(found, tmp_path / "r.html").read_text("utf-8"))
+    for reason in found.refusals:
+        assert reason in text
+    assert "no statement" in text
+    assert len(sentences(found)) == 3
+
+
+def test_fifty_thousand_rows_stay_below_six_megabytes(hostile, tmp_path):
+    # As many people as an audit of 50,000 rows matches, with 100 columns and two models. They are
+    # made up here, since to match so many would take longer than all the other tests together.
+    generator = np.random.default_rng(0)
+    n_people, half = 8192, np.arange(4096)
+    columns = {f"number {k}": tuple(generator.normal(size=n_people).tolist()) for k in range(40)}
+    for k in range(60):
+        levels = np.array([f"level {j} of column {k}" for j in range(12)])
+        columns[f"category {k}"] = tuple(levels[generator.integers(0, 12, n_people)].tolist())
+
+    def pairs():
+        gap, distance = generator.uniform(size=(2, len(half))).tolist()
+        second = (4096 + generator.permutation(half)).tolist()
+        mass = (1 / len(half),) * len(half)
+        return Pairs(tuple(half.tolist()), tuple(second), mass, tuple(gap), tuple(distance))
+
+    audits = [
+        replace(
+            found,
+            n_rows=50_000,
+            individuals=Individuals(
+                ids=tuple(map(str, range(n_people))),
+                rows=tuple(range(n_people)),
+                group=(0,) * 4096 + (1,) * 4096,
+                scores=tuple(generator.uniform(size=n_people).tolist()),
+                labels=tuple(generator.integers(0, 2, n_people).tolist()),
+                columns=columns,
+                hidden=(),
+                pairs={name: pairs() for name in ("fair", "marginal", "joint")},
+            ),
+        )
+        for found in hostile.audits
+    ]
+    file = write_report(audits, tmp_path / "r.html")
+    assert file.stat().st_size < 6_000_000
+    text = file.read_text("utf-8")
+    (said,) = re.findall("The explorer lists a random sample: ([0-9,]+) of 50,000 people", text)
+    tables = embedded(text, "people-data")["tables"]
+    assert 500 < tables[0]["n_listed"] == int(said.replace(",", "")) < n_people
+
+
+def test_a_sample_of_people_comes_with_all_their_counterparts(hostile):
+    found = hostile.audits[0]
+    people = found.individuals
+    content = json.loads(explorer_json([found], most_bytes=20_000))
+    (table,), (model,) = content["tables"], content["models"]
+    assert 0 < table["n_listed"] < len(people.ids)
+    where = {name: k for k, name in enumerate(people.ids)}
+    for matching, pairs in model["pairs"].items():
+        given = {
+            frozenset((table["ids"][a], table["ids"][b]))
+            for a, b in zip(pairs["first"], pairs["second"], strict=True)
+        }
+        listed = table["ids"][: table["n_listed"]]
+        expected = {
+            frozenset((people.ids[own.first[k]], people.ids[own.second[k]]))
+            for own in [people.pairs[matching]]
+            for name in listed
+            for k in people.counterparts(where[name], matching=matching)
+        }
+        assert given == expected
+
+
+def test_decisions_are_those_before_rounding():
+    found = audit(
+        [0.49999999, 0.5] * 40, sensitive_features=["a", "b"] * 40, n_resamples=100, threshold=0.5
+    )
+    (model,) = json.loads(explorer_json([found]))["models"]
+    assert set(model["scores"]) == {0.5}
+    assert model["accepted"] == [0, 1] * 40
+
+
+def test_models_of_the_same_name_are_told_apart(plain, tmp_path):
+    text = write_report([plain, plain], tmp_path / "r.html").read_text("utf-8")
+    assert "model (1)" in text
+    assert "model (2)" in text
+
+
+def test_audits_that_cannot_share_a_report_are_refused(plain, hostile, tmp_path):
+    with pytest.raises(InputError, match="different groups"):
+        write_report([plain, hostile.audits[0]], tmp_path / "r.html")
+    with pytest.raises(InputError, match="no audit"):
+        write_report([], tmp_path / "r.html")
+    with pytest.raises(InputError, match="accuracy"):
+        write_report(plain, tmp_path / "r.html", curve=pd.DataFrame({"fairness_weight": [1.0]}))
+
+
+@pytest.mark.parametrize("missing", ["altair", "vl_convert", "jinja2"])
+def test_a_missing_extra_is_named(plain, tmp_path, monkeypatch, missing):
+    real = builtins.__import__
+
+    def without(name, *rest, **options):
+        if name == missing:
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"pip install 'fairmatch\[report\]'"):
+        write_report(plain, tmp_path / "r.html")
+
+
+def test_the_report_does_not_import_torch():
+    code = (
+        "import sys, fairmatch.report; sys.exit('torch' in sys.modules or 'altair' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_three_sentences_with_their_caveats(hostile):
+    selection, matching, subsets = sentences(hostile.audits[0])
+    assert "95% interval" in selection
+    assert "nearest possible" in matching
+    assert "subsets looked at" in subsets
+    same = replace(
+        hostile.audits[0],
+        gaps=tuple(replace(gap, low=0.0) for gap in hostile.audits[0].gaps),
+    )
+    assert "cannot be ruled out" in sentences(same)[0]
+
+
+def test_a_name_cannot_turn_the_sentence_around():
+    assert shown_name("abc\u202edef") == "\u2068abcdef\u2069"
+    assert shown_name("a\n\n b") == "\u2068a b\u2069"
+    assert len(shown_name("\u05d0" * 300)) == 82
+
+
+def test_a_lone_surrogate_does_not_stop_the_report(plain, tmp_path):
+    odd = replace(plain, model_name="half \ud83d of an emoji")
+    assert write_report(odd, tmp_path / "r.html").stat().st_size > 0
+
+
+def test_missing_values_and_numbers_are_kept():
+    X, _, group, scores = make_table(100)
+    X.loc[0, "age"] = None
+    X["big"] = 1234567.25
+    found = audit(scores, sensitive_features=group, X=X[["age", "big"]], n_resamples=100)
+    age, big = json.loads(explorer_json([found]))["tables"][0]["columns"]
+    assert age["values"][0] is None
+    assert big["values"][1] == 1234567.25
