@@ -107,10 +107,10 @@ def single(epochs):
 
 def rows():
     steps_per_epoch = -(-len(_split().y_train) // BATCH)
-    literal = in_subprocess(paper_literal, 40) * steps_per_epoch * EPOCHS
-    batches = in_subprocess(curve, "mini-batches", 1)
-    everything = in_subprocess(curve, "all rows", 2)
-    one = in_subprocess(single, 4)
+    literal = in_subprocess(paper_literal, 40, threads=2) * steps_per_epoch * EPOCHS
+    batches = in_subprocess(curve, "mini-batches", 1, threads=2)
+    everything = in_subprocess(curve, "all rows", 2, threads=2)
+    one = in_subprocess(single, 4, threads=2)
     return [
         Row(
             "18-weight curve, fresh mini-batch matching in every step / one paper-literal run",

@@ -1,6 +1,7 @@
 """Ratios of two things measured in one run, and fresh processes to measure memory in."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ class Row:
         return f"| {self.what} | {self.ratio:.2f} | {goal} | {verdict} |"
 
 
-def in_subprocess(function, *arguments):
-    """Run a module's function in a fresh process, so that its memory is its own."""
+def in_subprocess(function, *arguments, threads=1):
+    """Run a module's function in a fresh process, so that its memory and threads are its own."""
     code = (
         "import importlib, json, sys\n"
         "module, name, arguments = json.loads(sys.argv[1])\n"
@@ -29,6 +30,10 @@ def in_subprocess(function, *arguments):
     )
     call = json.dumps([function.__module__, function.__name__, arguments])
     done = subprocess.run(
-        [sys.executable, "-c", code, call], check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, call],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS")},
     )
     return json.loads(done.stdout.splitlines()[-1])

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from conftest import Table, some_coupling, tables
 from fairmatch import Coupling, fair_matching
 from fairmatch.coupling import Certificate
 from fairmatch.exceptions import CouplingError, InputError
+from random_tables import Table, some_coupling, tables
 
 GROUPS = ["b", "a", "a", "b", "b"]
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
-from conftest import Table, tables
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.gaussian import GaussianMap
 from fairmatch.matching import minibatch_transport_cost, transport_cost_range
 from fairmatch.measures import matched_parity_gap, wasserstein_parity_gap
 from fairmatch.staircase import Staircase, northwest_corner
+from random_tables import Table, tables
 
 close = pytest.approx
 

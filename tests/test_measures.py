@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, make_scorer
 from sklearn.model_selection import cross_validate
 
-from conftest import Table, tables
 from fairmatch import Coupling, fair_matching
 from fairmatch.exceptions import CouplingError
 from fairmatch.measures import (
@@ -41,6 +40,7 @@ from fairmatch.measures import (
     undesirable_flips,
     wasserstein_parity_gap,
 )
+from random_tables import Table, tables
 
 GAPS = [measure.function for measure in MEASURES.values() if not measure.needs_coupling]
 close = pytest.approx

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from conftest import Table, some_coupling, tables
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.gaussian import GaussianMap
 from fairmatch.matching import transport_cost_range
@@ -24,6 +23,7 @@ from fairmatch.measures import (
     true_positive_gap,
     wasserstein_parity_gap,
 )
+from random_tables import Table, some_coupling, tables
 
 close = pytest.approx
 seeds = st.integers(0, 2**32).map(np.random.default_rng)

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AdversarialClassifier": "estimators",
     "Coupling": "coupling",
+    "ExponentiatedGradientClassifier": "reductions",
     "FTMClassifier": "estimators",
     "GapRegularizedClassifier": "estimators",
     "OptimalTransportMatcher": "matching",

@@ -1,8 +1,9 @@
 """Which rows each training step looks at.
 
 Every kind of batch is drawn the same way: an epoch takes as many draws as it has steps times the
-batch size, spread evenly over the mass, and shuffles them. So every row is seen in every epoch,
-as often as its mass says, up to one.
+batch size, spread evenly over the mass, and shuffles them. So a row is seen in every epoch as
+often as its mass says, up to one. Half of a batch of pairs is of each group: the larger group then
+has fewer draws than rows, and a random part of it is seen in each epoch.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ class Batch:
         Row positions. Where ``n_pairs`` is positive the first ``n_pairs`` are of the source
         group and the rest of the target group, matched in this order.
     weight : array of float32
-        Weight of each row in the loss; sums to 1.
+        Weight of each row in the loss, such that the weighted loss is the mean loss of the table
+        on average over the draws.
     n_pairs : int
         0 where rows are drawn without regard to groups.
     """
@@ -79,7 +81,7 @@ class PairBatches:
 
     The loss weighs each group's rows by the group's share of the table, so that it stays an
     unbiased estimate of the mean loss while the very same rows serve the comparison of the
-    groups.
+    groups. Rows of a group smaller than a batch come several times in it.
     """
 
     def __init__(
@@ -92,9 +94,9 @@ class PairBatches:
         self.generator = generator
         self.rows = rows_with_mass(groups, mass)
         self.mass = mass[self.rows[0]], mass[self.rows[1]]
-        self.size = min(batch_size, len(self.rows[0]), len(self.rows[1]))
+        self.size = max(1, min(batch_size, sum(len(rows) for rows in self.rows) // 2))
         share = np.array([m.sum() for m in self.mass]) / sum(m.sum() for m in self.mass)
-        self.weight = np.repeat(share / self.size, self.size).astype(np.float32)
+        self.row_weight = (share / self.size)[groups.codes].astype(np.float32)
 
     def draw(self, n_steps: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Draw the rows of an epoch: source and target rows of shape (n_steps, size)."""
@@ -107,11 +109,19 @@ class PairBatches:
     def epoch(self, n_steps: int) -> Iterator[Batch]:
         """Give the batches of one epoch."""
         for source, target in zip(*self.draw(n_steps), strict=True):
-            yield Batch(np.concatenate([source, target]), self.weight, self.size)
+            yield self._batch(source, target)
+
+    def _batch(self, source: IndexArray, target: IndexArray) -> Batch:
+        rows = np.concatenate([source, target])
+        return Batch(rows, self.row_weight[rows], self.size)
 
 
 class CoupledBatches(PairBatches):
-    """Pairs of a ready coupling, drawn by their mass."""
+    """Pairs of a ready coupling, drawn by their mass.
+
+    Where the coupling's marginals are not the rows' own, as after matching in mini-batches, the
+    loss weighs the rows by what they lack. A row that is in no pair is not learned from.
+    """
 
     def __init__(
         self,
@@ -123,6 +133,14 @@ class CoupledBatches(PairBatches):
     ) -> None:
         super().__init__(groups, mass, batch_size, generator)
         self.coupling = coupling if coupling.groups == groups.labels else coupling.inverse
+        for rows, wanted, marginal in zip(
+            self.rows, self.mass, self.coupling.marginals(), strict=True
+        ):
+            drawn = marginal[rows]
+            lack = np.divide(
+                wanted / wanted.sum(), drawn, where=drawn > 0.0, out=np.zeros_like(drawn)
+            )
+            self.row_weight[rows] *= lack.astype(np.float32)
 
     def draw(self, n_steps: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Draw the pairs of an epoch."""
@@ -163,4 +181,4 @@ class MatchedBatches(PairBatches):
 
     def _match(self, source: IndexArray, target: IndexArray) -> Batch:
         order = self.matcher.pair(self.points[source], self.points[target])
-        return Batch(np.concatenate([source, target[order]]), self.weight, self.size)
+        return self._batch(source, target[order])

@@ -85,27 +85,29 @@ class ScoreDistributions:
 
     @cached_property
     def _merged(self) -> tuple[FloatArray, FloatArray]:
-        """All scores in order, and the difference of the two distribution functions at each."""
-        if self.weights is None:
-            runs = np.sort(self.scores[0]), np.sort(self.scores[1])
-            # Whole numbers, so that equal distributions differ by exactly zero.
-            size0, size1 = len(runs[0]), len(runs[1])
-            units0, units1 = np.int64(size1), np.int64(-size0)
-            total = float(size0) * float(size1)
-        else:
-            orders = np.argsort(self.scores[0]), np.argsort(self.scores[1])
-            runs = self.scores[0][orders[0]], self.scores[1][orders[1]]
-            mass0, mass1 = (w / w.sum() for w in self.weights)
-            total = 1.0
-        values = np.concatenate(runs)
+        """All scores in order, and the difference of the two distribution functions at each.
+
+        Among tied scores only the last one's difference is right; the others span no width.
+        """
+        if self.weights is not None:
+            return self._merged_weights(*self.weights)
+        first, second = np.sort(self.scores[0]), np.sort(self.scores[1])
+        values = np.concatenate([first, second])
         # A stable sort of two sorted runs is one merge: linear, unlike sorting afresh.
+        difference = np.cumsum(np.argsort(values, kind="stable") < len(first), dtype=np.int64)
+        values.sort(kind="stable")
+        # Whole numbers, so that equal distributions differ by exactly zero.
+        difference *= len(values)
+        difference -= np.arange(1, len(values) + 1) * np.int64(len(first))
+        return values, difference / (float(len(first)) * float(len(second)))
+
+    def _merged_weights(
+        self, weights0: FloatArray, weights1: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        values = np.concatenate(self.scores)
         order = np.argsort(values, kind="stable")
-        if self.weights is None:
-            steps = np.where(order < size0, units0, units1)
-        else:
-            steps = np.concatenate([mass0[orders[0]], -mass1[orders[1]]])[order]
-        difference = np.cumsum(steps)
-        return values[order], difference / total
+        steps = np.concatenate([weights0 / weights0.sum(), -weights1 / weights1.sum()])
+        return values[order], np.cumsum(steps[order])
 
     @cached_property
     def _differences(self) -> FloatArray:

@@ -8,6 +8,7 @@ import torch
 
 from fairmatch.batches import Batches, CoupledBatches, MatchedBatches
 from fairmatch.coupling import Coupling
+from fairmatch.exceptions import InputError
 from fairmatch.matching import Matcher, OptimalTransportMatcher
 from fairmatch.penalized import EncodedRows, Network, PenalizedClassifier
 from fairmatch.penalties import (
@@ -42,6 +43,8 @@ class UnconstrainedClassifier(PenalizedClassifier):
     (2,)
     """
 
+    fairness_weight = 0.0
+
     def __init__(
         self,
         *,
@@ -58,21 +61,26 @@ class UnconstrainedClassifier(PenalizedClassifier):
         verbose: int = 0,
         keep_on_interrupt: bool = False,
     ) -> None:
-        super().__init__(
-            0.0,
-            network=network,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            decay=decay,
-            sensitive_column=sensitive_column,
-            sensitive_at_prediction=sensitive_at_prediction,
-            encoder=encoder,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-            keep_on_interrupt=keep_on_interrupt,
-        )
+        self.network = network
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.encoder = encoder
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.keep_on_interrupt = keep_on_interrupt
+
+    def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
+        super()._check_parameters(fairness_weights)
+        if np.any(fairness_weights):
+            raise InputError(
+                "UnconstrainedClassifier has no fairness weight, so it has no path. Give "
+                "fairness_path another estimator."
+            )
 
 
 class GapRegularizedClassifier(PenalizedClassifier):
@@ -204,7 +212,7 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
         Widths of the hidden layers, by default two layers as wide as the encoded features; or a
         module of your own that maps rows to one logit each.
     epochs, batch_size : int, default=200, 1024
-        A batch is so many rows of each group (fewer where a group is smaller); the loss and the
+        A batch is so many rows of each group (at most half the table); the loss and the
         comparison use the same rows. An epoch is as many steps as it takes to go over the table
         in such batches, and at least 16.
     learning_rate, decay : float, default=0.001, 0.95
@@ -299,6 +307,9 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
         self.fairness_weights = fairness_weights
         self.validation_size = validation_size
         self.refit = refit
+
+    def _check_coupling(self, coupling: Coupling | None) -> None:
+        self._matcher()
 
     def _batches(
         self, encoded: EncodedRows, coupling: Coupling | None, generator: np.random.Generator

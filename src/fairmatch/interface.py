@@ -12,20 +12,25 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fairmatch.columns import split_column
 from fairmatch.coupling import Coupling
-from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.encoding import TableEncoder
+from fairmatch.exceptions import GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
     read_column,
+    read_features,
     read_groups,
     read_labels,
     read_weights,
 )
+from fairmatch.staircase import rows_with_mass
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,8 @@ class TrainingRows:
 class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of two classes that knows the two groups of its rows.
 
-    Subclasses have the parameters ``fairness_weight``, ``sensitive_column`` and
-    ``sensitive_at_prediction``, and say how to fit (`_fit_path`) and how to score
+    Subclasses have the parameters ``fairness_weight``, ``sensitive_column``,
+    ``sensitive_at_prediction`` and ``encoder``, and say how to fit (`_fit_path`) and how to score
     (`_positive_scores`).
     """
 
@@ -79,6 +84,14 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fairness_weight: float
     sensitive_column: str | int | None
     sensitive_at_prediction: bool
+    encoder: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = getattr(self.encoder, "missing", None) == "encode"
+        return tags
 
     @abstractmethod
     def _fit_path(
@@ -137,9 +150,10 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _adopt(self, model: "GroupClassifier", **more: Any) -> None:
-        """Take over what another estimator has learned."""
-        learned = {name: value for name, value in model.__dict__.items() if name.endswith("_")}
-        self.__dict__.update(learned, **more)
+        """Take over what another estimator has learned, and forget what was learned before."""
+        for name in _learned(self):
+            delattr(self, name)
+        self.__dict__.update(_learned(model), **more)
 
     def predict_proba(
         self, X: Any, *, sensitive_features: ArrayLike | None = None
@@ -159,6 +173,7 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
+        self._check_columns(X)
         if self.sensitive_at_prediction:
             features, sensitive = self._features_and_groups(X, sensitive_features, "predict")
             positive = self._positive_scores(features, self._group_codes(sensitive))
@@ -187,13 +202,17 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters are those of `predict`, with labels and weights.
         """
-        right = self.predict(X, sensitive_features=sensitive_features) == read_column(y, "y")
-        return float(np.average(right, weights=read_weights(sample_weight, n_rows=len(right))))
+        decided = self.predict(X, sensitive_features=sensitive_features)
+        return accuracy(decided, y, sample_weight)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder, without pickling; `fairmatch.load` reads it back."""
-        from fairmatch.persistence import save_model
-
+        try:
+            from fairmatch.persistence import save_model
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"Saving models needs {error.name}: pip install 'fairmatch[train]'."
+            ) from error
         return save_model(self, path)
 
     def _read_training(
@@ -205,24 +224,73 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> TrainingRows:
         features, sensitive = self._features_and_groups(X, sensitive_features, "fit")
         self._remember_columns(X)
+        labels = self._read_classes(y)
         groups = read_groups(sensitive)
-        labels = read_column(y, "y")
         if len(labels) != len(groups):
             raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
+        self.groups_ = groups.labels
+        positive = read_labels(labels, n_rows=len(labels), pos_label=self.classes_[1], name="y")
+        weights = read_weights(sample_weight, n_rows=len(labels))
+        rows_with_mass(groups, weights)
+        return TrainingRows(features, positive.astype(np.float64), groups, weights)
+
+    def _read_classes(self, y: ArrayLike) -> NDArray[Any]:
+        try:
+            labels: NDArray[Any] = column_or_1d(y, warn=True)
+            assert_all_finite(labels, input_name="y")
+            check_classification_targets(labels)
+        except (TypeError, ValueError) as error:
+            raise LabelError(f"y cannot be used as labels: {error}") from error
         self.classes_ = np.unique(labels)
         if len(self.classes_) != 2:
             shown = ", ".join(map(str, self.classes_[:5]))
+            # The first sentences are the words that scikit-learn asks for.
             raise LabelError(
-                f"y must hold two classes, got {len(self.classes_)} class(es): {shown}."
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(labels)}. y must hold two classes, got {len(self.classes_)} "
+                f"class(es): {shown}."
             )
-        self.groups_ = groups.labels
-        positive = read_labels(y, n_rows=len(labels), pos_label=self.classes_[1], name="y")
-        return TrainingRows(
-            features,
-            positive.astype(np.float64),
-            groups,
-            read_weights(sample_weight, n_rows=len(labels)),
-        )
+        return labels
+
+    def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
+        """Learn how to turn the features into numbers, and do it."""
+        if isinstance(self.encoder, str) and self.encoder != "table":
+            raise InputError(
+                f"encoder must be 'table', None or a transformer, got {self.encoder!r}."
+            )
+        encoder = TableEncoder() if isinstance(self.encoder, str) else self.encoder
+        self.encoder_ = None if encoder is None else clone(encoder)
+        features = rows.features
+        if self.encoder_ is not None:
+            features = self.encoder_.fit_transform(features)
+        return read_features(features, n_rows=len(rows.labels))
+
+    def _features(self, features: Any) -> FloatArray:
+        """Turn the features of new rows into numbers."""
+        if self.encoder_ is not None:
+            return read_features(self.encoder_.transform(features))
+        array = read_features(features)
+        expected = self.n_features_in_ - (self.sensitive_column is not None)
+        if array.shape[1] != expected:
+            raise InputError(
+                f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{expected} features as input."
+            )
+        return array
+
+    def _inputs(self, features: Any, codes: FloatArray | None) -> FloatArray:
+        """Put numbers and groups of new rows side by side, as the model has them."""
+        inputs = self._features(features)
+        if codes is None:
+            return inputs
+        if len(codes) != len(inputs):
+            raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
+        return np.column_stack([inputs, codes])
+
+    def _check_columns(self, X: Any) -> None:
+        """Compare names with those in fit, as scikit-learn does; encoders do it themselves."""
+        if self.encoder_ is None and _width(X) == self.n_features_in_:
+            validate_data(self, X, skip_check_array=True, reset=False)
 
     def _features_and_groups(
         self, X: Any, sensitive_features: ArrayLike | None, where: str = "fit"
@@ -257,8 +325,8 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         strange = ~(is_target | np.asarray(column == self.groups_[0], dtype=bool))
         if strange.any():
             raise GroupError(
-                f"sensitive_features holds {column[strange][0]!r}; the model knows the groups "
-                f"{self.groups_[0]!r} and {self.groups_[1]!r}."
+                f"sensitive_features holds {column[strange].tolist()[0]!r}; the model knows the "
+                f"groups {self.groups_[0]!r} and {self.groups_[1]!r}."
             )
         return is_target.astype(np.float64)
 
@@ -278,8 +346,21 @@ def _column_names(X: Any) -> list[Any] | None:
 
 def _width(X: Any) -> int:
     names = _column_names(X)
-    shape = np.shape(X) if names is None else (0, len(names))
+    shape = np.asarray(X).shape if names is None else (0, len(names))
     return int(shape[1]) if len(shape) == 2 else 1
+
+
+def _learned(model: GroupClassifier) -> dict[str, Any]:
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def accuracy(decided: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None) -> float:
+    """Share of decisions that equal the labels."""
+    labels = read_column(y, "y")
+    if len(labels) != len(decided):
+        raise InputError(f"y has {len(labels)} rows, X has {len(decided)}.")
+    weights = read_weights(sample_weight, n_rows=len(labels))
+    return float(np.average(decided == labels, weights=weights))
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:

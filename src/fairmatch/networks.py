@@ -1,6 +1,6 @@
 """Many networks of one shape in one tensor program."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise
 
@@ -47,7 +47,7 @@ class StackedMLP(NetworkStack):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.hidden_sizes = tuple(hidden_sizes)
+        self.hidden_sizes = tuple(int(size) for size in hidden_sizes)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for width, following in pairwise([n_inputs, *hidden_sizes, 1]):
             bound = width**-0.5
@@ -76,11 +76,19 @@ class StackedMLP(NetworkStack):
 
     def select(self, index: int) -> "StackedMLP":
         """Take one network out."""
-        chosen = StackedMLP(1, self.n_inputs, self.hidden_sizes)
-        chosen.load_state_dict(
-            {name: values[index : index + 1].clone() for name, values in self.state_dict().items()}
-        )
-        return chosen
+        tensors = {name: t[index : index + 1].clone() for name, t in self.state_dict().items()}
+        return StackedMLP.from_tensors(self.n_inputs, self.hidden_sizes, tensors)
+
+    @classmethod
+    def from_tensors(
+        cls, n_inputs: int, hidden_sizes: Sequence[int], tensors: Mapping[str, Tensor]
+    ) -> "StackedMLP":
+        """Make one network of ready weights; raise where they do not have its shape."""
+        # Weights that are only to be replaced are neither drawn nor given memory.
+        with torch.device("meta"):
+            network = cls(1, n_inputs, hidden_sizes)
+        network.load_state_dict(tensors, assign=True)
+        return network.to(torch.float32)
 
 
 def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:

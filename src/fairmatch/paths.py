@@ -9,8 +9,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fairmatch.coupling import Coupling
-from fairmatch.inputs import FloatArray, read_column, read_weights
-from fairmatch.measures import gap_table
+from fairmatch.exceptions import LabelError
+from fairmatch.inputs import FloatArray
+from fairmatch.interface import accuracy
+from fairmatch.measures import MEASURES, Measure, gap_table
 
 # The weights of the paper's Appendix D.2.
 PAPER_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10)
@@ -55,25 +57,32 @@ class FairnessPath:
         Returns
         -------
         DataFrame
-            One row per weight: the weight, the accuracy and every gap of `fairmatch.measures`.
+            One row per weight: the weight, the accuracy and every gap of `fairmatch.measures`;
+            NaN for gaps of error rates where a group has no rows of a class.
         """
         rows = []
         for weight, model in zip(self.weights, self.models, strict=True):
             positive = model.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
             _, sensitive = model._features_and_groups(X, sensitive_features)
-            right = (positive >= 0.5) == (read_column(y, "y") == model.classes_[1])
-            weights = read_weights(sample_weight, n_rows=len(right))
-            gaps = gap_table(
-                y,
-                positive,
-                sensitive_features=sensitive,
-                sample_weight=sample_weight,
-                coupling=coupling,
-                pos_label=model.classes_[1],
-            )
-            accuracy = float(np.average(right, weights=weights))
-            rows.append({"fairness_weight": float(weight), "accuracy": accuracy, **gaps})
+            given = {"sensitive_features": sensitive, "sample_weight": sample_weight}
+            gaps = gap_table(None, positive, coupling=coupling, **given)
+            for name, measure in MEASURES.items():
+                if measure.needs_labels:
+                    gaps[name] = _measured(measure, y, positive, model.classes_[1], given)
+            decided = model.classes_[(positive >= 0.5).astype(np.intp)]
+            right = accuracy(decided, y, sample_weight)
+            rows.append({"fairness_weight": float(weight), "accuracy": right, **gaps})
         return pd.DataFrame(rows)
+
+
+def _measured(
+    measure: Measure, y: ArrayLike, scores: FloatArray, positive: Any, given: dict[str, Any]
+) -> float:
+    """Take a gap of error rates, or NaN where a group has no rows of the class."""
+    try:
+        return measure.function(y, scores, pos_label=positive, **given)
+    except LabelError:
+        return float("nan")
 
 
 def fairness_path(
@@ -89,7 +98,8 @@ def fairness_path(
     r"""Train one model per fairness weight, all in one pass.
 
     The matching does not depend on the model, so it is made once; the models start from the same
-    weights and see the same batches, as one tensor program.
+    weights and see the same batches, as one tensor program. So each model is what a fit with its
+    weight alone gives, but for weight 0: alone it needs no pairs and sees plain batches.
 
     Parameters
     ----------

@@ -12,9 +12,8 @@ from sklearn.base import clone
 
 from fairmatch.batches import Batches, PairBatches, RowBatches
 from fairmatch.coupling import Coupling
-from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError, TrainingInterruptedWarning
-from fairmatch.inputs import FloatArray, read_features
+from fairmatch.inputs import FloatArray
 from fairmatch.interface import GroupClassifier, TrainingRows, seed_sequence
 from fairmatch.networks import ModuleStack, NetworkStack, StackedMLP
 from fairmatch.penalties import Penalty
@@ -90,8 +89,6 @@ class PenalizedClassifier(GroupClassifier):
         self, encoded: EncodedRows, coupling: Coupling | None, generator: np.random.Generator
     ) -> Batches:
         """Say which rows the penalty compares; by default unrelated rows of the two groups."""
-        if coupling is not None:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
         return PairBatches(encoded.rows.groups, encoded.rows.mass, self.batch_size, generator)
 
     def _fit_path(
@@ -107,23 +104,20 @@ class PenalizedClassifier(GroupClassifier):
         """Fit one estimator per weight, all at once."""
         template: Self = clone(self)
         template._check_parameters(fairness_weights)
+        template._check_coupling(coupling)
         rows = template._read_training(X, y, sensitive_features, sample_weight)
         networks = template._train(template._encode(rows), fairness_weights, coupling)
         models = []
         for weight, network in zip(fairness_weights, networks, strict=True):
             model: Self = clone(self)
-            model.fairness_weight = float(weight)
+            if weight != model.fairness_weight:
+                model.set_params(fairness_weight=float(weight))
             model._adopt(template, network_=network, fairness_weight_=float(weight))
             models.append(model)
         return models
 
     def _encode(self, rows: TrainingRows) -> EncodedRows:
-        encoder = TableEncoder() if isinstance(self.encoder, str) else self.encoder
-        self.encoder_ = None if encoder is None else clone(encoder)
-        features = rows.features
-        if self.encoder_ is not None:
-            features = self.encoder_.fit_transform(features)
-        features = inputs = read_features(features, n_rows=len(rows.labels))
+        features = inputs = self._fit_encoder(rows)
         if self.sensitive_at_prediction:
             inputs = np.column_stack([features, rows.groups.codes])
         return EncodedRows(rows, features, inputs)
@@ -176,6 +170,11 @@ class PenalizedClassifier(GroupClassifier):
                 TrainingInterruptedWarning,
                 stacklevel=4,
             )
+        if not all(values.isfinite().all() for values in stack.parameters()):
+            raise InputError(
+                f"Training diverged: with learning_rate={self.learning_rate:g} the network's "
+                "weights are no longer finite. Choose a smaller one."
+            )
         stack.eval().to("cpu")
         return [stack.select(index) for index in range(len(weights))]
 
@@ -189,34 +188,23 @@ class PenalizedClassifier(GroupClassifier):
         return StackedMLP(n_networks, encoded.inputs.shape[1], hidden_sizes, generator)
 
     def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
-        inputs = self._features(features)
-        if codes is not None:
-            if len(codes) != len(inputs):
-                raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
-            inputs = np.column_stack([inputs, codes])
+        inputs = torch.as_tensor(self._inputs(features, codes), dtype=torch.float32)
         with torch.no_grad():
-            logits = self.network_(torch.as_tensor(inputs, dtype=torch.float32))[0]
+            logits = self.network_(inputs)[0]
         scores: FloatArray = torch.sigmoid(logits.to(torch.float64)).numpy()
         return scores
 
-    def _features(self, features: Any) -> FloatArray:
-        """Encode the features of new rows."""
-        if self.encoder_ is not None:
-            return read_features(self.encoder_.transform(features))
-        array = read_features(features)
-        expected = self.n_features_in_ - (self.sensitive_column is not None)
-        if array.shape[1] != expected:
-            raise InputError(
-                f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{expected} features as input."
-            )
-        return array
+    def _check_coupling(self, coupling: Coupling | None) -> None:
+        if coupling is not None:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         weights = np.asarray(fairness_weights, dtype=np.float64)
-        if weights.ndim != 1 or not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+        if weights.ndim != 1 or len(weights) == 0:
+            raise InputError(f"fairness_weights must be a list of numbers, got {weights.tolist()}.")
+        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
             raise InputError(
-                f"fairness weights must be finite and not negative, got {fairness_weights!r}."
+                f"Fairness weights must be finite and not negative, got {weights.tolist()}."
             )
         for name in ("epochs", "batch_size"):
             value = getattr(self, name)
@@ -226,9 +214,16 @@ class PenalizedClassifier(GroupClassifier):
             raise InputError(f"decay must lie in (0, 1], got {self.decay}.")
         if not self.learning_rate > 0.0:
             raise InputError(f"learning_rate must be positive, got {self.learning_rate}.")
-        if isinstance(self.encoder, str) and self.encoder != "table":
+        self._check_network()
+
+    def _check_network(self) -> None:
+        if self.network is None or isinstance(self.network, torch.nn.Module):
+            return
+        sizes = np.asarray(self.network)
+        if sizes.ndim != 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
             raise InputError(
-                f"encoder must be 'table', None or a transformer, got {self.encoder!r}."
+                "network must be a list of widths, such as (64, 64), or a torch.nn.Module; got "
+                f"{self.network!r}."
             )
 
 

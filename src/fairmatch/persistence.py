@@ -12,12 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save
 from sklearn.utils.validation import check_is_fitted
 
 import fairmatch
 from fairmatch.encoding import TableEncoder
-from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
+from fairmatch.exceptions import InputError, ModelFileError
 from fairmatch.matching import OptimalTransportMatcher
+from fairmatch.networks import StackedMLP
 
 _FORMAT = {"kind": "fairmatch.model", "version": 1}
 _DESCRIPTION, _WEIGHTS = "model.json", "weights.safetensors"
@@ -33,10 +38,13 @@ _CLASSES = (
 
 def save_model(model: Any, path: str | Path) -> Path:
     """Write a fitted model to a folder; `load` reads it back."""
-    from fairmatch.networks import StackedMLP
-
     check_is_fitted(model)
-    if not isinstance(model.network_, StackedMLP):
+    if type(model).__name__ not in _CLASSES:
+        raise InputError(
+            f"{type(model).__name__} cannot be saved without pickling it; these can: "
+            f"{', '.join(_CLASSES)}."
+        )
+    if isinstance(model.network, torch.nn.Module):
         raise InputError(
             "A model with a network of your own cannot be saved without pickling it. Save the "
             "network's state_dict yourself, or use the built-in one."
@@ -46,8 +54,7 @@ def save_model(model: Any, path: str | Path) -> Path:
             "A model with an encoder of your own cannot be saved without pickling it. Encode the "
             "table before the model and fit with encoder=None."
         )
-    tensors = {name: values.contiguous() for name, values in model.network_.state_dict().items()}
-    weights = _safetensors().save(tensors)
+    weights = save(model.network_.state_dict())
     description = {
         **_FORMAT,
         "fairmatch": fairmatch.__version__,
@@ -66,8 +73,7 @@ def save_model(model: Any, path: str | Path) -> Path:
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(description, indent=1, ensure_ascii=False)
-    _write(folder / _WEIGHTS, weights)
-    _write(folder / _DESCRIPTION, text.encode())
+    _write({folder / _WEIGHTS: weights, folder / _DESCRIPTION: text.encode()})
     return folder
 
 
@@ -114,36 +120,49 @@ def load(path: str | Path) -> Any:
         )
     try:
         return _build(description, weights)
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise ModelFileError(f"{folder} is damaged: {error}") from error
+    except ModelFileError:
+        raise
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(f"{folder} is damaged: {error!r}") from error
+    except SafetensorError as error:
+        raise ModelFileError(f"{folder / _WEIGHTS} does not hold weights: {error}") from error
 
 
 def _build(description: dict[str, Any], weights: bytes) -> Any:
-    from fairmatch.networks import StackedMLP
-
     if description["class"] not in _CLASSES:
         raise ModelFileError(f"There is no model class {description['class']!r}.")
     parameters = {k: _from_json(k, v) for k, v in description["parameters"].items()}
     model = getattr(fairmatch, description["class"])(**parameters)
-    network = StackedMLP(1, description["n_inputs"], description["hidden_sizes"])
-    network.load_state_dict(_safetensors().load(weights))
+    network = StackedMLP.from_tensors(
+        description["n_inputs"], description["hidden_sizes"], load_tensors(weights)
+    )
     encoder = description["encoder"]
     model.network_ = network.eval()
     model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
-    model.classes_ = np.array(description["classes"])
-    model.groups_ = tuple(description["groups"])
-    model.fairness_weight_ = description["fairness_weight"]
-    model.n_features_in_ = description["n_features_in"]
+    if not all(values.isfinite().all() for values in network.parameters()):
+        raise ModelFileError("The weights are not all finite.")
+    n_features = description["n_inputs"] - bool(model.sensitive_at_prediction)
+    if encoder is not None and len(model.encoder_.get_feature_names_out()) != n_features:
+        raise ModelFileError("The encoder does not give as many inputs as the network takes.")
+    model.classes_ = np.array(_two(description["classes"]))
+    model.groups_ = tuple(_two(description["groups"]))
+    model.fairness_weight_ = float(description["fairness_weight"])
+    model.n_features_in_ = int(description["n_features_in"])
     if description["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
     return model
+
+
+def _two(labels: list[Any]) -> list[Any]:
+    first, second = map(_plain, labels)
+    return [first, second]
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
     content = _read(folder / _DESCRIPTION)
     try:
         description = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{folder / _DESCRIPTION} is not valid JSON: {error}") from None
     kind = description.get("kind") if isinstance(description, dict) else None
     if kind != _FORMAT["kind"] or "weights_sha256" not in description:
@@ -167,14 +186,17 @@ def _read(file: Path) -> bytes:
         ) from error
 
 
-def _write(file: Path, content: bytes) -> None:
-    """Write all or nothing: a full disk leaves the old file as it was."""
-    partial = file.with_name(f"{file.name}.{os.getpid()}.partial")
+def _write(contents: dict[Path, bytes]) -> None:
+    """Write all files or none: a full disk leaves the old ones as they were."""
+    partial = {file: file.with_name(f"{file.name}.{os.getpid()}.partial") for file in contents}
     try:
-        partial.write_bytes(content)
-        partial.replace(file)
+        for file, content in contents.items():
+            partial[file].write_bytes(content)
+        for file in contents:
+            partial[file].replace(file)
     finally:
-        partial.unlink(missing_ok=True)
+        for file in contents:
+            partial[file].unlink(missing_ok=True)
 
 
 def _names(model: Any) -> list[str] | None:
@@ -190,28 +212,22 @@ def _plain(value: Any) -> Any:
 
 
 def _to_json(name: str, value: Any) -> Any:
-    if name == "encoder":
-        return None if value is None else "table"
+    if isinstance(value, TableEncoder):
+        return {"missing": value.missing, "dtype": np.dtype(value.dtype).name}
     if isinstance(value, OptimalTransportMatcher):
         return asdict(value)
     if isinstance(value, tuple | list | np.ndarray):
         return [_plain(item) for item in value]
     if name == "transport" and not isinstance(value, str):
         return "marginal"  # how people were matched in training; no part in prediction
-    return _plain(value) if not isinstance(value, np.random.RandomState) else None
+    if name == "random_state" and not isinstance(value, int | np.integer):
+        return None  # a generator: its state when the model was made is gone
+    return _plain(value)
 
 
 def _from_json(name: str, value: Any) -> Any:
     if name == "transport" and isinstance(value, dict):
         return OptimalTransportMatcher(**value)
+    if name == "encoder" and isinstance(value, dict):
+        return TableEncoder(missing=value["missing"], dtype=np.dtype(value["dtype"]).type)
     return tuple(value) if isinstance(value, list) else value
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors.torch
-    except ImportError as error:
-        raise MissingExtraError(
-            "Saving and loading models needs the training extra: pip install 'fairmatch[train]'."
-        ) from error
-    return safetensors.torch

@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from fairmatch.coupling import Coupling, IndexArray
-from fairmatch.exceptions import CouplingError, GapNotReachedWarning, InputError
+from fairmatch.exceptions import (
+    CouplingError,
+    GapNotReachedWarning,
+    GroupError,
+    InputError,
+    LabelError,
+)
 from fairmatch.inputs import FloatArray, Groups, read_column, read_groups
 from fairmatch.interface import GroupClassifier, seed_sequence
 from fairmatch.matching import Matcher, OptimalTransportMatcher
@@ -41,10 +47,6 @@ class MatchingClassifier(GroupClassifier):
 
     path_: FairnessPath
     validation_curve_: pd.DataFrame
-
-    def _features(self, features: Any) -> FloatArray:
-        """Encode the features of new rows, to match on."""
-        raise NotImplementedError
 
     def fit(
         self,
@@ -88,23 +90,24 @@ class MatchingClassifier(GroupClassifier):
                 "With max_gap part of the rows is held out, so a ready coupling of all the rows "
                 "does not fit. Leave one of the two out."
             )
-        chosen = self._choose(X, y, sensitive_features, sample_weight)
+        self._check_choice()
+        path, curve = self._search(X, y, sensitive_features, sample_weight)
+        chosen = path.models[self._best(curve)]
         if self.refit:
             chosen = clone(chosen).fit(
                 X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
             )
-        self._adopt(chosen)
+        self._adopt(chosen, path_=path, validation_curve_=curve)
         return self
 
-    def _choose(
+    def _search(
         self,
         X: Any,
         y: ArrayLike,
         sensitive_features: ArrayLike | None,
         sample_weight: ArrayLike | None,
-    ) -> Self:
-        """Train a path on part of the rows, and pick its model on the rest."""
-        self._check_choice()
+    ) -> tuple[FairnessPath, pd.DataFrame]:
+        """Train a path on part of the rows, and measure it on the rest."""
         _, sensitive = self._features_and_groups(X, sensitive_features)
         split = stratified_split(
             read_column(y, "y"), sensitive, self.validation_size, self.random_state
@@ -117,7 +120,6 @@ class MatchingClassifier(GroupClassifier):
             for rows in split
         )
         weights = (0.0, *PAPER_WEIGHTS) if self.fairness_weights is None else self.fairness_weights
-        # Each model of the path is what a fit with its weight alone would have given.
         models = (
             clone(self)
             .set_params(max_gap=None)
@@ -125,31 +127,35 @@ class MatchingClassifier(GroupClassifier):
                 train[0], train[1], weights, sensitive_features=train[2], sample_weight=train[3]
             )
         )
-        self.path_ = FairnessPath(np.asarray(weights, dtype=np.float64), models)
-        self.validation_curve_ = self.path_.curve(
+        path = FairnessPath(np.asarray(weights, dtype=np.float64), models)
+        curve = path.curve(
             held_out[0],
             held_out[1],
             sensitive_features=held_out[2],
             sample_weight=held_out[3],
             coupling=self._match_held_out(models[0], *held_out),
         )
-        chosen: Self = models[self._best()]
-        return chosen
+        return path, curve
 
-    def _best(self) -> int:
+    def _best(self, curve: pd.DataFrame) -> int:
         """Position of the most accurate model within the gap, else of the smallest gap."""
-        gaps = self.validation_curve_[self.gap_measure].to_numpy()
-        accuracy = self.validation_curve_["accuracy"].to_numpy()
+        gaps = curve[self.gap_measure].to_numpy()
+        if np.isnan(gaps).any():
+            raise LabelError(
+                f"{self.gap_measure} cannot be measured on the held-out rows: a group has no rows "
+                "of one of the classes there. Choose another gap_measure or a larger "
+                "validation_size."
+            )
         within = gaps <= self.max_gap
         if within.any():
-            return int(np.argmax(np.where(within, accuracy, -np.inf)))
+            return int(np.argmax(np.where(within, curve["accuracy"].to_numpy(), -np.inf)))
         warnings.warn(
             f"No fairness weight reached {self.gap_measure} <= {self.max_gap:g} on the held-out "
             f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
-            f"{self.path_.weights[int(gaps.argmin())]:g}, and that model is kept. Try larger "
-            "fairness_weights.",
+            f"{curve['fairness_weight'][int(gaps.argmin())]:g}, and that model is kept. Try "
+            "larger fairness_weights.",
             GapNotReachedWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         return int(gaps.argmin())
 
@@ -220,8 +226,10 @@ def stratified_split(
     for stratum in np.unique(strata := 2 * label + groups.codes):
         rows = generator.permutation(np.flatnonzero(strata == stratum))
         chosen[rows[: round(held_out * len(rows))]] = True
-    if chosen.all() or not chosen.any():
-        raise InputError(
-            f"validation_size={held_out:g} leaves no rows on one side of the split of {len(y)}."
-        )
+    for code, name in enumerate(groups.labels):
+        if len(set(chosen[groups.rows(code)])) < 2:
+            raise GroupError(
+                f"validation_size={held_out:g} leaves no rows of group {name!r}, which has "
+                f"{len(groups.rows(code))}, on one side of the split."
+            )
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)

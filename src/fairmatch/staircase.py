@@ -29,11 +29,25 @@ def northwest_corner(
         Position in each list, and the share of the total, for every piece.
     """
     ends0, ends1, total, rounding = _ends(mass0, mass1)
-    ends = np.concatenate([ends0, ends1])
-    ends.sort(kind="stable")  # two sorted runs: one linear merge
-    ends = ends[np.diff(ends, prepend=0) > rounding]
+    ends = _merge(ends0, ends1, rounding)
     mass = np.diff(ends, prepend=0) / total
     return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass
+
+
+def equal_northwest_corner(n0: int, n1: int) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Couple n0 equal masses with n1 equal ones: `northwest_corner` where division is enough."""
+    ends = _merge(np.arange(1, n0 + 1) * n1, np.arange(1, n1 + 1) * n0)
+    mass = np.diff(ends, prepend=0) / (float(n0) * float(n1))
+    ends -= 1
+    return ends // n1, ends // n0, mass
+
+
+def _merge(
+    ends0: NDArray[np.int64], ends1: NDArray[np.int64], rounding: int = 0
+) -> NDArray[np.int64]:
+    ends = np.concatenate([ends0, ends1])
+    ends.sort(kind="stable")  # two sorted runs: one linear merge
+    return ends[np.diff(ends, prepend=0) > rounding]
 
 
 def _ends(
@@ -100,8 +114,10 @@ class Staircase:
         weights = read_weights(sample_weight, n_rows=self.n_rows)
         rows = rows_with_mass(self.groups, weights)
         (rows0, level0), (rows1, level1) = (_rank(scores, r) for r in rows)
-        masses = (np.ones(len(r)) if weights is None else weights[r] for r in (rows0, rows1))
-        piece0, piece1, self.mass = northwest_corner(*masses)
+        if weights is None:
+            piece0, piece1, self.mass = equal_northwest_corner(len(rows0), len(rows1))
+        else:
+            piece0, piece1, self.mass = northwest_corner(weights[rows0], weights[rows1])
         self.sides = Side(rows0, level0, piece0), Side(rows1, level1, piece1)
         self.open_runs = self._open_runs()
         self.open_mass = float(sum(self.mass[run].sum() for run in self.open_runs))

@@ -16,6 +16,8 @@ def staircase_coupling(
     undetermined: float = 0.0,
 ) -> Coupling:
     """Make a coupling of the rows that a staircase ranks."""
+    for array in (source, target, mass):
+        array.flags.writeable = False  # nobody else has them: spares the coupling its copies
     return Coupling(
         source,
         target,

@@ -127,20 +127,21 @@ def train(
     parameters = list(objective.parameters())
     optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
     decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=schedule.decay)
-    for epoch in range(schedule.epochs):
-        terms = []
-        try:
+    done = 0
+    try:
+        for epoch in range(schedule.epochs):
+            terms = []
             for batch in batches.epoch(schedule.steps_per_epoch):
                 term = objective(batch)
                 optimizer.zero_grad()
                 term.sum().backward()
                 optimizer.step()
                 terms.append(term.detach())
-        except KeyboardInterrupt:
-            if keep_on_interrupt:
-                return epoch
+            decay.step()
+            done = epoch + 1
+            if on_epoch is not None:
+                on_epoch(epoch, torch.stack(terms).mean(dim=0).cpu().numpy().astype(np.float64))
+    except KeyboardInterrupt:
+        if not keep_on_interrupt:
             raise
-        decay.step()
-        if on_epoch is not None:
-            on_epoch(epoch, torch.stack(terms).mean(dim=0).cpu().numpy().astype(np.float64))
-    return schedule.epochs
+    return done

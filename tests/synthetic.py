@@ -1,0 +1,31 @@
+"""Small tables with a real difference between two groups, and settings that train in no time."""
+
+import numpy as np
+
+from fairmatch import (
+    AdversarialClassifier,
+    FTMClassifier,
+    GapRegularizedClassifier,
+    ReductionClassifier,
+    UnconstrainedClassifier,
+)
+
+QUICK = {"network": (8,), "epochs": 2, "batch_size": 32, "random_state": 0}
+PENALIZED = [
+    FTMClassifier,
+    GapRegularizedClassifier,
+    ReductionClassifier,
+    AdversarialClassifier,
+]
+NETWORKS = [*PENALIZED, UnconstrainedClassifier]
+
+
+def people(n=120, seed=0, share=0.4):
+    """Features that shift with the group, labels that follow them, and the groups."""
+    generator = np.random.default_rng(seed)
+    group = (generator.random(n) < share).astype(int)
+    X = generator.normal(size=(n, 4))
+    X[:, 0] += 1.2 * group
+    X[:, 1] -= 0.6 * group
+    y = (X[:, 0] + 0.5 * X[:, 2] + 0.8 * generator.normal(size=n) > 0.5).astype(int)
+    return X, y, group

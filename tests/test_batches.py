@@ -1,0 +1,165 @@
+import threading
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from fairmatch import Coupling, OptimalTransportMatcher
+from fairmatch.batches import CoupledBatches, MatchedBatches, PairBatches, RowBatches
+from fairmatch.inputs import read_groups
+from synthetic import people
+
+
+def table(n=60, share=0.4, weighted=False):
+    X, _, group = people(n, share=share)
+    mass = 1.0 + np.arange(n) % 3 if weighted else np.ones(n)
+    return X, read_groups(group), mass
+
+
+def source_of(kind, X, groups, mass, batch_size=16, seed=0):
+    generator = np.random.default_rng(seed)
+    if kind == "rows":
+        return RowBatches(mass, batch_size, generator)
+    if kind == "pairs":
+        return PairBatches(groups, mass, batch_size, generator)
+    matcher = OptimalTransportMatcher()
+    if kind == "matched":
+        return MatchedBatches(matcher, X, groups, mass, batch_size, generator)
+    coupling = matcher.match(X, groups.codes, sample_weight=mass)
+    return CoupledBatches(coupling, groups, mass, batch_size, generator)
+
+
+KINDS = ["rows", "pairs", "coupled", "matched"]
+
+
+def drawn(batches, n_steps):
+    return np.concatenate([batch.rows for batch in batches.epoch(n_steps)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_is_seen_in_every_epoch_that_has_draws_enough(kind):
+    X, groups, mass = table()
+    batches = source_of(kind, X, groups, mass)
+    for _ in range(2):
+        assert set(drawn(batches, n_steps=8)) == set(range(60))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_are_proportional_to_mass_up_to_one(kind):
+    X, groups, mass = table(weighted=True)
+    n_steps = 50
+    counts = np.bincount(drawn(source_of(kind, X, groups, mass), n_steps), minlength=60)
+    if kind == "rows":
+        expected = n_steps * 16 * mass / mass.sum()
+    else:
+        inside = np.bincount(groups.codes, mass)[groups.codes]
+        expected = n_steps * 8 * mass / inside
+    # A row is in several pairs of a coupling; each of them is drawn as often as it should, up to 1.
+    assert np.abs(counts - expected).max() <= (8.0 if kind == "coupled" else 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_the_weighted_loss_is_unbiased(kind, share):
+    X, groups, mass = table(share=share, weighted=True)
+    losses = np.random.default_rng(1).random(60)
+    batches = source_of(kind, X, groups, mass)
+    estimates = [batch.weight @ losses[batch.rows] for batch in batches.epoch(400)]
+    # Draws spread evenly over the mass: the mean over an epoch is off by rounding of counts only.
+    assert np.mean(estimates) == pytest.approx(np.average(losses, weights=mass), rel=2e-3)
+
+
+def test_the_loss_is_unbiased_for_a_coupling_whose_marginals_are_not_the_rows_own():
+    _, groups, mass = table(weighted=True)
+    source, target = groups.rows(0), groups.rows(1)
+    at = np.arange(120)
+    pairs = source[at % len(source)], target[at % len(target)]
+    coupling = Coupling(*pairs, np.full(120, 1 / 120), n_rows=60, groups=groups.labels)
+    batches = CoupledBatches(coupling, groups, mass, 16, np.random.default_rng(0))
+    losses = np.random.default_rng(1).random(60)
+    estimates = [batch.weight @ losses[batch.rows] for batch in batches.epoch(400)]
+    assert np.mean(estimates) == pytest.approx(np.average(losses, weights=mass), rel=2e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_without_mass_are_never_drawn(kind):
+    X, groups, mass = table()
+    mass[50:] = 0.0
+    assert drawn(source_of(kind, X, groups, mass), n_steps=20).max() < 50
+
+
+@pytest.mark.parametrize("kind", ["pairs", "coupled", "matched"])
+@pytest.mark.parametrize("batch_size", [1, 7, 16, 500])
+def test_a_batch_has_as_many_rows_of_each_group_even_where_one_is_smaller(kind, batch_size):
+    X, groups, mass = table(share=0.05)
+    size = min(batch_size, 60 // 2)
+    for batch in source_of(kind, X, groups, mass, batch_size).epoch(3):
+        codes = groups.codes[batch.rows]
+        assert batch.n_pairs == size
+        assert codes.tolist() == [0] * size + [1] * size
+        assert batch.weight.sum() == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_pairs_come_from_the_coupling_whichever_way_it_points(turned):
+    X, groups, mass = table()
+    coupling = OptimalTransportMatcher().match(X, groups.codes)
+    known = set(zip(coupling.source_index.tolist(), coupling.target_index.tolist(), strict=True))
+    given = coupling.inverse if turned else coupling
+    for batch in CoupledBatches(given, groups, mass, 16, np.random.default_rng(0)).epoch(5):
+        source, target = batch.rows[: batch.n_pairs], batch.rows[batch.n_pairs :]
+        pairs = zip(source.tolist(), target.tolist(), strict=True)
+        assert set(pairs) <= known
+
+
+@pytest.mark.parametrize("label_weight", [0.0, 100.0])
+def test_matched_batches_are_optimal(label_weight):
+    X, y, group = people(60)
+    matcher = OptimalTransportMatcher(label_weight)
+    points = matcher.points(X, y)
+    mass, groups = np.ones(60), read_groups(group)
+    batches = MatchedBatches(matcher, points, groups, mass, 20, np.random.default_rng(0))
+    for batch in batches.epoch(12):  # more than are computed ahead
+        source, target = points[batch.rows[: batch.n_pairs]], points[batch.rows[batch.n_pairs :]]
+        cost = cdist(source, target, "sqeuclidean")
+        best = cost[linear_sum_assignment(cost)].sum()
+        assert ((source - target) ** 2).sum() == pytest.approx(best)
+
+
+class TestTheWorker:
+    def epoch(self, monkeypatch=None, fail=None):
+        X, groups, mass = table()
+        batches = source_of("matched", X, groups, mass)
+        if fail is not None:
+            monkeypatch.setattr(OptimalTransportMatcher, "pair", fail)
+        return batches.epoch(30)
+
+    def test_it_ends_when_the_epoch_is_left_early(self):
+        before = threading.active_count()
+        steps = self.epoch()
+        next(steps)
+        assert threading.active_count() > before
+        steps.close()
+        assert threading.active_count() == before
+
+    def test_it_ends_when_the_one_who_takes_the_batches_fails(self):
+        before = threading.active_count()
+
+        def take():
+            for _ in self.epoch():
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            take()
+        assert threading.active_count() == before
+
+    def test_its_error_is_raised_and_it_ends(self, monkeypatch):
+        before = threading.active_count()
+
+        def fail(*_):
+            raise RuntimeError("not proven optimal")
+
+        with pytest.raises(RuntimeError, match="not proven optimal"):
+            list(self.epoch(monkeypatch, fail))
+        assert threading.active_count() == before
