@@ -18,6 +18,7 @@ from fairmatch.exceptions import FairmatchError, GroupError, InputError, Missing
 if TYPE_CHECKING:
     from fairmatch.datasets import DatasetSummary
     from fairmatch.facts import Audit, Comparison, Gap
+    from fairmatch.jobs import TrainedModel
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -347,7 +348,6 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_train(arguments: argparse.Namespace) -> int:
     from fairmatch.jobs import check_picture, save_trained, train_model
-    from fairmatch.measures import MEASURES
     from fairmatch.tables import read_labelled
 
     check_picture(not arguments.no_picture)
@@ -364,6 +364,17 @@ def _run_train(arguments: argparse.Namespace) -> int:
         random_state=arguments.seed,
         verbose=1,
     )
+    print_curve(trained)
+    picture = not arguments.no_picture
+    folder = save_trained(trained, arguments.out, gap=arguments.gap_measure, picture=picture)
+    print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
+    return 0
+
+
+def print_curve(trained: TrainedModel) -> None:
+    """Print the trade-off that a model was picked from."""
+    from fairmatch.measures import MEASURES
+
     curve, kept = trained.curve, trained.fairness_weight
     shown = [name for name in MEASURES if name in curve.columns]
     print(f"The trade-off on {len(trained.test_index):,} test rows (* marks the model kept):")
@@ -374,10 +385,6 @@ def _run_train(arguments: argparse.Namespace) -> int:
             for weight, *values in curve[["fairness_weight", "accuracy", *shown]].to_numpy()
         ],
     )
-    picture = not arguments.no_picture
-    folder = save_trained(trained, arguments.out, gap=arguments.gap_measure, picture=picture)
-    print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
-    return 0
 
 
 def _add_predict_arguments(parser: argparse.ArgumentParser) -> None:

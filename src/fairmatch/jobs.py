@@ -27,8 +27,10 @@ class TrainedModel:
     ----------
     model : estimator
         The model.
+    path : FairnessPath
+        The models it was picked from.
     curve : DataFrame
-        Every model of the path, measured on the test rows.
+        All of them, measured on the test rows.
     fairness_weight : float
         Weight of the model.
     test_index : array of int
@@ -36,14 +38,10 @@ class TrainedModel:
     """
 
     model: Any
+    path: FairnessPath
     curve: pd.DataFrame
     fairness_weight: float
     test_index: Any
-
-    @property
-    def on_test(self) -> "pd.Series[Any]":
-        """Measures of the model on the test rows."""
-        return self.curve[self.curve["fairness_weight"] == self.fairness_weight].iloc[0]
 
 
 def train_model(
@@ -94,7 +92,7 @@ def train_model(
         path = fairness_path(X_train, y_train, fairness_weights=weights, estimator=estimator)
         model = path.models[weights.index(weight)]
     curve = path.curve(features.iloc[test], y.iloc[test])
-    return TrainedModel(model, curve, weight, test)
+    return TrainedModel(model, path, curve, weight, test)
 
 
 def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture: bool) -> Path:
