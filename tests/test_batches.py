@@ -1,4 +1,4 @@
-import threading
+import os
 
 import numpy as np
 import pytest
@@ -127,39 +127,36 @@ def test_matched_batches_are_optimal(label_weight):
         assert ((source - target) ** 2).sum() == pytest.approx(best)
 
 
-class TestTheWorker:
-    def epoch(self, monkeypatch=None, fail=None):
-        X, groups, mass = table()
-        batches = source_of("matched", X, groups, mass)
-        if fail is not None:
-            monkeypatch.setattr(OptimalTransportMatcher, "pair", fail)
-        return batches.epoch(30)
+class Elsewhere(OptimalTransportMatcher):
+    """Matches in row order, in any process but the one whose number is its seed."""
 
-    def test_it_ends_when_the_epoch_is_left_early(self):
-        before = threading.active_count()
+    def pair(self, source_points, target_points):
+        if os.getpid() == self.random_state:
+            raise AssertionError("matched by the process that trains")
+        return np.arange(len(source_points))
+
+
+class Failing(OptimalTransportMatcher):
+    def pair(self, source_points, target_points):
+        raise RuntimeError("not proven optimal")
+
+
+class TestTheWorker:
+    def epoch(self, matcher=None, n_steps=30):
+        X, groups, mass = table()
+        matcher = matcher or OptimalTransportMatcher()
+        generator = np.random.default_rng(0)
+        return MatchedBatches(matcher, X, groups, mass, 16, generator).epoch(n_steps)
+
+    def test_it_is_another_process(self):
+        assert len(list(self.epoch(Elsewhere(random_state=os.getpid())))) == 30
+
+    def test_an_epoch_may_be_left_early(self):
         steps = self.epoch()
         next(steps)
-        assert threading.active_count() > before
         steps.close()
-        assert threading.active_count() == before
+        assert len(list(self.epoch())) == 30
 
-    def test_it_ends_when_the_one_who_takes_the_batches_fails(self):
-        before = threading.active_count()
-
-        def take():
-            for _ in self.epoch():
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            take()
-        assert threading.active_count() == before
-
-    def test_its_error_is_raised_and_it_ends(self, monkeypatch):
-        before = threading.active_count()
-
-        def fail(*_):
-            raise RuntimeError("not proven optimal")
-
+    def test_its_error_is_raised(self):
         with pytest.raises(RuntimeError, match="not proven optimal"):
-            list(self.epoch(monkeypatch, fail))
-        assert threading.active_count() == before
+            list(self.epoch(Failing()))

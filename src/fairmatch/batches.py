@@ -6,12 +6,14 @@ often as its mass says, up to one. Half of a batch of pairs is of each group: th
 has fewer draws than rows, and a random part of it is seen in each epoch.
 """
 
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 from numpy.typing import NDArray
 
 from fairmatch.coupling import Coupling, IndexArray
@@ -165,20 +167,21 @@ class MatchedBatches(PairBatches):
 
     def epoch(self, n_steps: int) -> Iterator[Batch]:
         """Give the batches of one epoch."""
-        drawn = list(zip(*self.draw(n_steps), strict=True))
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            waiting: list[Future[Batch]] = []
-            try:
-                for source, target in drawn:
-                    waiting.append(pool.submit(self._match, source, target))
-                    if len(waiting) > _AHEAD:
-                        yield waiting.pop(0).result()
-                for future in waiting:
-                    yield future.result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        # A process, because POT's solver lets no other thread of this one run.
+        pool = get_reusable_executor(max_workers=1, env={"OPENBLAS_NUM_THREADS": "1"})
+        waiting: deque[tuple[IndexArray, IndexArray, Future[IndexArray]]] = deque()
+        drawn = zip(*self.draw(n_steps), strict=True)
+        try:
+            for source, target in drawn:
+                points = self.points[source], self.points[target]
+                waiting.append((source, target, pool.submit(self.matcher.pair, *points)))
+                if len(waiting) > _AHEAD:
+                    yield self._matched(*waiting.popleft())
+            while waiting:
+                yield self._matched(*waiting.popleft())
+        finally:
+            for *_, future in waiting:
+                future.cancel()
 
-    def _match(self, source: IndexArray, target: IndexArray) -> Batch:
-        order = self.matcher.pair(self.points[source], self.points[target])
-        return self._batch(source, target[order])
+    def _matched(self, source: IndexArray, target: IndexArray, order: Future[IndexArray]) -> Batch:
+        return self._batch(source, target[order.result()])
