@@ -14,8 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fairmatch.measures import MEASURES
+
 RECORDS = Path(__file__).parent / "records" / "quality.jsonl"
 WEIGHTS = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0)
+SCHEDULE = ("epochs", "learning_rate", "decay")
 # (dataset, gap, level, accuracy the paper reports for the marginal and for the joint map)
 LEVELS = (
     ("adult", "demographic_parity_gap", 0.033, 0.806, 0.810),
@@ -39,7 +42,7 @@ def matcher_of(label_weight, mode, batch_size):
     return OptimalTransportMatcher(label_weight, batch_size=batch_size)
 
 
-def run(dataset_name, seed, label_weight, mode, epochs, weights):
+def run(dataset_name, seed, label_weight, mode, epochs, learning_rate, decay, weights):
     from fairmatch import FTMClassifier, fairness_path
     from fairmatch.datasets import load_dataset, paper_split
 
@@ -48,6 +51,8 @@ def run(dataset_name, seed, label_weight, mode, epochs, weights):
     estimator = FTMClassifier(
         matcher_of(label_weight, mode, dataset.batch_size),
         epochs=epochs,
+        learning_rate=learning_rate,
+        decay=decay,
         batch_size=dataset.batch_size,
         encoder=None,
         random_state=seed,
@@ -66,7 +71,7 @@ def run(dataset_name, seed, label_weight, mode, epochs, weights):
 
 
 def key_of(record):
-    return tuple(record[k] for k in ("dataset", "seed", "label_weight", "mode", "epochs"))
+    return tuple(record[k] for k in ("dataset", "seed", "label_weight", "mode", *SCHEDULE))
 
 
 def read_records():
@@ -90,25 +95,30 @@ def at_level(curve, gap, level):
 def summary(records):
     rows = []
     for dataset, gap, level, marginal, joint in LEVELS:
-        for mode in ("all rows", "mini-batches"):
-            for label_weight in sorted({r["label_weight"] for r in records}):
-                found = [
-                    at_level(r["curve"], gap, level)
-                    for r in records
-                    if (r["dataset"], r["mode"], r["label_weight"]) == (dataset, mode, label_weight)
-                ]
-                values = np.array([v for v in found if np.isfinite(v)])
-                if not len(values):
-                    continue
-                paper = marginal if label_weight == 0 else joint if label_weight == 100 else None
-                error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-                rows.append(
-                    f"| {dataset} | {gap} = {level} | {label_weight:g} | {mode} | "
-                    f"{values.mean():.4f} ± {error:.4f} ({len(values)} of {len(found)}) | "
-                    f"{paper if paper is not None else '–'} |"
-                )
-    head = ["| table | level | label weight | matching | accuracy ± s.e. (splits) | paper |"]
-    return "\n".join([*head, "|---|---|---|---|---|---|", *rows])
+        own = [r for r in records if r["dataset"] == dataset]
+        kinds = sorted({tuple(r[k] for k in ("label_weight", "mode", *SCHEDULE)) for r in own})
+        for label_weight, mode, *schedule in kinds:
+            found = [
+                at_level(r["curve"], gap, level)
+                for r in own
+                if key_of(r)[2:] == (label_weight, mode, *schedule)
+            ]
+            values = np.array([v for v in found if np.isfinite(v)])
+            if not len(values):
+                continue
+            paper = marginal if label_weight == 0 else joint if label_weight == 100 else None
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+            epochs, rate, decay = schedule
+            rows.append(
+                f"| {dataset} | {MEASURES[gap].symbol} = {level} | {label_weight:g} | {mode} | "
+                f"{epochs} × {rate:g}, {decay:g} | {values.mean():.4f} ± {error:.4f} "
+                f"({len(values)} of {len(found)}) | {paper if paper is not None else '–'} |"
+            )
+    columns = (
+        "table|level|label weight|matching|epochs × rate, decay|accuracy ± s.e. (splits)|paper"
+    )
+    head = "| " + columns.replace("|", " | ") + " |"
+    return "\n".join([head, "|---" * 7 + "|", *rows])
 
 
 def main():
@@ -118,6 +128,8 @@ def main():
     parser.add_argument("--label-weights", nargs="+", type=float, default=[0.0, 100.0])
     parser.add_argument("--modes", nargs="+", default=["all rows"])
     parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--decay", type=float, default=0.95)
     parser.add_argument("--weights", nargs="+", type=float, default=list(WEIGHTS))
     parser.add_argument("--summary", action="store_true", help="only print what is recorded")
     arguments = parser.parse_args()
@@ -133,12 +145,12 @@ def main():
                             "label_weight": label_weight,
                             "mode": mode,
                             "epochs": arguments.epochs,
+                            "learning_rate": arguments.learning_rate,
+                            "decay": arguments.decay,
                         }
                         if key_of(record) in done:
                             continue
-                        record |= run(
-                            dataset, seed, label_weight, mode, arguments.epochs, arguments.weights
-                        )
+                        record |= run(*key_of(record), arguments.weights)
                         RECORDS.parent.mkdir(exist_ok=True)
                         with RECORDS.open("a") as file:
                             file.write(json.dumps(record) + "\n")
