@@ -51,6 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"fairmatch: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except OSError as error:  # a file that cannot be written; 1 would mean a gap above its bound
+        if arguments.debug:
+            raise
+        print(f"fairmatch: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -210,11 +215,12 @@ def _read_bound(given: str) -> tuple[str, float]:
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise InputError(f"There is no gap {name!r}. {hint}There are: {', '.join(MEASURES)}.")
     try:
-        return name, float(bound)
+        limit = float(bound)
     except ValueError:
-        raise InputError(
-            f"--fail-above takes GAP=BOUND, such as {name}=0.05; got {given!r}."
-        ) from None
+        limit = float("nan")
+    if not 0.0 <= limit <= 1.0:  # nothing is above NaN: such a gate would always be open
+        raise InputError(f"--fail-above takes GAP=BOUND, such as {name}=0.05; got {given!r}.")
+    return name, limit
 
 
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:
@@ -259,16 +265,18 @@ def _print_audits(audits: Sequence[Audit]) -> None:
         transport = audit.matching.transport
         if transport is not None and transport.relative is not None:
             print(
-                f"  People treated alike are {transport.relative:.2f} of the way from the nearest "
+                f"  People treated alike are {transport.shown} of the way from the nearest "
                 "matching (0) to a random one (1)."
             )
         if audit.subsets is not None and audit.subsets.subsets:
             worst = audit.subsets.subsets[0]
             limits = worst.confirmed
             shown = (
-                "" if limits.low is None else f", confirmed [{limits.low:.3f}, {limits.high:.3f}]"
+                ""
+                if limits.low is None
+                else f", on fresh rows [{limits.low:.3f}, {limits.high:.3f}]"
             )
-            print(f"  Widest gap in a subset: {worst.gap:.3f}{shown} where {worst.description}.")
+            print(f"  Surest gap in a subset: {worst.gap:.3f}{shown} where {worst.description}.")
         for reason in audit.refusals:
             print(f"  {reason}")
 

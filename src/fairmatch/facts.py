@@ -191,6 +191,16 @@ class Transport:
     solver_gap: float
     all_rows: float | None = None
 
+    @property
+    def shown(self) -> str:
+        """The place on the scale for people to read, with its range where ties leave it open."""
+        low, high = self.relative, self.relative_high
+        if low is None:
+            return "not stated"
+        if high is None or f"{high:.2f}" == f"{low:.2f}":
+            return f"{low:.2f}"
+        return f"{low:.2f} to {high:.2f} (tied scores leave it open)"
+
 
 @dataclass(frozen=True)
 class PairFlips:
@@ -623,16 +633,16 @@ class Audit:
         groups = " and ".join(f"{escape(g.label)} ({g.n_rows:,})" for g in self.groups)
         level = f"{self.confidence:.0%}"
         notes = "".join(f"<li>{escape(reason)}</li>" for reason in self.refusals)
-        relative = self.matching.transport.relative if self.matching.transport else None
-        if relative is not None:
+        transport = self.matching.transport
+        if transport is not None and transport.relative is not None:
             notes += (
-                f"<li>People treated alike are at {relative:.2f} of the way from the nearest "
+                f"<li>People treated alike are at {transport.shown} of the way from the nearest "
                 "matching (0) to a random one (1).</li>"
             )
         if self.subsets and self.subsets.subsets:
             worst = self.subsets.subsets[0]
             notes += (
-                f"<li>Widest gap found in a subset: {worst.gap:.3f} where "
+                f"<li>Surest gap found in a subset: {worst.gap:.3f} where "
                 f"{escape(worst.description)}.</li>"
             )
         return (

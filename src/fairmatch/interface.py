@@ -371,4 +371,6 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63 - 1)))
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise InputError(f"random_state must be a whole number from 0, got {random_state!r}.")
     return np.random.SeedSequence(int(random_state))

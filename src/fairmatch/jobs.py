@@ -12,6 +12,7 @@ import pandas as pd
 import fairmatch
 from fairmatch.encoding import TableEncoder
 from fairmatch.estimators import FTMClassifier
+from fairmatch.exceptions import InputError
 from fairmatch.paths import PAPER_WEIGHTS, FairnessPath, fairness_path
 from fairmatch.persistence import load
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
@@ -70,6 +71,10 @@ def train_model(
     **settings
         Further parameters of `FTMClassifier`.
     """
+    for name in drop:
+        check_column(table.frame, name)
+    if {table.target, table.sensitive} & {*drop}:
+        raise InputError("The columns of the labels and of the groups cannot be dropped.")
     features = table.frame.drop(columns=[table.target, *drop])
     y, groups = table.frame[table.target], table.frame[table.sensitive]
     seed = settings.get("random_state")

@@ -20,6 +20,10 @@ from fairmatch.penalties import Penalty
 from fairmatch.progress import TrainingProgress
 from fairmatch.training import Objective, Schedule, train
 
+# Hidden layers are as wide as the encoded table, but no narrower than this: with a handful of
+# columns a network of that width barely leaves its initial weights before the rate has decayed.
+MIN_WIDTH = 32
+
 Network = Sequence[int] | torch.nn.Module | None
 
 
@@ -183,7 +187,7 @@ class PenalizedClassifier(GroupClassifier):
     ) -> NetworkStack:
         if isinstance(self.network, torch.nn.Module):
             return ModuleStack.copies(self.network, n_networks)
-        width = encoded.features.shape[1]
+        width = max(encoded.features.shape[1], MIN_WIDTH)
         hidden_sizes = (width, width) if self.network is None else self.network
         return StackedMLP(n_networks, encoded.inputs.shape[1], hidden_sizes, generator)
 

@@ -70,6 +70,7 @@ def save_model(model: Any, path: str | Path) -> Path:
         "hidden_sizes": list(model.network_.hidden_sizes),
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }
+    description["sha256"] = _digest(description)
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(description, indent=1, ensure_ascii=False)
@@ -119,13 +120,27 @@ def load(path: str | Path) -> Any:
             f"one in {_DESCRIPTION}. Copy both files of the model again."
         )
     try:
-        return _build(description, weights)
+        model = _build(description, weights)
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(f"{folder} is damaged: {error!r}") from error
     except SafetensorError as error:
         raise ModelFileError(f"{folder / _WEIGHTS} does not hold weights: {error}") from error
+    # Last, because the errors above say more. Swapped classes would turn every decision round.
+    if description.get("sha256") != _digest(description):
+        raise ModelFileError(
+            f"{folder / _DESCRIPTION} is not the file that was saved: its checksum differs. Copy "
+            "both files of the model again."
+        )
+    return model
+
+
+def _digest(description: dict[str, Any]) -> str:
+    """Give the checksum of a description, whatever the order and spacing of its JSON."""
+    rest = {name: value for name, value in description.items() if name != "sha256"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _build(description: dict[str, Any], weights: bytes) -> Any:
