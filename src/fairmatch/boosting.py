@@ -101,7 +101,7 @@ class BoostedClassifier(GroupClassifier):
             model: Self = clone(self)
             if weight != model.fairness_weight:
                 model.set_params(fairness_weight=weight)
-            trees = train(BoostingObjective(rows, weight, penalty))
+            trees = train(BoostingObjective(rows, weight, penalty, self.learning_rate))
             model._adopt(template, trees_=trees, fairness_weight_=weight)
             models.append(model)
         return models
@@ -148,6 +148,7 @@ class BoostedClassifier(GroupClassifier):
             "num_threads": self.n_jobs,
             "deterministic": True,
             "force_row_wise": True,
+            "feature_pre_filter": False,  # with it, LightGBM fails where it leaves no column
             "verbosity": -1,
         }
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from fairmatch.columns import split_column
 from fairmatch.coupling import Coupling
 from fairmatch.encoding import TableEncoder
-from fairmatch.exceptions import GroupError, InputError, LabelError, MissingExtraError
+from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
@@ -207,12 +207,8 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder, without pickling; `fairmatch.load` reads it back."""
-        try:
-            from fairmatch.persistence import save_model
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(
-                f"Saving models needs {error.name}: pip install 'fairmatch[train]'."
-            ) from error
+        from fairmatch.persistence import save_model
+
         return save_model(self, path)
 
     def _read_training(
