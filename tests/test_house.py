@@ -186,3 +186,9 @@ def test_importing_the_package_is_quick_and_loads_nothing_heavy():
 def test_measuring_loads_nothing_heavy():
     # scipy.stats alone takes longer to import than everything else that the measures need.
     assert not fresh_import("fairmatch.measures")[1] & (HEAVY | {"scipy.stats"})
+
+
+@pytest.mark.parametrize("module", ["fairmatch.boosting", "fairmatch.treefiles", "fairmatch.jobs"])
+def test_trees_are_trained_saved_and_used_without_torch(module):
+    pytest.importorskip("lightgbm")
+    assert not fresh_import(module)[1] & {"torch", "safetensors"}

@@ -348,7 +348,15 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="train a model that does not need the group to predict",
     )
-    parser.add_argument("--epochs", type=int, default=200, help="default: 200")
+    parser.add_argument(
+        "--learner",
+        choices=("network", "boosting"),
+        default="network",
+        help="train a neural network, or boosted trees by LightGBM (default: network)",
+    )
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--epochs", type=int, help="of a network (default: 200)")
+    length.add_argument("--rounds", type=int, help="of boosting (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--no-picture", action="store_true", help="do not draw the trade-off")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the model")
@@ -358,17 +366,19 @@ def _run_train(arguments: argparse.Namespace) -> int:
     from fairmatch.jobs import check_picture, save_trained, train_model
     from fairmatch.tables import read_labelled
 
+    length = _training_length(arguments)
     check_picture(not arguments.no_picture)
     table = read_labelled(arguments.table, arguments.target, arguments.sensitive)
     trained = train_model(
         table,
         max_gap=arguments.max_gap,
         fairness_weight=arguments.fairness_weight,
+        learner=arguments.learner,
         drop=arguments.drop,
         transport=arguments.transport,
         gap_measure=arguments.gap_measure,
         sensitive_at_prediction=not arguments.without_sensitive,
-        epochs=arguments.epochs,
+        **length,
         random_state=arguments.seed,
         verbose=1,
     )
@@ -377,6 +387,17 @@ def _run_train(arguments: argparse.Namespace) -> int:
     folder = save_trained(trained, arguments.out, gap=arguments.gap_measure, picture=picture)
     print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
     return 0
+
+
+def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
+    """Read how long to train, in the learner's own unit."""
+    given = {"network": ("epochs", arguments.epochs), "boosting": ("n_rounds", arguments.rounds)}
+    for learner, (_, value) in given.items():
+        if value is not None and learner != arguments.learner:
+            unit = "--epochs" if learner == "network" else "--rounds"
+            raise InputError(f"{unit} is for --learner {learner}; this is {arguments.learner}.")
+    name, value = given[arguments.learner]
+    return {name: 200 if value is None else value}
 
 
 def print_curve(trained: TrainedModel) -> None:

@@ -134,22 +134,61 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ColumnError
             If the columns are not those seen in fit.
         """
+        columns = self._read_fitted(X)
+        out = np.zeros((len(columns[0].values), self._n_features_out), dtype=self.dtype)
+        for fitted, column in zip(self._columns, columns, strict=True):
+            fitted.encode(column, out[:, self.feature_groups_[fitted.name]])
+        return out
+
+    def to_codes(self, X: Any) -> npt.NDArray[np.float64]:
+        """Turn rows into one number per column, as trees take them.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit, in the same order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Numbers as they are, categories as positions among the levels seen in fit; NaN for
+            missing values, and for levels that were not seen.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fairmatch.encoding import TableEncoder
+        >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+        >>> TableEncoder().fit(people).to_codes(people)
+        array([[20.,  0.],
+               [30.,  1.],
+               [60.,  0.]])
+        """
+        pairs = zip(self._columns, self._read_fitted(X), strict=True)
+        return np.column_stack([fitted.codes(column) for fitted, column in pairs])
+
+    @property
+    def categorical_positions(self) -> list[int]:
+        """Positions of the categorical columns in the table."""
+        check_is_fitted(self)
+        return [i for i, column in enumerate(self._columns) if column.kind == "categorical"]
+
+    def _read_fitted(self, X: Any) -> list[Column]:
+        """Read rows whose columns are those seen in fit."""
         check_is_fitted(self)
         columns = read_columns(X)
         self._refuse_other_columns(X)
         self._refuse_missing(columns)
-        out = np.zeros((len(columns[0].values), self._n_features_out), dtype=self.dtype)
-        for fitted, column in zip(self._columns, columns, strict=True):
+        for position, (fitted, column) in enumerate(zip(self._columns, columns, strict=True)):
             if fitted.kind != column.kind:
                 if not column.missing.all():
                     raise ColumnError(
                         f"Column {column.name!r} was {fitted.kind} in fit and is {column.kind} now."
                     )
                 # Where every value is missing, the table cannot tell which kind it is.
-                nothing = np.full(len(out), -1)
-                column = replace(column, values=nothing, levels=pd.Index([]))
-            fitted.encode(column, out[:, self.feature_groups_[fitted.name]])
-        return out
+                nothing = np.full(len(column.values), -1)
+                columns[position] = replace(column, values=nothing, levels=pd.Index([]))
+        return columns
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Name the columns of the output.
@@ -321,6 +360,9 @@ class _NumericColumn:
         if self.had_missing:
             out[:, 1] = column.missing
 
+    def codes(self, column: Column) -> Values:
+        return np.where(column.missing, np.nan, column.values)
+
 
 @dataclass(frozen=True)
 class _CategoricalColumn:
@@ -337,14 +379,21 @@ class _CategoricalColumn:
         return [f"={level}" for level in self.levels] + ["=<missing>"] * self.had_missing
 
     def encode(self, column: Column, out: Values) -> None:
-        assert column.levels is not None
-        # A level that was not in fit gets position -1; so does a missing value, the last of all.
-        position = pd.Index(self.levels, dtype=object).get_indexer(column.levels)
-        code = np.append(position, -1)[column.values]
+        code = self._positions(column)
         rows = np.flatnonzero(code >= 0)
         out[rows, code[rows]] = 1
         if self.had_missing:
             out[:, -1] = column.missing
+
+    def codes(self, column: Column) -> Values:
+        code = self._positions(column)
+        return np.where(code < 0, np.nan, code)
+
+    def _positions(self, column: Column) -> Values:
+        assert column.levels is not None
+        # A level that was not in fit gets position -1; so does a missing value, the last of all.
+        position = pd.Index(self.levels, dtype=object).get_indexer(column.levels)
+        return np.append(position, -1)[column.values]
 
 
 _FittedColumn: TypeAlias = _NumericColumn | _CategoricalColumn

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from fairmatch.columns import split_column
 from fairmatch.coupling import Coupling
 from fairmatch.encoding import TableEncoder
-from fairmatch.exceptions import GroupError, InputError, LabelError, MissingExtraError
+from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
@@ -207,12 +207,8 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder, without pickling; `fairmatch.load` reads it back."""
-        try:
-            from fairmatch.persistence import save_model
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(
-                f"Saving models needs {error.name}: pip install 'fairmatch[train]'."
-            ) from error
+        from fairmatch.persistence import save_model
+
         return save_model(self, path)
 
     def _read_training(
@@ -280,12 +276,7 @@ class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, features: Any, codes: FloatArray | None) -> FloatArray:
         """Put numbers and groups of new rows side by side, as the model has them."""
-        inputs = self._features(features)
-        if codes is None:
-            return inputs
-        if len(codes) != len(inputs):
-            raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
-        return np.column_stack([inputs, codes])
+        return with_groups(self._features(features), codes)
 
     def _check_columns(self, X: Any) -> None:
         """Compare names with those in fit, as scikit-learn does; encoders do it themselves."""
@@ -352,6 +343,26 @@ def _width(X: Any) -> int:
 
 def _learned(model: GroupClassifier) -> dict[str, Any]:
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def with_groups(inputs: FloatArray, codes: FloatArray | None) -> FloatArray:
+    """Put the groups beside the numbers, where the model uses them."""
+    if codes is None:
+        return inputs
+    if len(codes) != len(inputs):
+        raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
+    return np.column_stack([inputs, codes])
+
+
+def check_fairness_weights(fairness_weights: Sequence[float]) -> None:
+    """Raise unless the weights are a list of numbers that a penalty can have."""
+    weights = np.asarray(fairness_weights, dtype=np.float64)
+    if weights.ndim != 1 or len(weights) == 0:
+        raise InputError(f"fairness_weights must be a list of numbers, got {weights.tolist()}.")
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+        raise InputError(
+            f"Fairness weights must be finite and not negative, got {weights.tolist()}."
+        )
 
 
 def accuracy(decided: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None) -> float:

@@ -11,13 +11,14 @@ import pandas as pd
 
 import fairmatch
 from fairmatch.encoding import TableEncoder
-from fairmatch.estimators import FTMClassifier
 from fairmatch.exceptions import InputError
 from fairmatch.paths import PAPER_WEIGHTS, FairnessPath, fairness_path
 from fairmatch.persistence import load
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
 from fairmatch.selection import stratified_split
 from fairmatch.tables import LabelledTable, check_column
+
+LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,7 @@ def train_model(
     *,
     max_gap: float | None = None,
     fairness_weight: float = 1.0,
+    learner: str = "network",
     test_size: float = 0.2,
     drop: Sequence[str] = (),
     **settings: Any,
@@ -64,12 +66,14 @@ def train_model(
         Choose the fairness weight so that the gap on validation rows is at most this.
     fairness_weight : float, default=1.0
         The weight, where ``max_gap`` is not given.
+    learner : {"network", "boosting"}, default="network"
+        What learns.
     test_size : float, default=0.2
         Share of the rows that are put aside.
     drop : sequence of str
         Columns that are neither features nor label nor group, such as identifiers.
     **settings
-        Further parameters of `FTMClassifier`.
+        Further parameters of `FTMClassifier` or `FTMBoostingClassifier`.
     """
     for name in drop:
         check_column(table.frame, name)
@@ -79,11 +83,12 @@ def train_model(
     y, groups = table.frame[table.target], table.frame[table.sensitive]
     seed = settings.get("random_state")
     train, test = stratified_split(y.to_numpy(), groups, test_size, seed)
-    estimator = FTMClassifier(
+    if learner == "network":  # trees take missing values as they are
+        settings = {"encoder": TableEncoder(missing="encode"), **settings}
+    estimator = getattr(fairmatch, LEARNERS[learner])(
         fairness_weight=fairness_weight,
         max_gap=max_gap,
         sensitive_column=table.sensitive,
-        encoder=TableEncoder(missing="encode"),
         **settings,
     )
     X_train, y_train = features.iloc[train], y.iloc[train]

@@ -14,7 +14,12 @@ from fairmatch.batches import Batches, PairBatches, RowBatches
 from fairmatch.coupling import Coupling
 from fairmatch.exceptions import CouplingError, InputError, TrainingInterruptedWarning
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import GroupClassifier, TrainingRows, seed_sequence
+from fairmatch.interface import (
+    GroupClassifier,
+    TrainingRows,
+    check_fairness_weights,
+    seed_sequence,
+)
 from fairmatch.networks import ModuleStack, NetworkStack, StackedMLP
 from fairmatch.penalties import Penalty
 from fairmatch.progress import TrainingProgress
@@ -203,13 +208,7 @@ class PenalizedClassifier(GroupClassifier):
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
-        weights = np.asarray(fairness_weights, dtype=np.float64)
-        if weights.ndim != 1 or len(weights) == 0:
-            raise InputError(f"fairness_weights must be a list of numbers, got {weights.tolist()}.")
-        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-            raise InputError(
-                f"Fairness weights must be finite and not negative, got {weights.tolist()}."
-            )
+        check_fairness_weights(fairness_weights)
         for name in ("epochs", "batch_size"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:

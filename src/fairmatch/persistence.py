@@ -1,64 +1,59 @@
-"""Saved models: weights as safetensors, everything else as JSON; nothing is unpickled.
+"""Saved models: what was learned as data, everything else as JSON; nothing is unpickled.
 
 A saved model is a folder with two files. ``model.json`` says what it is and holds the checksum of
-``weights.safetensors``, so that a damaged or exchanged file is found before it is used.
+the other, ``weights.safetensors`` of a network or ``trees.txt`` of boosted trees, so that a
+damaged or exchanged file is found before it is used.
 """
 
 import hashlib
 import json
 import os
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save
 from sklearn.utils.validation import check_is_fitted
 
 import fairmatch
 from fairmatch.encoding import TableEncoder
-from fairmatch.exceptions import InputError, ModelFileError
+from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
 from fairmatch.matching import OptimalTransportMatcher
-from fairmatch.networks import StackedMLP
 
 _FORMAT = {"kind": "fairmatch.model", "version": 1}
-_DESCRIPTION, _WEIGHTS = "model.json", "weights.safetensors"
-# Only these are ever made from a file.
-_CLASSES = (
-    "FTMClassifier",
-    "UnconstrainedClassifier",
-    "GapRegularizedClassifier",
-    "ReductionClassifier",
-    "AdversarialClassifier",
-)
+_DESCRIPTION = "model.json"
+# Only these are ever made from a file. Each learner's module knows what its models have learned.
+_LEARNERS = {
+    "FTMClassifier": "networkfiles",
+    "UnconstrainedClassifier": "networkfiles",
+    "GapRegularizedClassifier": "networkfiles",
+    "ReductionClassifier": "networkfiles",
+    "AdversarialClassifier": "networkfiles",
+    "FTMBoostingClassifier": "treefiles",
+    "GapRegularizedBoostingClassifier": "treefiles",
+}
 
 
 def save_model(model: Any, path: str | Path) -> Path:
     """Write a fitted model to a folder; `load` reads it back."""
     check_is_fitted(model)
-    if type(model).__name__ not in _CLASSES:
+    name = type(model).__name__
+    if name not in _LEARNERS:
         raise InputError(
-            f"{type(model).__name__} cannot be saved without pickling it; these can: "
-            f"{', '.join(_CLASSES)}."
+            f"{name} cannot be saved without pickling it; these can: {', '.join(_LEARNERS)}."
         )
-    if isinstance(model.network, torch.nn.Module):
-        raise InputError(
-            "A model with a network of your own cannot be saved without pickling it. Save the "
-            "network's state_dict yourself, or use the built-in one."
-        )
+    learner = _learner(name)
+    weights, facts = learner.dump(model)
     if not (model.encoder_ is None or isinstance(model.encoder_, TableEncoder)):
         raise InputError(
             "A model with an encoder of your own cannot be saved without pickling it. Encode the "
             "table before the model and fit with encoder=None."
         )
-    weights = save(model.network_.state_dict())
     description = {
         **_FORMAT,
         "fairmatch": fairmatch.__version__,
-        "class": type(model).__name__,
+        "class": name,
         "parameters": {k: _to_json(k, v) for k, v in model.get_params(deep=False).items()},
         "classes": [_plain(label) for label in model.classes_],
         "groups": [_plain(label) for label in model.groups_],
@@ -66,15 +61,14 @@ def save_model(model: Any, path: str | Path) -> Path:
         "n_features_in": model.n_features_in_,
         "feature_names_in": _names(model),
         "encoder": None if model.encoder_ is None else model.encoder_.to_dict(),
-        "n_inputs": model.network_.n_inputs,
-        "hidden_sizes": list(model.network_.hidden_sizes),
+        **facts,
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }
     description["sha256"] = _digest(description)
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(description, indent=1, ensure_ascii=False)
-    _write({folder / _WEIGHTS: weights, folder / _DESCRIPTION: text.encode()})
+    _write({folder / learner.FILE: weights, folder / _DESCRIPTION: text.encode()})
     return folder
 
 
@@ -113,20 +107,24 @@ def load(path: str | Path) -> Any:
     """
     folder = Path(path)
     description = _read_description(folder)
-    weights = _read(folder / _WEIGHTS)
+    if description.get("class") not in tuple(_LEARNERS):  # it may be of any type
+        raise ModelFileError(
+            f"{folder} is damaged: there is no model class {description.get('class')!r}."
+        )
+    learner = _learner(description["class"])
+    file = folder / learner.FILE
+    weights = _read(file)
     if hashlib.sha256(weights).hexdigest() != description["weights_sha256"]:
         raise ModelFileError(
-            f"{folder / _WEIGHTS} is not the file that was saved: its checksum differs from the "
-            f"one in {_DESCRIPTION}. Copy both files of the model again."
+            f"{file} is not the file that was saved: its checksum differs from the one in "
+            f"{_DESCRIPTION}. Copy both files of the model again."
         )
     try:
-        model = _build(description, weights)
+        model = _build(description, weights, learner)
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise ModelFileError(f"{folder} is damaged: {error!r}") from error
-    except SafetensorError as error:
-        raise ModelFileError(f"{folder / _WEIGHTS} does not hold weights: {error}") from error
     # Last, because the errors above say more. Swapped classes would turn every decision round.
     if description.get("sha256") != _digest(description):
         raise ModelFileError(
@@ -143,22 +141,23 @@ def _digest(description: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _build(description: dict[str, Any], weights: bytes) -> Any:
-    if description["class"] not in _CLASSES:
-        raise ModelFileError(f"There is no model class {description['class']!r}.")
+def _learner(name: str) -> Any:
+    """Find what reads and writes the models of a class, and needs the library that trains them."""
+    try:
+        return import_module(f"fairmatch.{_LEARNERS[name]}")
+    except ModuleNotFoundError as error:
+        extra = fairmatch._EXTRAS.get(error.name or "", "all")
+        raise MissingExtraError(
+            f"Models of {name} need {error.name}: pip install 'fairmatch[{extra}]'."
+        ) from error
+
+
+def _build(description: dict[str, Any], weights: bytes, learner: Any) -> Any:
     parameters = {k: _from_json(k, v) for k, v in description["parameters"].items()}
     model = getattr(fairmatch, description["class"])(**parameters)
-    network = StackedMLP.from_tensors(
-        description["n_inputs"], description["hidden_sizes"], load_tensors(weights)
-    )
     encoder = description["encoder"]
-    model.network_ = network.eval()
     model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
-    if not all(values.isfinite().all() for values in network.parameters()):
-        raise ModelFileError("The weights are not all finite.")
-    n_features = description["n_inputs"] - bool(model.sensitive_at_prediction)
-    if encoder is not None and len(model.encoder_.get_feature_names_out()) != n_features:
-        raise ModelFileError("The encoder does not give as many inputs as the network takes.")
+    learner.restore(model, weights, description)
     model.classes_ = np.array(_two(description["classes"]))
     model.groups_ = tuple(_two(description["groups"]))
     model.fairness_weight_ = float(description["fairness_weight"])
@@ -197,7 +196,7 @@ def _read(file: Path) -> bytes:
     except OSError as error:
         raise ModelFileError(
             f"{file} cannot be read ({error.strerror}). A saved model is a folder with "
-            f"{_DESCRIPTION} and {_WEIGHTS}."
+            f"{_DESCRIPTION} and what the model has learned."
         ) from error
 
 

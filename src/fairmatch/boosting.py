@@ -1,0 +1,334 @@
+"""The same objective for gradient-boosted trees: a loss plus a weighted penalty, by LightGBM."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, Self
+
+import lightgbm as lgb
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.base import clone
+
+from fairmatch.coupling import Coupling
+from fairmatch.encoding import TableEncoder
+from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.inputs import FloatArray
+from fairmatch.interface import (
+    GroupClassifier,
+    TrainingRows,
+    check_fairness_weights,
+    seed_sequence,
+    with_groups,
+)
+from fairmatch.matching import Matcher
+from fairmatch.objectives import (
+    BoostingObjective,
+    Derivatives,
+    MatchedGap,
+    SquaredMeanGap,
+    TreePenalty,
+)
+from fairmatch.progress import TrainingProgress
+from fairmatch.selection import MatchingClassifier
+
+
+class BoostedClassifier(GroupClassifier):
+    """Trees that descend a loss plus a weighted penalty; subclasses say which (`_penalty`)."""
+
+    # People are matched on numbers; the trees see the columns as they are.
+    encoder: Any = TableEncoder(missing="encode")
+    encoder_: Any
+
+    def __init__(
+        self,
+        fairness_weight: float = 1.0,
+        *,
+        n_rounds: int = 200,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_child_samples: int = 20,
+        reg_lambda: float = 0.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        sensitive_column: str | int | None = None,
+        sensitive_at_prediction: bool = True,
+        n_jobs: int = 1,
+        random_state: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.fairness_weight = fairness_weight
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.reg_lambda = reg_lambda
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _penalty(
+        self, features: FloatArray, rows: TrainingRows, coupling: Coupling | None
+    ) -> TreePenalty:
+        """Say what is added to the loss."""
+
+    def _fit_path(
+        self,
+        X: Any,
+        y: ArrayLike,
+        fairness_weights: Sequence[float],
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+    ) -> list[Self]:
+        """Fit one estimator per weight, with one matching and one binning of the table."""
+        template: Self = clone(self)
+        template._check_parameters(fairness_weights)
+        template._check_coupling(coupling)
+        rows = template._read_training(X, y, sensitive_features, sample_weight)
+        features = template._fit_encoder(rows)
+        penalty = template._penalty(features, rows, coupling) if any(fairness_weights) else None
+        train = template._trainer(rows)
+        models = []
+        for weight in map(float, fairness_weights):
+            model: Self = clone(self)
+            if weight != model.fairness_weight:
+                model.set_params(fairness_weight=weight)
+            trees = train(BoostingObjective(rows, weight, penalty, self.learning_rate))
+            model._adopt(template, trees_=trees, fairness_weight_=weight)
+            models.append(model)
+        return models
+
+    def _trainer(self, rows: TrainingRows) -> Callable[[BoostingObjective], lgb.Booster]:
+        """Bin the table once, for every objective."""
+        codes = rows.groups.codes.astype(np.float64) if self.sensitive_at_prediction else None
+        share = np.clip(np.average(rows.labels, weights=rows.mass), 1e-15, 1.0 - 1e-15)
+        self.base_margin_ = float(np.log(share / (1.0 - share)))
+        parameters = self._lightgbm_parameters()
+        data = lgb.Dataset(
+            with_groups(self.encoder_.to_codes(rows.features), codes),
+            rows.labels,
+            init_score=np.full(len(rows.labels), self.base_margin_),
+            categorical_feature=self.encoder_.categorical_positions,
+            params=parameters,
+        )
+
+        def train(objective: BoostingObjective) -> lgb.Booster:
+            rounds, weight = count(), np.array([objective.fairness_weight])
+
+            def derivatives(margins: FloatArray, _: lgb.Dataset) -> Derivatives:
+                if self.verbose > 0:
+                    progress.update(next(rounds), objective.values(margins)[:, None])
+                return objective.derivatives(margins)
+
+            with TrainingProgress(self.n_rounds, weight, shown=self.verbose > 0) as progress:
+                trees = lgb.train({**parameters, "objective": derivatives}, data, self.n_rounds)
+            # What predicts is what would be saved; the training rows are let go.
+            return lgb.Booster(model_str=trees.model_to_string())
+
+        return train
+
+    def _lightgbm_parameters(self) -> dict[str, Any]:
+        return {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_child_samples": self.min_child_samples,
+            "reg_lambda": self.reg_lambda,
+            "subsample": self.subsample,
+            "subsample_freq": 1,
+            "colsample_bytree": self.colsample_bytree,
+            "seed": int(seed_sequence(self.random_state).generate_state(1)[0] >> 1),
+            "num_threads": self.n_jobs,
+            "deterministic": True,
+            "force_row_wise": True,
+            "feature_pre_filter": False,  # with it, LightGBM fails where it leaves no column
+            "verbosity": -1,
+        }
+
+    def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
+        inputs = with_groups(self.encoder_.to_codes(features), codes)
+        margins = self.trees_.predict(inputs, raw_score=True, num_threads=self.n_jobs)
+        return np.asarray(expit(self.base_margin_ + margins))
+
+    def _check_coupling(self, coupling: Coupling | None) -> None:
+        if coupling is not None:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+
+    def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
+        check_fairness_weights(fairness_weights)
+        for name, least in (("n_rounds", 1), ("num_leaves", 2), ("min_child_samples", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(
+                    f"{name} must be a whole number of at least {least}, got {value!r}."
+                )
+        if not 0.0 < self.learning_rate <= 1.0:
+            raise InputError(f"learning_rate must lie in (0, 1], got {self.learning_rate}.")
+        if not self.reg_lambda >= 0.0:
+            raise InputError(f"reg_lambda must not be negative, got {self.reg_lambda}.")
+        for name in ("subsample", "colsample_bytree"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}.")
+
+
+class GapRegularizedBoostingClassifier(BoostedClassifier):
+    r"""Boosted trees with the squared gap of mean scores as penalty: the rival of FTM.
+
+    Parameters
+    ----------
+    fairness_weight : float, default=1.0
+        Weight of the penalty.
+    n_rounds, learning_rate, num_leaves, min_child_samples, reg_lambda
+        As in `FTMBoostingClassifier`.
+    subsample, colsample_bytree, sensitive_column, sensitive_at_prediction
+        As in `FTMBoostingClassifier`.
+    n_jobs, random_state, verbose
+        As in `FTMBoostingClassifier`.
+
+    Notes
+    -----
+    Minimises :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2`, the objective of
+    `GapRegularizedClassifier`.
+
+    Examples
+    --------
+    >>> from fairmatch import GapRegularizedBoostingClassifier
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> model = GapRegularizedBoostingClassifier(10.0, n_rounds=5).fit(
+    ...     german.X, german.y, sensitive_features=german.sensitive_features)
+    """
+
+    def _penalty(
+        self, features: FloatArray, rows: TrainingRows, coupling: Coupling | None
+    ) -> TreePenalty:
+        return SquaredMeanGap(rows)
+
+
+class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
+    r"""Fairness Through Matching for gradient-boosted trees.
+
+    People of the two groups are matched by optimal transport on an encoded copy of the table;
+    then LightGBM's trees learn to predict well while giving matched people similar scores.
+    Categorical columns and missing values go to the trees as they are.
+
+    Parameters
+    ----------
+    transport : {"marginal", "joint"} or a matcher, default="marginal"
+        How people are matched: on their features; on features and labels (label weight 100);
+        or by any object with a ``match`` method like `OptimalTransportMatcher`'s.
+    fairness_weight : float, default=1.0
+        The paper's lambda; 0 is plain LightGBM.
+    max_gap, gap_measure, fairness_weights, validation_size, refit
+        Choose the weight by a gap instead, as in `FTMClassifier`.
+    n_rounds : int, default=200
+        Number of trees.
+    learning_rate : float, default=0.1
+        Shrinkage of every tree; below 1 the steps of the penalty are safe.
+    num_leaves, min_child_samples : int, default=31, 20
+        Greatest number of leaves of a tree, least number of rows in a leaf.
+    reg_lambda : float, default=0.0
+        L2 penalty of the leaf values.
+    subsample, colsample_bytree : float, default=1.0, 1.0
+        Share of the rows and of the columns that a tree is grown on.
+    sensitive_column : str or int, optional
+        Column of X that holds the groups. It is split off before matching.
+    sensitive_at_prediction : bool, default=True
+        Whether the trees see the group. With False it is needed in training only.
+    n_jobs : int, default=1
+        Threads of LightGBM; 0 means all.
+    random_state : int, optional
+        Same seed, same model, on the same machine and versions.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second is the positive one.
+    groups_ : tuple
+        The two groups.
+    fairness_weight_ : float
+        The weight in use.
+    trees_ : lightgbm.Booster
+        The trees; their sum and ``base_margin_`` is the log-odds of the positive class.
+    base_margin_ : float
+        Log-odds of the positive class in the training rows, where boosting starts.
+    path_, validation_curve_
+        With ``max_gap``, as in `FTMClassifier`.
+
+    Notes
+    -----
+    Minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3 of the
+    paper) for the coupling T, with :math:`|d|` smoothed as :math:`\sqrt{d^2 + 0.05^2} - 0.05`.
+
+    Examples
+    --------
+    >>> from fairmatch import FTMBoostingClassifier
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> model = FTMBoostingClassifier(fairness_weight=2.0, n_rounds=5)
+    >>> model = model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
+    >>> model.predict_proba(german.X[:3], sensitive_features=german.sensitive_features[:3]).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        transport: str | Matcher = "marginal",
+        fairness_weight: float = 1.0,
+        *,
+        max_gap: float | None = None,
+        gap_measure: str = "demographic_parity_gap",
+        fairness_weights: Sequence[float] | None = None,
+        validation_size: float = 0.2,
+        refit: bool = False,
+        n_rounds: int = 200,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_child_samples: int = 20,
+        reg_lambda: float = 0.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        sensitive_column: str | int | None = None,
+        sensitive_at_prediction: bool = True,
+        n_jobs: int = 1,
+        random_state: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            fairness_weight,
+            n_rounds=n_rounds,
+            learning_rate=learning_rate,
+            num_leaves=num_leaves,
+            min_child_samples=min_child_samples,
+            reg_lambda=reg_lambda,
+            subsample=subsample,
+            colsample_bytree=colsample_bytree,
+            sensitive_column=sensitive_column,
+            sensitive_at_prediction=sensitive_at_prediction,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.transport = transport
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.fairness_weights = fairness_weights
+        self.validation_size = validation_size
+        self.refit = refit
+
+    def _check_coupling(self, coupling: Coupling | None) -> None:
+        self._matcher()
+
+    def _penalty(
+        self, features: FloatArray, rows: TrainingRows, coupling: Coupling | None
+    ) -> TreePenalty:
+        return MatchedGap(self._couple(features, rows.labels, rows.groups, rows.weights, coupling))

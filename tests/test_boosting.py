@@ -1,0 +1,406 @@
+import hashlib
+import json
+import pickle
+import sys
+from inspect import signature
+
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fairmatch
+from fairmatch import (
+    FTMBoostingClassifier,
+    GapRegularizedBoostingClassifier,
+    OptimalTransportMatcher,
+    fairness_path,
+    load,
+)
+from fairmatch.cli import main
+from fairmatch.datasets import load_german
+from fairmatch.encoding import TableEncoder
+from fairmatch.exceptions import (
+    ColumnError,
+    CouplingError,
+    GroupError,
+    InputError,
+    MissingExtraError,
+    ModelFileError,
+)
+from fairmatch.inputs import read_groups
+from fairmatch.interface import TrainingRows
+from fairmatch.measures import mean_parity_gap
+from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap
+from synthetic import people
+
+QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
+FAMILIES = [FTMBoostingClassifier, GapRegularizedBoostingClassifier]
+X, Y, GROUP = people(200)
+COUPLING = OptimalTransportMatcher().match(X, GROUP)
+
+
+def rows(weights=None):
+    return TrainingRows(X, Y.astype(float), read_groups(GROUP), weights)
+
+
+def penalties(weights=None):
+    return [MatchedGap(COUPLING), MatchedGap(COUPLING, 0.01), SquaredMeanGap(rows(weights))]
+
+
+def fit(family=FTMBoostingClassifier, X=X, y=Y, group=GROUP, *, sample_weight=None, **settings):
+    model = family(**{**QUICK, **settings})
+    return model.fit(X, y, sensitive_features=group, sample_weight=sample_weight)
+
+
+def scores(model, X=X, group=GROUP):
+    return model.predict_proba(X, sensitive_features=group)[:, 1]
+
+
+def table(n=200):
+    """A table as tree users have them: categories, text, booleans, and holes."""
+    X, y, group = people(n)
+    frame = pd.DataFrame(X[:, :2], columns=["wage", "debt"])
+    frame["job"] = pd.Categorical(np.where(X[:, 2] > 0.3, "cook", "nurse"))
+    frame["town"] = np.array(["A", "B", "C"])[np.arange(n) % 3]
+    frame["member"] = X[:, 3] > 0
+    frame["sex"] = np.where(group == 1, "m", "f")
+    frame.loc[::7, "wage"] = np.nan
+    frame.loc[::11, "job"] = None
+    frame.loc[::13, "town"] = None
+    return frame, y
+
+
+class TestObjective:
+    @pytest.mark.parametrize("penalty", range(3))
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_the_gradient_is_that_of_finite_differences(self, penalty, weighted):
+        generator = np.random.default_rng(0)
+        weights = generator.uniform(0.5, 2.0, len(Y)) if weighted else None
+        objective = BoostingObjective(rows(weights), 3.0, penalties(weights)[penalty])
+        margins, step = generator.normal(size=len(Y)), 1e-5
+        gradient, _ = objective.derivatives(margins)
+        mass = rows(weights).mass.sum()
+        for row in range(0, len(Y), 9):
+            ahead, behind = margins.copy(), margins.copy()
+            ahead[row] += step
+            behind[row] -= step
+            rise = objective.values(ahead).sum() - objective.values(behind).sum()
+            assert gradient[row] == pytest.approx(mass * rise / (2 * step), rel=1e-5, abs=1e-7)
+
+    @pytest.mark.parametrize("penalty", range(3))
+    def test_the_quadratic_lies_above_the_penalty(self, penalty):
+        generator, penalty = np.random.default_rng(0), penalties()[penalty]
+        for _ in range(50):
+            here, there = generator.random((2, len(Y)))
+            there = here + (there - here) * generator.random() ** 3
+            gradient, curvature = penalty.derivatives(here)
+            step = there - here
+            above = penalty.value(here) + gradient @ step + 0.5 * curvature @ step**2
+            assert penalty.value(there) <= above + 1e-12
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("weight", [0.5, 2.0, 10.0])
+    @pytest.mark.parametrize("learning_rate", [0.1, 0.5])
+    def test_what_is_minimised_never_rises(self, family, weight, learning_rate):
+        model = fit(family, fairness_weight=weight, n_rounds=60, learning_rate=learning_rate)
+        coupling = fit_coupling(X, GROUP)
+        penalty = (
+            MatchedGap(coupling) if family is FTMBoostingClassifier else SquaredMeanGap(rows())
+        )
+        objective = BoostingObjective(rows(), weight, penalty)
+        inputs = np.column_stack([X, GROUP])
+        values = [
+            objective.values(
+                model.base_margin_ + model.trees_.predict(inputs, raw_score=True, num_iteration=k)
+            ).sum()
+            for k in range(1, 61)
+        ]
+        assert (np.diff(values) <= 1e-9).all()
+
+
+def fit_coupling(X, group):
+    encoded = TableEncoder(missing="encode").fit_transform(X)
+    return OptimalTransportMatcher(tolerance=1e-3).match(encoded, group)
+
+
+class TestWhatMustHold:
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_weight_zero_is_plain_lightgbm(self, family, weighted):
+        weight = 1.0 + np.arange(len(Y)) % 3 if weighted else None
+        plain = lgb.LGBMClassifier(n_estimators=50, num_leaves=6, verbose=-1, n_jobs=1)
+        inputs = np.column_stack([X, GROUP])
+        plain.fit(inputs, Y, sample_weight=weight)
+        model = fit(family, fairness_weight=0.0, n_rounds=50, sample_weight=weight)
+        expected = lgb.Booster.predict(plain.booster_, inputs)
+        assert_allclose(scores(model), expected, rtol=0, atol=1e-12)
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_same_seed_same_model(self, family):
+        drawn = {"subsample": 0.7, "colsample_bytree": 0.7}
+        first, second, other = (fit(family, random_state=seed, **drawn) for seed in (0, 0, 1))
+        assert first.trees_.model_to_string() == second.trees_.model_to_string()
+        assert (scores(first) != scores(other)).any()
+
+    @pytest.mark.parametrize("transport", ["marginal", "joint"])
+    def test_the_matched_gap_falls_with_the_weight_on_german_credit(self, transport):
+        german = load_german()
+        group = np.asarray(german.sensitive_features)
+        encoded = TableEncoder().fit_transform(german.X)
+        label_weight = 100.0 if transport == "joint" else 0.0
+        matcher = OptimalTransportMatcher(label_weight, tolerance=1e-3)
+        coupling = matcher.match(encoded, group, np.asarray(german.y))
+        path = fairness_path(
+            german.X,
+            german.y,
+            sensitive_features=group,
+            fairness_weights=[0.0, 0.5, 1.0, 2.0, 5.0, 20.0],
+            estimator=FTMBoostingClassifier(transport, n_rounds=100),
+        )
+        gaps = [coupling.gap(scores(model, german.X, group)) for model in path.models]
+        assert gaps == sorted(gaps, reverse=True)
+        assert gaps[-1] < 0.02
+        assert (
+            mean_parity_gap(
+                None, scores(path.models[-1], german.X, group), sensitive_features=group
+            )
+            < 0.01
+        )
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_a_large_weight_leaves_no_gap_and_still_learns(self, family):
+        X, y, group = people(500)
+        weight = 20.0 if family is FTMBoostingClassifier else 500.0
+        model = fit(family, X, y, group, fairness_weight=weight, n_rounds=200)
+        fair = scores(model, X, group)
+        assert mean_parity_gap(None, fair, sensitive_features=group) < 0.015
+        assert np.mean((fair >= 0.5) == y) > max(y.mean(), 1 - y.mean())
+
+    def test_a_path_is_its_models_one_by_one(self):
+        path = fairness_path(
+            X, Y, sensitive_features=GROUP, fairness_weights=[0.0, 1.0, 3.0],
+            estimator=FTMBoostingClassifier(**QUICK),
+        )  # fmt: skip
+        for weight, model in zip(path.weights, path.models, strict=True):
+            assert model.fairness_weight == model.fairness_weight_ == weight
+            assert_array_equal(scores(model), scores(fit(fairness_weight=weight)))
+
+    def test_weights_of_rows(self):
+        weight = (np.arange(len(Y)) % 4 > 0).astype(float)
+        other = np.where(weight > 0, Y, 1 - Y)
+        for family in FAMILIES:
+            one, two = (scores(fit(family, y=y, sample_weight=weight)) for y in (Y, other))
+            assert_array_equal(one, two)
+        with pytest.raises(GroupError, match="sum to zero"):
+            fit(sample_weight=1.0 - GROUP)
+
+
+class TestColumnsAsTheyAre:
+    def test_the_trees_see_categories_and_holes(self):
+        frame, y = table()
+        model = fit(fairness_weight=0.0, X=frame.drop(columns="sex"), y=y, group=frame.sex)
+        codes = frame.drop(columns="sex").assign(
+            job=frame.job.cat.codes.replace(-1, np.nan),
+            town=pd.Categorical(frame.town).codes,
+            group=(frame.sex == "m").astype(float),
+        )
+        codes.loc[codes.town < 0, "town"] = np.nan
+        plain = lgb.LGBMClassifier(n_estimators=10, num_leaves=6, verbose=-1, n_jobs=1)
+        inputs = codes.to_numpy(dtype=float)
+        plain.fit(inputs, y, categorical_feature=[2, 3, 4])
+        expected = plain.predict_proba(inputs)[:, 1]
+        assert_allclose(scores(model, frame.drop(columns="sex"), frame.sex), expected, atol=1e-12)
+
+    @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["pl", "pa"])
+    @pytest.mark.parametrize("more", [{}, {"max_gap": 0.5, "fairness_weights": (0.0, 5.0)}])
+    def test_tables_of_every_library_give_the_same_model(self, kind, more):
+        frame, y = table()
+        settings = {**QUICK, "sensitive_column": "sex", **more}
+        reference = FTMBoostingClassifier(**settings).fit(frame, y)
+        model = FTMBoostingClassifier(**settings).fit(kind(frame), y)
+        assert_array_equal(model.predict_proba(kind(frame)), reference.predict_proba(frame))
+
+    def test_new_categories_count_as_missing(self):
+        frame, y = table()
+        model = FTMBoostingClassifier(sensitive_column="sex", **QUICK).fit(frame, y)
+        assert_array_equal(
+            model.predict_proba(frame.assign(town="D")),
+            model.predict_proba(frame.assign(town=None)),
+        )
+
+    def test_other_columns_are_refused(self):
+        frame, y = table()
+        model = FTMBoostingClassifier(sensitive_column="sex", **QUICK).fit(frame, y)
+        with pytest.raises(ColumnError, match="Did you mean 'wage' by 'wages'"):
+            model.predict(frame.rename(columns={"wage": "wages"}))
+
+    def test_without_the_group_at_prediction(self):
+        frame, y = table()
+        model = FTMBoostingClassifier(
+            sensitive_column="sex", sensitive_at_prediction=False, fairness_weight=5.0, **QUICK
+        ).fit(frame, y)
+        assert model.trees_.num_feature() == 5
+        assert_array_equal(model.predict_proba(frame), model.predict_proba(frame.iloc[:, :-1]))
+
+
+class TestInterface:
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_parameters_clone_and_pickle(self, family):
+        model = fit(family)
+        assert set(model.get_params()) == set(signature(family).parameters)
+        assert clone(model).get_params() == model.get_params()
+        assert_array_equal(scores(pickle.loads(pickle.dumps(model))), scores(model))
+
+    def test_max_gap(self):
+        X, y, group = people(600)
+        model = fit(X=X, y=y, group=group, max_gap=0.1, gap_measure="mean_parity_gap", n_rounds=40)
+        curve = model.validation_curve_
+        chosen = curve[curve.fairness_weight == model.fairness_weight_].iloc[0]
+        assert chosen.mean_parity_gap <= 0.1
+        assert chosen.accuracy == curve[curve.mean_parity_gap <= 0.1].accuracy.max()
+        matched = fit(max_gap=1.0, gap_measure="matched_parity_gap", fairness_weights=(0.0, 2.0))
+        assert matched.validation_curve_.matched_parity_gap.notna().all()
+        with pytest.raises(CouplingError, match="max_gap"):
+            FTMBoostingClassifier(max_gap=0.1).fit(
+                X, y, sensitive_features=group, coupling=COUPLING
+            )
+
+    def test_a_ready_coupling(self):
+        coupling = fit_coupling(X, GROUP)
+        model = FTMBoostingClassifier(**QUICK)
+        model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+        assert_array_equal(scores(model), scores(fit()))
+        with pytest.raises(CouplingError, match="does not match people"):
+            GapRegularizedBoostingClassifier().fit(
+                X, Y, sensitive_features=GROUP, coupling=coupling
+            )
+
+    @pytest.mark.parametrize("routing", [False, True])
+    def test_groups_in_the_table(self, routing):
+        frame, y = table()
+        numbers = frame[["wage", "debt"]].assign(sex=(frame.sex == "m").astype(float))
+        scaler = StandardScaler().set_output(transform="pandas")
+        model = FTMBoostingClassifier(sensitive_column="sex", **QUICK)
+        with sklearn.config_context(enable_metadata_routing=routing):
+            found = cross_validate(make_pipeline(scaler, model), numbers, y, cv=2)
+            search = GridSearchCV(model, {"fairness_weight": [0.0, 5.0]}, cv=2).fit(frame, y)
+        assert np.isfinite(found["test_score"]).all()
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+    def test_groups_as_metadata(self):
+        with sklearn.config_context(enable_metadata_routing=True):
+            model = make_pipeline(StandardScaler(), FTMBoostingClassifier(**QUICK))
+            found = cross_validate(model, X, Y, cv=2, params={"sensitive_features": GROUP})
+        assert np.isfinite(found["test_score"]).all()
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({"n_rounds": 0}, "n_rounds must be a whole number"),
+            ({"num_leaves": 1}, "num_leaves must be a whole number of at least 2"),
+            ({"learning_rate": 0.0}, "learning_rate must lie in"),
+            ({"subsample": 1.5}, "subsample must lie in"),
+            ({"reg_lambda": -1.0}, "reg_lambda must not be negative"),
+            ({"fairness_weight": -1.0}, "not negative"),
+            ({"transport": "near"}, "transport must be"),
+        ],
+    )
+    def test_settings_that_make_no_sense(self, settings, words):
+        with pytest.raises(InputError, match=words):
+            fit(**settings)
+
+    def test_without_lightgbm(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "lightgbm", None)
+        monkeypatch.delitem(sys.modules, "fairmatch.boosting")
+        monkeypatch.delitem(vars(fairmatch), "FTMBoostingClassifier")
+        with pytest.raises(MissingExtraError, match=r"fairmatch\[boost\]"):
+            _ = fairmatch.FTMBoostingClassifier
+
+    def test_command_line(self, tmp_path, capsys):
+        train = ["train", "german", "--learner", "boosting", "--no-picture", "--out", str(tmp_path)]
+        assert main([*train, "--epochs", "3"]) == 2
+        assert "--epochs is for --learner network" in capsys.readouterr().err
+        assert main([*train, "--rounds", "3"]) == 0
+        assert type(load(tmp_path)) is FTMBoostingClassifier
+
+
+class TestFiles:
+    @pytest.fixture
+    def saved(self, tmp_path):
+        frame, y = table()
+        return FTMBoostingClassifier(sensitive_column="sex", **QUICK).fit(frame, y).save(tmp_path)
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("seen", [False, True])
+    def test_round_trip(self, family, seen, tmp_path):
+        frame, y = table()
+        model = family(sensitive_column="sex", sensitive_at_prediction=seen, **QUICK).fit(frame, y)
+        again = load(model.save(tmp_path))
+        assert type(again) is family
+        assert again.get_params() == model.get_params()
+        assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+        assert_array_equal(load(again.save(tmp_path)).predict(frame), model.predict(frame))
+        assert {path.name for path in tmp_path.iterdir()} == {"model.json", "trees.txt"}
+
+    def test_lightgbm_reads_the_file_itself(self, saved):
+        assert lgb.Booster(model_file=saved / "trees.txt").num_trees() == QUICK["n_rounds"]
+
+    def test_trees_of_one_leaf(self, tmp_path):
+        model = fit(min_child_samples=len(Y))
+        assert len(set(scores(model))) == 1
+        assert_array_equal(scores(load(model.save(tmp_path))), scores(model))
+
+    def test_one_bit(self, saved):
+        content = bytearray((saved / "trees.txt").read_bytes())
+        content[500] ^= 1
+        (saved / "trees.txt").write_bytes(content)
+        with pytest.raises(ModelFileError, match="checksum differs"):
+            load(saved)
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("split_feature", "999"),
+            ("split_feature", "-1"),
+            ("left_child", "0"),
+            ("left_child", "900"),
+            ("right_child", "-900"),
+            ("threshold", "nan"),
+            ("decision_type", "99"),
+            ("leaf_value", "inf"),
+            ("cat_boundaries", "7"),
+            ("cat_threshold", "1 1 1 1"),
+            ("cat_threshold", "-1"),
+            ("is_linear", "1"),
+            ("leaf_value", "words"),
+        ],
+    )
+    def test_a_file_that_was_changed_with_its_checksum(self, saved, field, value):
+        text = (saved / "trees.txt").read_text()
+        start = text.index(f"\n{field}=") + len(field) + 2
+        end = text.index("\n", start)
+        rest = text[start:end].split(" ")[1:]
+        self.exchange(saved, text[:start] + " ".join([value, *rest]) + text[end:])
+        with pytest.raises(ModelFileError, match=r"trees\.txt does not hold trees"):
+            load(saved)
+
+    @pytest.mark.parametrize("text", ["", "tree\n", "null", "\nTree=0\n", "\xff"])
+    def test_files_that_are_something_else(self, saved, text):
+        self.exchange(saved, text)
+        with pytest.raises(ModelFileError, match=r"trees\.txt does not hold trees"):
+            load(saved)
+
+    def exchange(self, folder, text):
+        (folder / "trees.txt").write_bytes(text.encode("latin-1"))
+        description = json.loads((folder / "model.json").read_text())
+        description["weights_sha256"] = hashlib.sha256(text.encode("latin-1")).hexdigest()
+        (folder / "model.json").write_text(json.dumps(description))
