@@ -271,12 +271,10 @@ def _print_audits(audits: Sequence[Audit]) -> None:
         if audit.subsets is not None and audit.subsets.subsets:
             worst = audit.subsets.subsets[0]
             limits = worst.confirmed
-            shown = (
-                ""
-                if limits.low is None
-                else f", on fresh rows [{limits.low:.3f}, {limits.high:.3f}]"
-            )
-            print(f"  Surest gap in a subset: {worst.gap:.3f}{shown} where {worst.description}.")
+            shown = f"{worst.gap:.3f}"
+            if limits.value is not None and limits.low is not None:
+                shown = f"{limits.value:.3f} [{limits.low:.3f}, {limits.high:.3f}] on fresh rows"
+            print(f"  Surest gap in a subset: {shown}, where {worst.description}.")
         for reason in audit.refusals:
             print(f"  {reason}")
 

@@ -13,6 +13,7 @@ import fairmatch
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import InputError
 from fairmatch.paths import PAPER_WEIGHTS, FairnessPath, fairness_path
+from fairmatch.people import identifies
 from fairmatch.persistence import load
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
 from fairmatch.selection import stratified_split
@@ -80,6 +81,13 @@ def train_model(
     if {table.target, table.sensitive} & {*drop}:
         raise InputError("The columns of the labels and of the groups cannot be dropped.")
     features = table.frame.drop(columns=[table.target, *drop])
+    for name in features.select_dtypes(exclude=["number", "bool"]).columns:
+        if identifies(features[name].nunique(), len(features)):
+            raise InputError(
+                f"Column {name!r} has {features[name].nunique()} different values in "
+                f"{len(features)} rows: it looks like a name or a number that identifies people. "
+                f"Leave it out: --drop {name}."
+            )
     y, groups = table.frame[table.target], table.frame[table.sensitive]
     seed = settings.get("random_state")
     train, test = stratified_split(y.to_numpy(), groups, test_size, seed)

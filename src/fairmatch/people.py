@@ -19,8 +19,14 @@ from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.inputs import FloatArray, Groups, read_column, read_groups, read_labels, read_scores
 
-# A category with more levels than this is an identifier, not a property that people share.
+# A category that nearly everybody has for himself is an identifier, not a property people share.
 _MOST_LEVELS = 1000
+_FEW_LEVELS = 30
+
+
+def identifies(n_levels: int, n_rows: int) -> bool:
+    """Tell whether a category with so many levels names people rather than describes them."""
+    return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +116,11 @@ def read_people(
             raise InputError(
                 f"X has {len(column.values)} rows where sensitive_features has {n_rows}."
             )
-        if column.levels is not None and len(column.levels) > _MOST_LEVELS:
+        if column.levels is not None and identifies(len(column.levels), n_rows):
             raise InputError(
-                f"Column {column.name!r} has {len(column.levels)} different values, more than "
-                f"{_MOST_LEVELS}: it looks like a name or a number that identifies people. Leave "
-                "it out of X, and give it as ids if the audit should show it."
+                f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
+                "rows: it looks like a name or a number that identifies people. Leave it out of "
+                "X, and give it as ids if the audit should show it."
             )
     names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
     if names and len(names) != n_rows:
