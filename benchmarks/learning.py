@@ -51,7 +51,7 @@ def paper_literal(n_steps):
 
 
 def curve(transport, epochs):
-    """Seconds of matching, seconds per epoch of training 18 models, and peak memory in GB."""
+    """Seconds done once, per epoch of training 18 models, and peak memory in GB."""
     from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
 
     split = _split()
@@ -66,17 +66,21 @@ def curve(transport, epochs):
         torch.set_num_threads(1)
         matcher = OptimalTransportMatcher(batch_size=BATCH)
         estimator = FTMClassifier(matcher, epochs=epochs, encoder=None, random_state=0)
-    start = time.perf_counter()
-    fairness_path(
-        split.X_train,
-        split.y_train,
-        sensitive_features=split.group_train,
-        estimator=estimator,
-        coupling=coupling,
-    )
-    training = (time.perf_counter() - start) / epochs
+    seconds = []
+    # The first run also starts the process that matches ahead: that is done once, not per epoch.
+    for _ in range(2):
+        start = time.perf_counter()
+        fairness_path(
+            split.X_train,
+            split.y_train,
+            sensitive_features=split.group_train,
+            estimator=estimator,
+            coupling=coupling,
+        )
+        seconds.append(time.perf_counter() - start)
+    once = matching + max(0.0, seconds[0] - seconds[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"matching": matching, "epoch": training, "peak": peak}
+    return {"once": once, "matching": matching, "epoch": seconds[1] / epochs, "peak": peak}
 
 
 def single(epochs):
@@ -108,18 +112,18 @@ def single(epochs):
 def rows():
     steps_per_epoch = -(-len(_split().y_train) // BATCH)
     literal = in_subprocess(paper_literal, 40, threads=2) * steps_per_epoch * EPOCHS
-    batches = in_subprocess(curve, "mini-batches", 1, threads=2)
+    batches = in_subprocess(curve, "mini-batches", 3, threads=2)
     everything = in_subprocess(curve, "all rows", 2, threads=2)
     one = in_subprocess(single, 4, threads=2)
     return [
         Row(
             "18-weight curve, fresh mini-batch matching in every step / one paper-literal run",
-            batches["epoch"] * EPOCHS / literal,
+            (batches["once"] + batches["epoch"] * EPOCHS) / literal,
             1.0,
         ),
         Row(
             "18-weight curve, all rows matched once (included) / one paper-literal run",
-            (everything["matching"] + everything["epoch"] * EPOCHS) / literal,
+            (everything["once"] + everything["epoch"] * EPOCHS) / literal,
             0.5,
         ),
         Row("the matching alone / one paper-literal run", everything["matching"] / literal),
