@@ -1,6 +1,5 @@
 import json
 import pickle
-import time
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairmatch.datasets import load_adult, load_german
+from fairmatch.datasets import load_german
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import ColumnError, InputError, ModelFileError
 
@@ -411,22 +410,3 @@ class TestPersistence:
         encoder = TableEncoder(missing="encode").fit(people)
         assert pickle.loads(pickle.dumps(encoder)).transform(people).tolist() == ENCODED
         assert clone(encoder).get_params() == {"missing": "encode", "dtype": np.float64}
-
-
-def test_encoding_is_no_slower_than_scikit_learn():
-    """As a ratio of two times, because seconds depend on the machine."""
-    adult = load_adult()
-    oracle = make_column_transformer(
-        (MinMaxScaler(), adult.numeric_features),
-        (OneHotEncoder(sparse_output=False), adult.categorical_features),
-    )
-
-    def best_of_three(encoder):
-        seconds = []
-        for _ in range(3):
-            start = time.perf_counter()
-            encoder.fit_transform(adult.X)
-            seconds.append(time.perf_counter() - start)
-        return min(seconds)
-
-    assert best_of_three(TableEncoder()) < 1.5 * best_of_three(oracle)
