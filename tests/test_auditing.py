@@ -239,6 +239,7 @@ def test_provenance_tells_what_was_audited(labelled, found):
     told = found.provenance
     assert told.version == fairmatch.__version__
     assert told.settings["n_resamples"] == 100
+    assert told.settings["described_by"] == ", ".join(map(str, X.columns))
     changed = scores.copy()
     changed[0] = 0.123
     other = audit(changed, sensitive_features=group, X=X, y_true=y, **QUICK).provenance

@@ -350,5 +350,9 @@ def _provenance(data: Scored, table: PeopleTable, settings: _Settings) -> Proven
         features_sha256=table.sha256,
         source=None,
         source_sha256=None,
-        settings={**asdict(settings), "pos_label": str(table.pos_label)},
+        settings={
+            **asdict(settings),
+            "pos_label": str(table.pos_label),
+            "described_by": ", ".join(column.name for column in table.columns) or None,
+        },
     )

@@ -262,6 +262,8 @@ def _print_audits(audits: Sequence[Audit]) -> None:
     for audit in audits:
         sizes = " and ".join(f"{group.label} ({group.n_rows:,})" for group in audit.groups)
         print(f"\n{audit.model_name}: {sizes}")
+        if described := audit.provenance.settings["described_by"]:
+            print(f"  Described by: {described}.")
         transport = audit.matching.transport
         if transport is not None and transport.relative is not None:
             print(
