@@ -5,6 +5,7 @@ import sys
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -272,3 +273,14 @@ def test_a_terminal_sees_progress(run, monkeypatch):
     code, _, error = run(*FEATURES)
     assert code == 0
     assert "subsets" in error
+
+
+def test_labels_that_are_words_ask_which_is_positive(tmp_path, capsys):
+    table = pd.DataFrame({"s": [0.1, 0.9] * 40, "sex": ["f", "f", "m", "m"] * 20})
+    table["hired"] = np.where(table.s > 0.5, "yes", "no")
+    file = tmp_path / "people.csv"
+    table.to_csv(file, index=False)
+    asked = ["audit", str(file), "--score", "s", "--sensitive", "sex", "--label", "hired"]
+    assert main(asked) == 2
+    assert "with --positive" in capsys.readouterr().err
+    assert main([*asked, "--positive", "yes"]) == 0

@@ -84,7 +84,9 @@ def audit_files(
     _check_same_people(paths, tables, roles)
     features = _features(first, roles)
     sensitive = first[roles.sensitive]
-    label_value = None if roles.label is None else _value(first[roles.label], pos_label)
+    label_value = (
+        None if roles.label is None else _value(first[roles.label], pos_label, "--positive")
+    )
     scores: dict[str, Any] = {}
     for path, table in zip(paths, tables, strict=True):
         for column in roles.scores:
@@ -106,7 +108,7 @@ def audit_files(
     if len(scores) == 1:
         ((name, own),) = scores.items()
         return _signed(audit(own.to_numpy(), model_name=name, **given), paths[0])
-    favoured = None if privileged is None else _value(sensitive, privileged)
+    favoured = None if privileged is None else _value(sensitive, privileged, "--privileged")
     arrays = {name: own.to_numpy() for name, own in scores.items()}
     found = compare_models(arrays, privileged=favoured, **given)
     n_models = len(roles.models)
@@ -143,7 +145,7 @@ def _features(table: pd.DataFrame, roles: Roles) -> list[str]:
     return [name for name in table.columns if name not in taken]
 
 
-def _value(column: pd.Series[Any], written: str) -> Any:
+def _value(column: pd.Series[Any], written: str, option: str) -> Any:
     """Find the value of a column that is written this way."""
     values = column.dropna().unique().tolist()
     for value in values:
@@ -151,7 +153,10 @@ def _value(column: pd.Series[Any], written: str) -> Any:
         if str(value) == written or same_number:
             return value
     shown = ", ".join(str(value) for value in values[:5])
-    raise InputError(f"Column {column.name!r} has no value {written!r}; it holds {shown}.")
+    raise InputError(
+        f"Column {column.name!r} has no value {written!r}; it holds {shown}. Say which one is "
+        f"meant with {option}."
+    )
 
 
 def _is_number(written: str, value: float) -> bool:

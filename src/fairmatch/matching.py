@@ -237,10 +237,11 @@ class OptimalTransportMatcher:
         of each group, enough of them that every row of the larger group is used; the marginals
         are then approximate, and the coupling's ``marginal_error`` says by how much.
     tolerance : float, default=1e-9
-        Relative duality gap that must be proven; 1e-9 counts as exact. With 1e-3 the matching of
-        a large table takes a fraction of the time.
+        Relative duality gap that must be proven; 1e-9 counts as exact. A larger one stops as
+        soon as it is proven, which saves a little time on large tables.
     random_state : int, default=0
-        Seed of the batches (and of the solver's own samples, which only affect its speed).
+        Seed of the batches, and of the solver's own samples, which decide the way it takes and,
+        where several plans are optimal, which of them is found.
 
     Notes
     -----

@@ -24,8 +24,9 @@ from fairmatch.matching import Matcher, OptimalTransportMatcher
 from fairmatch.measures import MEASURES
 from fairmatch.paths import PAPER_WEIGHTS, FairnessPath
 
-# Relative duality gap of the coupling that FTM trains on. A plan proven to cost at most a
-# thousandth more than the best trains the same model and is found in a fraction of the time.
+# Relative duality gap of the coupling that FTM trains on. Training draws from the coupling at
+# random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
+# identical, more could not be proven in float64 and would be an error.
 _TRAINING_TOLERANCE = 1e-3
 _LABEL_WEIGHTS = {"marginal": 0.0, "joint": 100.0}
 
