@@ -1,0 +1,313 @@
+"""The methods that are compared: how each trains its whole curve on one split."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import fairmatch
+from fairmatch.coupling import Coupling
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.problems import Problem
+from fairmatch.inputs import FloatArray
+from fairmatch.matching import OptimalTransportMatcher
+from fairmatch.paths import PAPER_WEIGHTS, fairness_path
+
+# A model of a curve: scores of the test rows, had they been of these groups.
+Scorer = Callable[[Any], FloatArray]
+
+# Appendix D.2 of the paper.
+REDUCTION_WEIGHTS = (
+    *(0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500),
+)
+REG_WEIGHTS = (
+    *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 1.8, 2, 3, 5, 10, 20, 50, 100),
+)
+ADV_WEIGHTS = (
+    *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 15, 20),
+    *(30, 50, 100),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Models along a method's curve.
+
+    Attributes
+    ----------
+    scorers : list
+        One model per weight.
+    training_scores : list of arrays
+        Their scores of the training rows.
+    coupling : Coupling or None
+        The matching of the training rows, if the method made one of all of them.
+    """
+
+    scorers: list[Scorer]
+    training_scores: list[FloatArray]
+    coupling: Coupling | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A way to train models along a curve.
+
+    Attributes
+    ----------
+    name : str
+        Its name in specs.
+    weights : tuple of float
+        Its fairness weights, unless a spec says otherwise.
+    fit : callable
+        Takes a problem, the spec's settings and the seed; gives the curve.
+    schedule : str
+        Which of a profile's lengths of training apply: "network", "trees" or "own".
+    reference : str or None
+        The unconstrained method that rank agreement and flips compare it with.
+    settings : mapping
+        Settings of its specs beside weights and schedule.
+    """
+
+    name: str
+    weights: tuple[float, ...]
+    fit: Callable[[Problem, Mapping[str, Any], int], Curve]
+    schedule: str = "network"
+    reference: str | None = "unfair"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _network(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        estimator = getattr(fairmatch, class_name)(**_network_settings(problem, settings, seed))
+        return _encoded_curve(estimator, problem, settings["weights"])
+
+    return fit
+
+
+def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
+    return {
+        **schedule,
+        "batch_size": problem.dataset.batch_size,
+        "encoder": None,  # the split is encoded already
+        "random_state": seed,
+    }
+
+
+def _ftm(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """FTM with one matching of all rows."""
+    coupling = _match_all(problem, settings["label_weight"])
+    estimator = fairmatch.FTMClassifier(**_network_settings(problem, settings, seed))
+    return _encoded_curve(estimator, problem, settings["weights"], coupling)
+
+
+def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """FTM as in the paper: rows are matched afresh in every step."""
+    # A group that is smaller than a batch is matched whole.
+    smaller = int(np.bincount(problem.split.group_train).min())
+    matcher = OptimalTransportMatcher(
+        settings["label_weight"], batch_size=min(problem.dataset.batch_size, smaller)
+    )
+    estimator = fairmatch.FTMClassifier(matcher, **_network_settings(problem, settings, seed))
+    return _encoded_curve(estimator, problem, settings["weights"])
+
+
+def _match_all(problem: Problem, label_weight: float) -> Coupling:
+    split = problem.split
+    matcher = OptimalTransportMatcher(label_weight, tolerance=1e-3)
+    return matcher.match(split.X_train, split.group_train, split.y_train)
+
+
+def _encoded_curve(
+    estimator: Any, problem: Problem, weights: Sequence[float], coupling: Coupling | None = None
+) -> Curve:
+    """Train on the split's numbers."""
+    split = problem.split
+    path = fairness_path(
+        split.X_train,
+        split.y_train,
+        sensitive_features=split.group_train,
+        fairness_weights=weights,
+        estimator=estimator,
+        coupling=coupling,
+    )
+    return _path_curve(path.models, split.X_train, split.X_test, problem, coupling)
+
+
+def _path_curve(
+    models: Sequence[Any],
+    train: Any,
+    test: Any,
+    problem: Problem,
+    coupling: Coupling | None = None,
+) -> Curve:
+    def scores(model: Any, rows: Any, groups: Any) -> FloatArray:
+        return np.asarray(model.predict_proba(rows, sensitive_features=groups)[:, 1])
+
+    def scorer(model: Any) -> Scorer:
+        return lambda groups: scores(model, test, groups)
+
+    return Curve(
+        [scorer(model) for model in models],
+        [scores(model, train, problem.split.group_train) for model in models],
+        coupling,
+    )
+
+
+def _trees(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        coupling = None
+        if "label_weight" in settings:
+            coupling = _match_all(problem, settings["label_weight"])
+        estimator = getattr(fairmatch, class_name)(n_rounds=settings["rounds"], random_state=seed)
+        path = fairness_path(
+            problem.raw_train,
+            problem.split.y_train,
+            sensitive_features=problem.split.group_train,
+            fairness_weights=settings["weights"],
+            estimator=estimator,
+            coupling=coupling,
+        )
+        return _path_curve(path.models, problem.raw_train, problem.raw_test, problem, coupling)
+
+    return fit
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("unfair", (0.0,), _network("UnconstrainedClassifier"), reference=None),
+        Method("reduction", REDUCTION_WEIGHTS, _network("ReductionClassifier")),
+        Method("reg", REG_WEIGHTS, _network("GapRegularizedClassifier")),
+        Method("adv", ADV_WEIGHTS, _network("AdversarialClassifier")),
+        Method("ftm-batch", PAPER_WEIGHTS, _ftm_batches, settings={"label_weight": 0}),
+        Method("ftm", PAPER_WEIGHTS, _ftm, settings={"label_weight": 0}),
+        Method(
+            "trees-unfair",
+            (0.0,),
+            _trees("GapRegularizedBoostingClassifier"),
+            schedule="trees",
+            reference=None,
+        ),
+        Method(
+            "trees-reg",
+            REG_WEIGHTS,
+            _trees("GapRegularizedBoostingClassifier"),
+            schedule="trees",
+            reference="trees-unfair",
+        ),
+        Method(
+            "trees-ftm",
+            PAPER_WEIGHTS,
+            _trees("FTMBoostingClassifier"),
+            schedule="trees",
+            reference="trees-unfair",
+            settings={"label_weight": 0},
+        ),
+    )
+}
+"""The paper's methods and ours, by their names in specs."""
+
+
+def own_method(
+    name: str,
+    estimator: str,
+    *,
+    weight_parameter: str | None = None,
+    weights: Sequence[float] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> Method:
+    """Make a method of any scikit-learn-like classifier.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    estimator : str
+        Where its class is, as ``"package.module:Class"``.
+    weight_parameter : str, optional
+        The parameter that trades accuracy for fairness; without it there is one model.
+    weights : sequence of float
+        Values of that parameter, from the most accurate to the fairest.
+    settings : mapping, optional
+        Its other parameters.
+
+    Notes
+    -----
+    A classifier whose ``fit`` takes ``sensitive_features`` is given the groups that way, in
+    prediction too if it takes them there. Any other one finds the group as the last column of X.
+
+    Examples
+    --------
+    >>> from fairmatch.experiments.methods import own_method
+    >>> own_method("forest", "sklearn.ensemble:RandomForestClassifier").weights
+    (0.0,)
+    """
+    if (weight_parameter is None) != (not weights):
+        raise InputError(
+            f"Method {name!r}: give weight_parameter and weights together, or neither."
+        )
+    kind = _find_class(name, estimator)
+    try:
+        plain = kind(**(settings or {}))
+        if weight_parameter is not None:
+            clone(plain).set_params(**{weight_parameter: weights[0]})
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Method {name!r}: {error}") from error
+
+    def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
+        scorers, training = [], []
+        for weight in given["weights"]:
+            model = clone(plain)
+            chosen = {} if weight_parameter is None else {weight_parameter: weight}
+            if "random_state" in model.get_params():
+                chosen["random_state"] = seed
+            scorer, scores = _fit_any(model.set_params(**chosen), problem)
+            scorers.append(scorer)
+            training.append(scores)
+        return Curve(scorers, training)
+
+    return Method(
+        name,
+        tuple(float(weight) for weight in weights) or (0.0,),
+        fit,
+        schedule="own",
+        settings={"estimator": estimator, **(settings or {})},
+    )
+
+
+def _find_class(name: str, path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"Method {name!r}: there is no {path!r} ({error}). Write it as 'package.module:Class', "
+            "and make sure that the package is installed or in the working folder."
+        ) from error
+
+
+def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
+    split = problem.split
+
+    def takes_groups(method: str) -> bool:
+        return "sensitive_features" in signature(getattr(model, method)).parameters
+
+    apart = takes_groups("fit")
+
+    def rows(features: FloatArray, groups: Any) -> FloatArray:
+        return features if apart else np.column_stack([features, groups])
+
+    def scores(features: FloatArray, groups: Any) -> FloatArray:
+        how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+        given = {"sensitive_features": groups} if apart and takes_groups(how) else {}
+        found = np.asarray(getattr(model, how)(rows(features, groups), **given), dtype=np.float64)
+        return found[:, 1] if found.ndim == 2 else found
+
+    given = {"sensitive_features": split.group_train} if apart else {}
+    model.fit(rows(split.X_train, split.group_train), split.y_train, **given)
+    return lambda groups: scores(split.X_test, groups), scores(split.X_train, split.group_train)

@@ -1,0 +1,118 @@
+"""Records of finished runs: one file each, whole or not there at all."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.specs import RunSpec
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What a finished run left.
+
+    Attributes
+    ----------
+    spec : RunSpec
+        What was run.
+    curve : dict
+        Name of a quantity to its values, one for each fairness weight.
+    seconds : float
+        CPU time.
+    versions : dict
+        Of fairmatch and of what it stands on.
+    reference_scores : str or None
+        Scores on the test rows, packed, where other runs are compared with this one.
+    """
+
+    spec: RunSpec
+    curve: dict[str, list[Any]]
+    seconds: float
+    versions: dict[str, str]
+    reference_scores: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the content as plain values."""
+        content = {
+            "spec": self.spec.as_json(),
+            "versions": self.versions,
+            "seconds": self.seconds,
+            "curve": self.curve,
+        }
+        if self.reference_scores is not None:
+            content["reference_scores"] = self.reference_scores
+        return content
+
+
+class RecordStore:
+    """A folder of records.
+
+    A record's file is named by the spec's digest and put in place by one rename. So a run that is
+    killed leaves nothing that could be taken for a record, and the same run cannot be there twice.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made when the first record is written.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, spec: RunSpec) -> Path:
+        """Say where the record of a run is, or would be."""
+        return self.folder / spec.dataset / f"{spec.name}.json"
+
+    def __contains__(self, spec: RunSpec) -> bool:
+        return self.path(spec).exists()
+
+    def __iter__(self) -> Iterator[Record]:
+        for file in sorted(self.folder.glob("*/*.json")):
+            yield self._read(file)
+
+    def find(self, spec: RunSpec) -> Record | None:
+        """Give the record of a run, or None."""
+        return self._read(self.path(spec)) if spec in self else None
+
+    def write(self, record: Record) -> Path:
+        """Keep a record, whole or not at all."""
+        file = self.path(record.spec)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Two processes may finish the same run; each has a partial file of its own.
+        partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+        try:
+            text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
+            with partial.open("w", encoding="utf-8") as stream:
+                stream.write(text.replace('],"', '],\n"') + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.replace(file)
+        finally:
+            partial.unlink(missing_ok=True)
+        return file
+
+    def _read(self, file: Path) -> Record:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            spec = RunSpec.from_json(content["spec"])
+            record = Record(
+                spec,
+                dict(content["curve"]),
+                float(content["seconds"]),
+                dict(content["versions"]),
+                content.get("reference_scores"),
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{file} is not a record ({error!r}). Remove it, and the run is done again."
+            ) from error
+        if file.name != f"{spec.name}.json":
+            raise InputError(
+                f"{file} holds the run {spec.name}: it was renamed or edited. Remove it, and the "
+                "run is done again."
+            )
+        return record

@@ -1,0 +1,306 @@
+"""What the paper's experiments consist of: which methods run on which tables, how long, how often.
+
+Every experiment only names runs. The same run serves all experiments that name it, because a run
+is known by its content.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fairmatch.datasets import DATASET_NAMES, Dataset, load_dataset
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.methods import METHODS, Method
+from fairmatch.experiments.records import Record, RecordStore
+from fairmatch.experiments.specs import RunSpec
+
+Loader = Callable[[], Dataset]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line of a table or figure: a method with the settings that make it this one.
+
+    Attributes
+    ----------
+    key, label : str
+        For programs, and for people.
+    method : str
+        Name of the method.
+    settings : mapping
+        Settings that differ from the method's own.
+    paper : str or None
+        Its name in the paper's tables.
+    """
+
+    key: str
+    label: str
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    paper: str | None = None
+
+
+SERIES: dict[str, Series] = {
+    series.key: series
+    for series in (
+        Series("unfair", "Unfair", "unfair", paper="Unfair"),
+        Series("reduction", "Reduction", "reduction", paper="Reduction"),
+        Series("reg", "Reg", "reg", paper="Reg"),
+        Series("adv", "Adv", "adv", paper="Adv"),
+        Series("ftm-batch", "FTM, mini-batch maps", "ftm-batch", paper="FTM"),
+        Series("ftm", "FTM, all rows (ours)", "ftm"),
+        Series(
+            "ftm-batch-joint",
+            "FTM joint, mini-batch maps",
+            "ftm-batch",
+            {"label_weight": 100},
+            paper="FTM joint",
+        ),
+        Series("ftm-joint", "FTM joint, all rows (ours)", "ftm", {"label_weight": 100}),
+        Series("trees-unfair", "trees: unconstrained", "trees-unfair"),
+        Series("trees-reg", "trees: Reg", "trees-reg"),
+        Series("trees-ftm", "trees: FTM (ours)", "trees-ftm"),
+        Series("trees-ftm-joint", "trees: FTM joint (ours)", "trees-ftm", {"label_weight": 100}),
+    )
+}
+"""All lines, in the order of the tables."""
+
+PAPER_RIVALS = ("reduction", "reg", "adv")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much is run.
+
+    Attributes
+    ----------
+    name : str
+        "full" or "quick".
+    datasets : tuple of str
+        The tables.
+    n_seeds : int
+        Random splits of each.
+    lengths : mapping
+        Length of training, for every kind of schedule.
+    thinning : int
+        Every so many-th fairness weight is trained.
+    label_weights : tuple of float
+        The values of α that are compared.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    n_seeds: int
+    lengths: Mapping[str, Mapping[str, float]]
+    thinning: int
+    label_weights: tuple[float, ...]
+
+
+# Forty epochs at three times the paper's learning rate do what its 200 do: see the experiment
+# `schedule`, and docs/reproduction.md.
+FULL = Profile(
+    "full",
+    DATASET_NAMES,
+    5,
+    {
+        "network": {"epochs": 40, "learning_rate": 0.003, "decay": 0.9},
+        "trees": {"rounds": 200},
+        "own": {},
+    },
+    1,
+    (0, 1, 5, 10, 50, 100, 200, 1000),
+)
+QUICK = Profile(
+    "quick",
+    ("german", "adult"),
+    2,
+    {
+        "network": {"epochs": 6, "learning_rate": 0.005, "decay": 0.6},
+        "trees": {"rounds": 60},
+        "own": {},
+    },
+    3,
+    (0, 5, 100),
+)
+PROFILES = {profile.name: profile for profile in (FULL, QUICK)}
+
+SCHEDULES: dict[str, Mapping[str, float]] = {
+    "200 epochs at .001 (the paper's)": {"epochs": 200, "learning_rate": 0.001, "decay": 0.95},
+    "100 epochs at .001": {"epochs": 100, "learning_rate": 0.001, "decay": 0.95},
+    "40 epochs at .003 (used)": FULL.lengths["network"],
+}
+SCHEDULE_WEIGHTS = (0.5, 0.8, 1.2, 2, 3)
+SCHEDULE_SEEDS = 2
+MINORITY_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A part of the paper's experiment section.
+
+    Attributes
+    ----------
+    name, title : str
+        For the command line, and for people.
+    runs : callable
+        Gives the specs of one dataset and seed.
+    """
+
+    name: str
+    title: str
+    runs: Callable[["Study", str, int], Iterable[RunSpec]]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A profile, with the tables and methods that a researcher has added.
+
+    Attributes
+    ----------
+    profile : Profile
+        How much is run.
+    datasets : tuple of str
+        The tables that are looked at.
+    n_seeds : int
+        Random splits of each.
+    series : mapping
+        All lines.
+    methods, loaders : mapping
+        What the names of methods and tables mean.
+    identities : mapping
+        For a researcher's own table, what identifies its content.
+    """
+
+    profile: Profile
+    datasets: tuple[str, ...]
+    n_seeds: int
+    series: Mapping[str, Series] = field(default_factory=lambda: SERIES)
+    methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
+    loaders: Mapping[str, Loader] = field(
+        default_factory=lambda: {name: partial(load_dataset, name) for name in DATASET_NAMES}
+    )
+    identities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, profile: Profile, *, datasets: Sequence[str] | None = None, n_seeds: int | None = None
+    ) -> "Study":
+        """Make the paper's study, or a part of it."""
+        known = DATASET_NAMES
+        for name in datasets or ():
+            if name not in known:
+                raise InputError(f"There is no dataset {name!r}; there are {', '.join(known)}.")
+        return cls(
+            profile,
+            tuple(datasets or profile.datasets),
+            profile.n_seeds if n_seeds is None else n_seeds,
+        )
+
+    def spec(self, key: str, dataset: str, seed: int, **settings: Any) -> RunSpec:
+        """Write the spec of a line's run; settings given here come before its own."""
+        series = self.series[key]
+        method = self.methods[series.method]
+        lengths = self.profile.lengths[method.schedule]
+        weights = list(method.weights[:: self.profile.thinning])
+        given = {
+            "weights": weights,
+            **lengths,
+            **method.settings,
+            **series.settings,
+            **self.identities.get(dataset, {}),
+            **settings,
+        }
+        return RunSpec(dataset, series.method, seed, given)
+
+    def records(
+        self, store: RecordStore, key: str, dataset: str, **settings: Any
+    ) -> dict[int, Record]:
+        """Find what is recorded of a line, by seed."""
+        specs = {seed: self.spec(key, dataset, seed, **settings) for seed in range(self.n_seeds)}
+        found = {seed: store.find(spec) for seed, spec in specs.items()}
+        return {seed: record for seed, record in found.items() if record is not None}
+
+    def runs(self, names: Sequence[str] | None = None) -> list[RunSpec]:
+        """List the runs of some experiments, each once, seed by seed."""
+        chosen = [find_experiment(name) for name in names] if names else EXPERIMENTS.values()
+        listed: dict[str, RunSpec] = {}
+        for seed in range(self.n_seeds):
+            for experiment in chosen:
+                for dataset in self.datasets:
+                    for spec in experiment.runs(self, dataset, seed):
+                        listed.setdefault(spec.digest, spec)
+        return list(listed.values())
+
+
+def find_experiment(name: str) -> Experiment:
+    """Give an experiment by its name."""
+    if name not in EXPERIMENTS:
+        raise InputError(f"There is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
+    return EXPERIMENTS[name]
+
+
+def _all_lines(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    return [study.spec(key, dataset, seed) for key in study.series]
+
+
+def _lines(*keys: str, only: str | None = None) -> Callable[[Study, str, int], Iterable[RunSpec]]:
+    """Name the runs of some lines; `only` on one table."""
+
+    def runs(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+        if only is not None and dataset != only:
+            return []
+        return [study.spec(key, dataset, seed) for key in keys]
+
+    return runs
+
+
+def _imbalance(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    if dataset != "adult":
+        return []
+    keys = (*PAPER_RIVALS, "ftm-batch", "ftm")
+    return [study.spec(key, dataset, seed, minority_share=MINORITY_SHARE) for key in keys]
+
+
+def _label_weights(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    if dataset != "adult":
+        return []
+    keys = ("ftm", "ftm-batch") if seed == 0 else ("ftm",)
+    return [
+        study.spec(key, dataset, seed, label_weight=value)
+        for key in keys
+        for value in study.profile.label_weights
+    ]
+
+
+def _schedules(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    if seed >= SCHEDULE_SEEDS or study.profile is not FULL or dataset not in DATASET_NAMES:
+        return []
+    return [
+        study.spec("ftm", dataset, seed, weights=list(SCHEDULE_WEIGHTS), **schedule)
+        for schedule in SCHEDULES.values()
+    ]
+
+
+_MAIN = ("unfair", *PAPER_RIVALS, "ftm-batch", "ftm")
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment("tradeoff", "Accuracy against fairness", _all_lines),
+        Experiment("subsets", "Gaps in random subsets", _lines(*_MAIN)),
+        Experiment("variables", "Gaps in subsets by a variable", _lines(*_MAIN)),
+        Experiment(
+            "joint",
+            "Marginal and joint map on Adult",
+            _lines("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", only="adult"),
+        ),
+        Experiment("consistency", "Consistency", _lines(*_MAIN)),
+        Experiment("ranks", "Rank agreement with the unfair model", _lines(*_MAIN)),
+        Experiment("flips", "Undesirable flips", _lines(*_MAIN)),
+        Experiment("imbalance", "Training rows 5 : 95", _imbalance),
+        Experiment("label-weight", "Label weight, transport cost and accuracy", _label_weights),
+        Experiment("schedule", "Length of the training", _schedules),
+    )
+}
+"""The paper's experiment section."""
