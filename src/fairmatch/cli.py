@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fairmatch import __version__
 from fairmatch.exceptions import FairmatchError, GroupError, InputError, MissingExtraError
+from fairmatch.papercommand import add_paper_arguments
 
 if TYPE_CHECKING:
     from fairmatch.datasets import DatasetSummary
@@ -68,19 +69,23 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="command", required=True)
     for command in _COMMANDS:
         sub = commands.add_parser(command.name, help=command.help, description=command.help)
+        if command.run is not None:
+            sub.set_defaults(run=command.run)
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
     return parser
 
 
 @dataclass(frozen=True)
 class _Command:
-    """A sub-command. Its `run` imports what is heavy, so that ``--help`` stays quick."""
+    """A sub-command. Its `run` imports what is heavy, so that ``--help`` stays quick.
+
+    A command with actions of its own sets their `run` itself.
+    """
 
     name: str
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
+    run: Callable[[argparse.Namespace], int] | None = None
 
 
 def _add_datasets_arguments(parser: argparse.ArgumentParser) -> None:
@@ -456,5 +461,10 @@ _COMMANDS = (
         help="Score a table with a saved model.",
         add_arguments=_add_predict_arguments,
         run=_run_predict,
+    ),
+    _Command(
+        name="paper",
+        help="Run the paper's experiments; write its tables and figures beside ours.",
+        add_arguments=add_paper_arguments,
     ),
 )

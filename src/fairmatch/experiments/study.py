@@ -12,6 +12,7 @@ from typing import Any
 from fairmatch.datasets import DATASET_NAMES, Dataset, load_dataset
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.methods import METHODS, Method
+from fairmatch.experiments.problems import NAMED_SUBSETS
 from fairmatch.experiments.records import Record, RecordStore
 from fairmatch.experiments.specs import RunSpec
 
@@ -133,6 +134,8 @@ SCHEDULES: dict[str, Mapping[str, float]] = {
 SCHEDULE_WEIGHTS = (0.5, 0.8, 1.2, 2, 3)
 SCHEDULE_SEEDS = 2
 MINORITY_SHARE = 0.05
+# Every second weight is enough to read one level off a curve.
+_ONE_LEVEL = 2
 
 
 @dataclass(frozen=True)
@@ -203,6 +206,8 @@ class Study:
         method = self.methods[series.method]
         lengths = self.profile.lengths[method.schedule]
         weights = list(method.weights[:: self.profile.thinning])
+        if settings.keys() & {"minority_share", "label_weight"}:
+            weights = weights[::_ONE_LEVEL]
         given = {
             "weights": weights,
             **lengths,
@@ -212,6 +217,13 @@ class Study:
             **settings,
         }
         return RunSpec(dataset, series.method, seed, given)
+
+    def of_label_weight(self, key: str, value: float) -> tuple[str, dict[str, Any]]:
+        """Say which line, with which settings, has a label weight: the main lines have two."""
+        main = {0.0: key, 100.0: f"{key}-joint"}
+        if value in main:
+            return main[value], {}
+        return key, {"label_weight": value}
 
     def records(
         self, store: RecordStore, key: str, dataset: str, **settings: Any
@@ -244,11 +256,11 @@ def _all_lines(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
     return [study.spec(key, dataset, seed) for key in study.series]
 
 
-def _lines(*keys: str, only: str | None = None) -> Callable[[Study, str, int], Iterable[RunSpec]]:
-    """Name the runs of some lines; `only` on one table."""
+def _lines(*keys: str, only: Sequence[str] = ()) -> Callable[[Study, str, int], Iterable[RunSpec]]:
+    """Name the runs of some lines; `only` on some tables."""
 
     def runs(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
-        if only is not None and dataset != only:
+        if only and dataset not in only:
             return []
         return [study.spec(key, dataset, seed) for key in keys]
 
@@ -266,11 +278,8 @@ def _label_weights(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
     if dataset != "adult":
         return []
     keys = ("ftm", "ftm-batch") if seed == 0 else ("ftm",)
-    return [
-        study.spec(key, dataset, seed, label_weight=value)
-        for key in keys
-        for value in study.profile.label_weights
-    ]
+    lines = [study.of_label_weight(k, value) for k in keys for value in study.profile.label_weights]
+    return [study.spec(key, dataset, seed, **settings) for key, settings in lines]
 
 
 def _schedules(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
@@ -289,11 +298,13 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         Experiment("tradeoff", "Accuracy against fairness", _all_lines),
         Experiment("subsets", "Gaps in random subsets", _lines(*_MAIN)),
-        Experiment("variables", "Gaps in subsets by a variable", _lines(*_MAIN)),
+        Experiment(
+            "variables", "Gaps in subsets by a variable", _lines(*_MAIN, only=tuple(NAMED_SUBSETS))
+        ),
         Experiment(
             "joint",
             "Marginal and joint map on Adult",
-            _lines("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", only="adult"),
+            _lines("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", only=("adult",)),
         ),
         Experiment("consistency", "Consistency", _lines(*_MAIN)),
         Experiment("ranks", "Rank agreement with the unfair model", _lines(*_MAIN)),

@@ -1,0 +1,112 @@
+"""Answer the tables' questions from the records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairmatch.experiments.levels import Reading, interpolated, nearest
+from fairmatch.experiments.questions import Question
+from fairmatch.experiments.records import Record, RecordStore
+from fairmatch.experiments.study import Series, Study
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line's answer to a question.
+
+    Attributes
+    ----------
+    series : Series
+        The line.
+    nearest : Reading
+        At the weight nearest to the level.
+    interpolated : Reading
+        At the level itself.
+    paper : float or None
+        What the paper reports.
+    """
+
+    series: Series
+    nearest: Reading
+    interpolated: Reading
+    paper: float | None
+
+    @property
+    def best(self) -> Reading:
+        """The interpolated reading, or the nearest one where no curve comes to the level."""
+        return self.interpolated if self.interpolated.n else self.nearest
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's."""
+        return None if self.paper is None or not self.best.n else self.best.mean - self.paper
+
+
+class Answers:
+    """Answers to all questions, each read from the records once.
+
+    Parameters
+    ----------
+    study : Study
+        Whose records are meant.
+    store : RecordStore
+        Where they are.
+    """
+
+    def __init__(self, study: Study, store: RecordStore) -> None:
+        self.study, self.store = study, store
+        self._found: dict[tuple[str, str, str], dict[int, Record]] = {}
+
+    def records(self, key: str, dataset: str, **settings: object) -> dict[int, Record]:
+        """Find a line's records by seed."""
+        name = key, dataset, repr(sorted(settings.items()))
+        if name not in self._found:
+            self._found[name] = self.study.records(self.store, key, dataset, **settings)
+        return self._found[name]
+
+    def start_of(self, key: str, dataset: str) -> Mapping[int, Record]:
+        """Find the unconstrained models with which a line's curves begin."""
+        reference = self.study.methods[self.study.series[key].method].reference
+        if reference is None:
+            return {}
+        return self.records(reference, dataset)
+
+    def answer(self, question: Question) -> list[Answer]:
+        """Answer a question for every line that has a record."""
+        found = []
+        for key in question.lines:
+            if key not in self.study.series:
+                continue
+            series = self.study.series[key]
+            records = self.records(key, question.dataset, **question.settings)
+            if not records:
+                continue
+            asked = question.gap, question.level, question.quantity
+            # Thinned training rows have another unconstrained model, which is not trained.
+            start = {} if question.settings else self.start_of(key, question.dataset)
+            found.append(
+                Answer(
+                    series,
+                    nearest(records, *asked),
+                    interpolated(records, *asked, start=start),
+                    question.paper.get(series.paper or ""),
+                )
+            )
+        return found
+
+
+def ranked(answers: Sequence[Answer], better: int) -> list[Answer]:
+    """Order answers from the best to the worst; those without a value are left out."""
+    stated = [answer for answer in answers if answer.best.n]
+    return sorted(stated, key=lambda answer: -better * answer.best.mean)
+
+
+def mean_curve(records: Mapping[int, Record], gap: str, quantity: str) -> list[tuple[float, ...]]:
+    """Average curves over the seeds, weight by weight: (weight, gap, quantity)."""
+    listed = list(records.values())
+    weights = listed[0].curve["weight"]
+    gaps = np.array([record.curve[gap] for record in listed], dtype=np.float64).mean(axis=0)
+    values = np.array([record.curve[quantity] for record in listed], dtype=np.float64)
+    means = values.mean(axis=0)
+    return [(float(w), float(g), float(v)) for w, g, v in zip(weights, gaps, means, strict=True)]

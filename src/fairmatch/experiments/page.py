@@ -1,0 +1,281 @@
+"""The page of results: every table and claim, from the records alone."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.answers import Answer, Answers
+from fairmatch.experiments.claims import verdicts
+from fairmatch.experiments.levels import Reading, interpolated, nearest
+from fairmatch.experiments.questions import GAPS, Question, questions, reported
+from fairmatch.experiments.study import (
+    EXPERIMENTS,
+    FULL,
+    SCHEDULE_SEEDS,
+    SCHEDULE_WEIGHTS,
+    SCHEDULES,
+)
+from fairmatch.measures import MEASURES
+
+PAGE = "README.md"
+RECORDS = "records"
+FIGURES = "figures"
+
+# Which figures stand in which section; `figures.py` draws those that the records allow.
+SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
+    "tradeoff": (
+        ("tradeoff-wdp", "ΔWDP against accuracy"),
+        ("tradeoff-dp", "ΔDP against accuracy"),
+        ("tradeoff-meandp", "Δ‾DP against accuracy"),
+        ("trees", "Boosted trees beside networks: ΔWDP against accuracy"),
+    ),
+    "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
+    "joint": (("joint", "Marginal and joint map: ΔDP against accuracy"),),
+    "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
+    "representation": (("representation", "Fair representations: Δ‾DP against accuracy"),),
+}
+
+
+def write_page(answers: Answers, folder: str | Path) -> Path:
+    """Write the page of results into a folder."""
+    file = Path(folder) / PAGE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(render_page(answers, folder), encoding="utf-8")
+    return file
+
+
+def check_page(answers: Answers, folder: str | Path) -> list[str]:
+    """List the lines of the page that are not what the records say."""
+    file = Path(folder) / PAGE
+    try:
+        written = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}): write it first.") from error
+    wanted = render_page(answers, folder).splitlines()
+    length = max(len(written), len(wanted))
+    padded = [lines + [""] * (length - len(lines)) for lines in (written, wanted)]
+    return [
+        f"line {number}: {old!r} should be {new!r}"
+        for number, (old, new) in enumerate(zip(*padded, strict=True), start=1)
+        if old != new
+    ]
+
+
+def render_page(answers: Answers, folder: str | Path) -> str:
+    """Write the whole page as Markdown."""
+    drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
+    parts = [_head(answers), _claims(answers)]
+    for name, asked in groupby(questions(), key=lambda question: question.experiment):
+        parts.append(_section(name, list(asked), answers, drawn))
+        if name == "joint":
+            parts.append(_label_weights(answers, drawn))
+    parts += [_schedules(answers), _illustrations(drawn)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(answers: Answers) -> str:
+    study, store = answers.study, answers.store
+    wanted = study.runs()
+    found = [record for spec in wanted if (record := store.find(spec)) is not None]
+    if not found:
+        raise InputError(f"There are no records of this study in {store.folder}: run it first.")
+    hours = sum(record.seconds for record in found) / 3600.0
+    versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
+    quick = "" if study.profile is FULL else " --quick"
+    lengths = study.profile.lengths["network"]
+    return f"""# The paper's experiments: its figures and ours
+
+Made of the records in `{RECORDS}/` by `fairmatch paper tables{quick}`; no number here is typed by
+hand, and `fairmatch paper tables{quick} --check` fails if one is. The records are made by
+`fairmatch paper run{quick}`.
+
+{len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time: {_counted(answers)}.
+Networks train for {lengths["epochs"]:g} epochs at learning rate {lengths["learning_rate"]:g},
+multiplied by {lengths["decay"]:g} after each. Versions: {", ".join(versions)}.
+
+How to read the tables. A method is a curve of models, one per fairness weight. "At a level" means:
+*nearest*, as in the paper, each split's model whose gap on the test rows is nearest to the level,
+with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
+itself. Both are means over the random splits ± standard error, with the number of splits in
+brackets; where it is smaller than the number of splits recorded, the other curves never come to the
+level. The difference is interpolated less paper (nearest where nothing could be interpolated).
+Every level is read off the test rows, as in the paper, so nothing here says what a user who picks a
+weight on other rows would get; `docs/reproduction.md` lists what was chosen where the paper is
+silent or contradicts itself."""
+
+
+def _counted(answers: Answers) -> str:
+    told = []
+    for dataset in answers.study.datasets:
+        counts = [len(answers.records(key, dataset)) for key in answers.study.series]
+        told.append(f"{dataset} {min(counts)} to {max(counts)} splits per method")
+    return ", ".join(told)
+
+
+def _claims(answers: Answers) -> str:
+    lines = [
+        f"| {verdict.claim} | **{verdict.state}** | {verdict.numbers} |"
+        for verdict in verdicts(answers)
+    ]
+    head = ["## The paper's claims", "", "| claim | | numbers |", "|---|---|---|"]
+    return "\n".join([*head, *lines])
+
+
+def _title(name: str) -> str:
+    return EXPERIMENTS[name].title if name in EXPERIMENTS else "Fair representations"
+
+
+def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:
+    tables = []
+    for (dataset, gap, level), cells in groupby(
+        asked, key=lambda question: (question.dataset, question.gap, question.level)
+    ):
+        if dataset not in answers.study.datasets:
+            continue
+        rows = [row for question in cells for row in _rows(question, answers)]
+        if rows:
+            symbol = MEASURES[gap].symbol
+            tables.append("\n".join([f"**{dataset}, {symbol} = {level:g}**", "", *_HEADER, *rows]))
+    if not tables:
+        return ""
+    extra = _spreads(answers) if name == "imbalance" else ""
+    return "\n\n".join(
+        part for part in (f"## {_title(name)}", _pictures(name, drawn), *tables, extra) if part
+    )
+
+
+_HEADER = (
+    "| | method | paper | ours, nearest [level] | ours, interpolated | difference |",
+    "|---|---|---|---|---|---|",
+)
+
+
+def _rows(question: Question, answers: Answers) -> Iterator[str]:
+    for index, answer in enumerate(answers.answer(question)):
+        label = question.label if index == 0 else ""
+        yield "| " + " | ".join([label, answer.series.label, *_cells(question, answer)]) + " |"
+
+
+def _cells(question: Question, answer: Answer) -> list[str]:
+    digits = 1 if question.label.startswith(("flips", "outliers")) else 4
+    paper = "" if answer.paper is None else f"{answer.paper:.{min(digits, 3)}f}"
+    near = _reading(answer.nearest, digits) + f" [{answer.nearest.level:.3f}]"
+    difference = "" if answer.difference is None else f"{answer.difference:+.{digits}f}"
+    return [paper, near, _reading(answer.interpolated, digits), difference]
+
+
+def _reading(reading: Reading, digits: int) -> str:
+    """Write a mean with its standard error and the number of splits it is of."""
+    if not reading.n:
+        return f"not reached (0 of {reading.n_seeds})"
+    of = f"{reading.n}" if reading.n == reading.n_seeds else f"{reading.n} of {reading.n_seeds}"
+    error = f" ± {reading.error:.{digits}f}" if np.isfinite(reading.error) else ""
+    return f"{reading.mean:.{digits}f}{error} ({of})"
+
+
+def _pictures(name: str, drawn: set[str]) -> str:
+    wanted = SECTION_FIGURES.get(name, ())
+    return "\n\n".join(f"![{text}]({FIGURES}/{stem}.svg)" for stem, text in wanted if stem in drawn)
+
+
+def _spreads(answers: Answers) -> str:
+    """Give the stability of the accuracy as the paper does: Avg, Std and CV."""
+    question = next(q for q in questions() if q.experiment == "imbalance")
+    paper = reported()["imbalance_adult"]["Acc"]
+    lines = [
+        "Stability of the interpolated accuracy (paper | ours):",
+        "",
+        "| method | Avg | Std | CV |",
+        "|---|---|---|---|",
+    ]
+    for answer in answers.answer(question):
+        best, name = answer.best, answer.series.paper
+        ours = (best.mean, best.spread, best.spread / best.mean)
+        cells = [
+            (f"{paper[kind][name]:.3f} | " if name in paper[kind] else "").replace("|", "\\|")
+            + (f"{value:.4f}" if np.isfinite(value) else "one split")
+            for kind, value in zip(("Avg", "Std", "CV"), ours, strict=True)
+        ]
+        lines.append(f"| {answer.series.label} ({best.n}) | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _label_weights(answers: Answers, drawn: set[str]) -> str:
+    """Show what the label weight does to accuracy and transport cost, on Adult."""
+    if "adult" not in answers.study.datasets:
+        return ""
+    blocks = []
+    for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
+        lines = [
+            f"**adult, ΔDP = {level:g}**",
+            "",
+            "| α | maps | accuracy | transport cost |",
+            "|---|---|---|---|",
+        ]
+        for maps, kind in (("ftm", "all rows"), ("ftm-batch", "mini-batch")):
+            for value in answers.study.profile.label_weights:
+                key, settings = answers.study.of_label_weight(maps, value)
+                records = answers.records(key, "adult", **settings)
+                if not records:
+                    continue
+                start = answers.records("unfair", "adult")
+                cells = [
+                    _reading(interpolated(records, GAPS["DP"], level, q, start=start), digits)
+                    for q, digits in (("accuracy", 4), ("transport_cost", 3))
+                ]
+                lines.append(f"| {value:g} | {kind} | " + " | ".join(cells) + " |")
+        if len(lines) > 4:
+            blocks.append("\n".join(lines))
+    if not blocks:
+        return ""
+    told = (
+        "Transport cost of the fair matching on the test rows, by 100 mini-batches of 1,024 people "
+        "of each group; interpolated to the level."
+    )
+    title = f"## {EXPERIMENTS['label-weight'].title}"
+    return "\n\n".join(p for p in (title, told, _pictures("label-weight", drawn), *blocks) if p)
+
+
+def _schedules(answers: Answers) -> str:
+    """Compare lengths of training: the paper's, and what was used instead."""
+    if answers.study.profile is not FULL:
+        return ""
+    lines = ["| table | level | training | accuracy, interpolated | seconds of CPU |"]
+    lines.append("|---|---|---|---|---|")
+    for question in questions():
+        dataset = question.dataset
+        if question.experiment != "consistency" or question.quantity != "accuracy":
+            continue
+        for name, schedule in SCHEDULES.items():
+            records = answers.records(
+                "ftm", dataset, weights=list(SCHEDULE_WEIGHTS), **dict(schedule)
+            )
+            if not records:
+                continue
+            reading = interpolated(records, question.gap, question.level, "accuracy")
+            if not reading.n:
+                reading = nearest(records, question.gap, question.level, "accuracy")
+            seconds = np.mean([record.seconds for record in records.values()])
+            level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
+            lines.append(
+                f"| {dataset} | {level} | {name} | {_reading(reading, 4)} | {seconds:.0f} |"
+            )
+    if len(lines) == 2:
+        return ""
+    told = (
+        f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness "
+        "weights. The rate falls by 5 % after each epoch in the first two, by 10 % in the third."
+    )
+    return "\n".join([f"## {EXPERIMENTS['schedule'].title}", "", told, "", *lines])
+
+
+def _illustrations(drawn: set[str]) -> str:
+    wanted = (
+        ("appendix-b", "Two fair models, one of them cruel (Appendix B)"),
+        ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
+    )
+    pictures = [f"![{text}]({FIGURES}/{stem}.svg)" for stem, text in wanted if stem in drawn]
+    return "\n\n".join(["## Illustrations", *pictures]) if pictures else ""

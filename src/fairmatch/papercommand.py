@@ -1,0 +1,181 @@
+"""The command ``fairmatch paper``: argument parsing and printing, like `fairmatch.cli`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairmatch.experiments.records import Record, RecordStore
+    from fairmatch.experiments.running import Failure
+    from fairmatch.experiments.study import Study
+
+
+def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    commands = parser.add_subparsers(title="what to do", metavar="action", required=True)
+    actions = (
+        ("run", "Do the runs that have no record yet; stop and start it as you like.", _run),
+        ("status", "Say what is recorded and what is missing.", _status),
+        (
+            "tables",
+            "Write README.md: every table and claim, the paper's numbers and ours.",
+            _tables,
+        ),
+        ("figures", "Draw every figure, as SVG.", _figures),
+    )
+    for name, text, run in actions:
+        sub = commands.add_parser(name, help=text, description=text)
+        add = sub.add_argument
+        add("--out", metavar="DIR", default="results", help="where it all is (default: results)")
+        add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
+        add("--datasets", nargs="+", metavar="NAME", help="only these tables")
+        add("--seeds", type=int, metavar="N", help="random splits (default: 5, --quick: 2)")
+        add("--spec", metavar="FILE.toml", help="tables and methods of your own")
+        add("--only", nargs="+", metavar="NAME", help="only these experiments")
+        if name == "run":
+            add(
+                "--jobs",
+                type=int,
+                metavar="N",
+                default=os.cpu_count(),
+                help="runs at a time (default: one per core)",
+            )
+        if name == "tables":
+            add("--check", action="store_true", help="only compare README.md with the records")
+        sub.set_defaults(run=run)
+
+
+def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore]:
+    from fairmatch.exceptions import InputError
+    from fairmatch.experiments.page import RECORDS
+    from fairmatch.experiments.records import RecordStore
+    from fairmatch.experiments.study import PROFILES, Study, find_experiment
+
+    if arguments.seeds is not None and arguments.seeds < 1:
+        raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
+    for name in arguments.only or ():
+        find_experiment(name)
+    profile = PROFILES["quick" if arguments.quick else "full"]
+    study = Study.of(profile, datasets=arguments.datasets, n_seeds=arguments.seeds)
+    return study, RecordStore(Path(arguments.out) / RECORDS)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fairmatch.exceptions import InputError
+    from fairmatch.experiments.running import Failure, run_all
+
+    if arguments.jobs < 1:
+        raise InputError(f"--jobs must be at least 1, got {arguments.jobs}.")
+    study, store = _opened(arguments)
+    specs = study.runs(arguments.only)
+    missing = sum(spec not in store for spec in specs)
+    print(f"{len(specs) - missing} of {len(specs)} runs are recorded in {store.folder}.")
+    with _progress(missing) as advance:
+
+        def done(result: Record | Failure) -> None:
+            advance(result.spec.name)
+            if isinstance(result, Failure):
+                print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
+
+        failures = run_all(
+            specs,
+            store,
+            loaders=study.loaders,
+            methods=study.methods,
+            jobs=arguments.jobs,
+            on_done=done,
+        )
+    print(f"{missing - len(failures)} runs were added, {len(failures)} failed.")
+    return 2 if failures else 0
+
+
+@contextmanager
+def _progress(n_runs: int) -> Iterator[Callable[[str], None]]:
+    """Draw a bar over the runs with the time left; off a terminal, a line for each."""
+    if not sys.stderr.isatty():
+        finished = 0
+
+        def say(name: str) -> None:
+            nonlocal finished
+            finished += 1
+            print(f"{finished}/{n_runs} {name}", file=sys.stderr, flush=True)
+
+        yield say
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=n_runs)
+        yield lambda name: bar.update(task, advance=1, description=name)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from fairmatch.experiments.running import estimate_seconds
+    from fairmatch.experiments.study import EXPERIMENTS
+
+    study, store = _opened(arguments)
+    for name in arguments.only or EXPERIMENTS:
+        specs = study.runs([name])
+        if specs:
+            done = sum(spec in store for spec in specs)
+            print(f"{name:15}{done:4} of {len(specs):<4} {EXPERIMENTS[name].title}")
+    specs = study.runs(arguments.only)
+    records = [record for spec in specs if (record := store.find(spec)) is not None]
+    missing = [spec for spec in specs if spec not in store]
+    hours = sum(record.seconds for record in records) / 3600.0
+    print(f"{'all':15}{len(records):4} of {len(specs):<4} {hours:.2f} hours of CPU time so far")
+    if missing:
+        seconds = estimate_seconds(missing, records)
+        left = "unknown" if seconds is None else f"about {seconds / 3600.0:.1f} hours of CPU time"
+        print(f"Missing: {len(missing)} runs ({left}); next: {missing[0].name}")
+    return 0
+
+
+def _tables(arguments: argparse.Namespace) -> int:
+    from fairmatch.experiments.answers import Answers
+    from fairmatch.experiments.page import check_page, write_page
+
+    study, store = _opened(arguments)
+    answers = Answers(study, store)
+    if arguments.check:
+        wrong = check_page(answers, arguments.out)
+        for line in wrong[:20]:
+            print(line)
+        print(
+            f"{len(wrong)} lines are not what the records say: run fairmatch paper tables."
+            if wrong
+            else "The page says what the records say."
+        )
+        return int(bool(wrong))
+    print(f"Written: {write_page(answers, arguments.out)}")
+    return 0
+
+
+def _figures(arguments: argparse.Namespace) -> int:
+    from fairmatch.experiments.answers import Answers
+    from fairmatch.experiments.figures import draw_figures
+    from fairmatch.experiments.page import FIGURES
+
+    study, store = _opened(arguments)
+    for file in draw_figures(Answers(study, store), Path(arguments.out) / FIGURES):
+        print(file)
+    return 0
