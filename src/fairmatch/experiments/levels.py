@@ -1,6 +1,6 @@
 """Read curves at a level of unfairness ("at ΔDP = 0.06"), for each seed and over the seeds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,16 +147,19 @@ def quantity_of(record: Record, quantity: str) -> list[Any]:
     Beside the records' own columns there are ``"half-spaces: outliers, number"`` and, after the
     paper's definition, ``"flips to 1 per 1,000: S=1"`` and ``"flips to 0 per 1,000: S=0"``.
     """
-    if quantity == "half-spaces: outliers, number":
-        return [len(found) for found in record.curve["half-spaces: outliers"]]
-    if quantity in _FLIPS:
-        column, cell = _FLIPS[quantity]
-        return [1000.0 * table[cell] / sum(table) for table in record.curve[column]]
-    return record.curve[quantity]
+    column, read = _DERIVED.get(quantity, (quantity, lambda value: value))
+    # A run without an unconstrained model to compare with has no flips.
+    values = record.curve.get(column, [None] * len(record.curve["weight"]))
+    return [None if value is None else read(value) for value in values]
+
+
+def _per_thousand(cell: int) -> Callable[[Any], float]:
+    return lambda table: 1000.0 * table[cell] / sum(table)
 
 
 # Cells of a table: fair 0 unfair 0, fair 0 unfair 1, fair 1 unfair 0, fair 1 unfair 1.
-_FLIPS = {
-    "flips to 1 per 1,000: S=1": ("flips: S=1", 2),
-    "flips to 0 per 1,000: S=0": ("flips: S=0", 1),
+_DERIVED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "half-spaces: outliers, number": ("half-spaces: outliers", len),
+    "flips to 1 per 1,000: S=1": ("flips: S=1", _per_thousand(2)),
+    "flips to 0 per 1,000: S=0": ("flips: S=0", _per_thousand(1)),
 }

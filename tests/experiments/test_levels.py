@@ -1,0 +1,102 @@
+"""Reading curves at a level."""
+
+import numpy as np
+import pytest
+from curves import record, seeds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairmatch.experiments.levels import Reading, interpolated, nearest, quantity_of
+from fairmatch.experiments.specs import RunSpec
+
+GAP = "demographic_parity_gap"
+
+
+def curve(gaps, accuracy):
+    return {GAP: list(gaps), "accuracy": list(accuracy)}
+
+
+def test_nearest_takes_the_model_whose_gap_is_nearest_and_says_which_gap_that_is():
+    found = nearest(
+        seeds(curve([0.2, 0.09, 0.03], [0.9, 0.8, 0.7]), curve([0.2, 0.05, 0.0], [0.9, 0.6, 0.5])),
+        GAP,
+        0.06,
+        "accuracy",
+    )
+    assert found.values == (0.8, 0.6)  # 0.09 and 0.03 are equally near: the first
+    assert found.reached == (0.09, 0.05)
+    assert found.mean == pytest.approx(0.7)
+    assert found.level == pytest.approx(0.07)
+
+
+def test_interpolation_is_linear_between_the_models_that_enclose_the_level():
+    found = interpolated(seeds(curve([0.2, 0.1, 0.0], [0.9, 0.8, 0.4])), GAP, 0.05, "accuracy")
+    assert found.values == (pytest.approx(0.6),)
+    assert found.reached == (0.05,)
+
+
+def test_the_first_crossing_counts_where_a_noisy_curve_has_several():
+    found = interpolated(
+        seeds(curve([0.2, 0.0, 0.2, 0.0], [0.9, 0.7, 0.5, 0.3])), GAP, 0.1, "accuracy"
+    )
+    assert found.values == (pytest.approx(0.8),)
+
+
+def test_a_curve_that_never_comes_to_the_level_gives_no_value_and_is_counted():
+    found = interpolated(
+        seeds(curve([0.2, 0.1], [0.9, 0.8]), curve([0.2, 0.0], [0.9, 0.7])), GAP, 0.05, "accuracy"
+    )
+    assert (found.n, found.n_seeds) == (1, 2)
+
+
+def test_a_curve_begins_with_the_unconstrained_model():
+    records = seeds(curve([0.1, 0.0], [0.8, 0.7]))
+    start = seeds(curve([0.3], [0.9]))
+    assert interpolated(records, GAP, 0.2, "accuracy").n == 0
+    found = interpolated(records, GAP, 0.2, "accuracy", start=start)
+    assert found.values == (pytest.approx(0.85),)
+
+
+def test_missing_values_are_stepped_over():
+    records = seeds(curve([0.2, 0.1, 0.0], [0.9, None, 0.7]))
+    assert interpolated(records, GAP, 0.05, "accuracy").n == 0
+    assert nearest(records, GAP, 0.1, "accuracy").n == 0
+
+
+@given(
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=12),
+    st.floats(0.0, 1.0),
+    st.floats(-5.0, 5.0),
+    st.floats(-5.0, 5.0),
+)
+def test_a_quantity_that_is_linear_in_the_gap_is_read_exactly(gaps, level, a, b):
+    records = seeds(curve(gaps, [a + b * gap for gap in gaps]))
+    found = interpolated(records, GAP, level, "accuracy")
+    # A later pair may enclose the level only if some pair does.
+    assert found.n == (min(gaps) <= level <= max(gaps))
+    if found.n:
+        assert found.mean == pytest.approx(a + b * level, abs=1e-9)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=8))
+def test_mean_and_standard_error_are_numpys(values):
+    reading = Reading(tuple(values), tuple(values), len(values))
+    assert reading.mean == pytest.approx(np.mean(values))
+    assert reading.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def test_one_split_has_no_standard_error():
+    assert np.isnan(Reading((0.5,), (0.1,), 1).error)
+    assert np.isnan(Reading((), (), 3).mean)
+
+
+def test_flips_are_shares_of_the_group():
+    tables = {"flips: S=1": [[6146, 1364, 0, 966]], "flips: S=0": [[3719, 11, 29, 343]]}
+    found = record(RunSpec("adult", "ftm", 0, {}), **tables)
+    assert quantity_of(found, "flips to 1 per 1,000: S=1") == [0.0]
+    assert quantity_of(found, "flips to 0 per 1,000: S=0") == [pytest.approx(11 / 4.102)]
+
+
+def test_outliers_are_counted():
+    found = record(RunSpec("adult", "ftm", 0, {}), **{"half-spaces: outliers": [[0.1, 0.2], []]})
+    assert quantity_of(found, "half-spaces: outliers, number") == [2, 0]

@@ -1,0 +1,110 @@
+"""``fairmatch paper`` from end to end, on one split of German with a short training."""
+
+import json
+import shutil
+
+import pytest
+
+from fairmatch.cli import main
+from fairmatch.experiments.records import RecordStore
+
+PART = ["--quick", "--datasets", "german", "--seeds", "1"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    assert main(["paper", "run", *PART, "--jobs", "1", "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def results(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "results")
+
+
+def test_every_run_has_one_record(finished):
+    from fairmatch.experiments.study import QUICK, Study
+
+    wanted = {spec.digest for spec in Study.of(QUICK, datasets=["german"], n_seeds=1).runs()}
+    found = [record.spec.digest for record in RecordStore(finished / "records")]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_a_second_run_has_nothing_to_do(results, capsys):
+    before = {file: file.stat().st_mtime_ns for file in results.rglob("*.json")}
+    assert main(["paper", "run", *PART, "--jobs", "1", "--out", str(results)]) == 0
+    assert "0 runs were added, 0 failed" in capsys.readouterr().out
+    assert {file: file.stat().st_mtime_ns for file in results.rglob("*.json")} == before
+
+
+def test_status_counts_what_is_missing(results, capsys):
+    next(results.rglob("*-adv-*.json")).unlink()
+    assert main(["paper", "status", *PART, "--out", str(results)]) == 0
+    out = capsys.readouterr().out
+    assert "Missing: 1 runs" in out
+    assert "german-adv-seed0" in out
+
+
+def test_the_page_is_what_the_records_say_until_one_of_them_changes(results, capsys):
+    where = [*PART, "--out", str(results)]
+    assert main(["paper", "tables", *where]) == 0
+    assert main(["paper", "tables", "--check", *where]) == 0
+    page = results / "README.md"
+    honest = page.read_text()
+    page.write_text(honest.replace("0.7", "0.8", 1))
+    assert main(["paper", "tables", "--check", *where]) == 1
+    page.write_text(honest)
+    file = next(results.rglob("german-reg-*.json"))
+    content = json.loads(file.read_text())
+    content["curve"]["accuracy"] = [value - 0.2 for value in content["curve"]["accuracy"]]
+    file.write_text(json.dumps(content))
+    assert main(["paper", "tables", "--check", *where]) == 1
+    assert "should be" in capsys.readouterr().out
+
+
+def test_the_page_shows_every_line_and_its_number_of_splits(results):
+    from fairmatch.experiments.study import SERIES
+
+    assert main(["paper", "tables", *PART, "--out", str(results)]) == 0
+    text = (results / "README.md").read_text()
+    for series in SERIES.values():
+        if series.key not in ("unfair", "trees-unfair"):
+            assert f"| {series.label} |" in text
+    assert "(1)" in text
+    assert "nan" not in text.lower().replace("finance", "")
+
+
+def test_figures_are_drawn_and_shown_on_the_page(results):
+    where = [*PART, "--out", str(results)]
+    assert main(["paper", "figures", *where]) == 0
+    assert main(["paper", "tables", *where]) == 0
+    text = (results / "README.md").read_text()
+    drawn = {file.name for file in (results / "figures").glob("*.svg")}
+    assert {"tradeoff-wdp.svg", "subsets.svg", "appendix-b.svg"} <= drawn
+    for name in drawn:
+        assert f"figures/{name}" in text
+        assert (results / "figures" / name).read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["run", "--only", "tradeof"], "tradeoff"),
+        (["run", "--datasets", "germany"], "german"),
+        (["run", "--seeds", "0"], "--seeds"),
+        (["run", "--jobs", "0"], "--jobs"),
+        (["tables"], "run it first"),
+        (["tables", "--check"], "write it first"),
+    ],
+)
+def test_wrong_arguments_are_told(given, told, tmp_path, capsys):
+    assert main(["paper", *given, "--out", str(tmp_path / "none")]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_record_that_was_edited_by_hand_is_found(results, capsys):
+    file = next(results.rglob("german-reg-*.json"))
+    file.write_text(file.read_text().replace('"seed":0', '"seed":1'))
+    assert main(["paper", "tables", *PART, "--out", str(results)]) == 2
+    assert "renamed or edited" in capsys.readouterr().err
