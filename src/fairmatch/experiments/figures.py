@@ -121,7 +121,9 @@ def _panel(
     symbol = MEASURES[GAPS[gap]].symbol
     x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True))
     y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False, domain=_range(curves)))
-    legend = alt.Legend(title=None, orient="bottom", columns=3, symbolStrokeWidth=2.5)
+    legend = alt.Legend(
+        title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
+    )
     colour = alt.Color(
         "method:N",
         legend=legend,
@@ -149,7 +151,7 @@ def _panel(
 def _range(curves: list[dict[str, Any]]) -> list[float]:
     """Leave out the bottom where a curve has collapsed, so that the rest can be told apart."""
     values = pd.Series([row["accuracy"] for row in curves])
-    low, high = float(values.quantile(0.1)), float(values.max())
+    low, high = float(values.quantile(0.05)), float(values.max())
     margin = 0.08 * (high - low)
     return [low - margin, high + margin]
 

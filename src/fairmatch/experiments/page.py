@@ -30,8 +30,8 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tradeoff-wdp", "ΔWDP against accuracy"),
         ("tradeoff-dp", "ΔDP against accuracy"),
         ("tradeoff-meandp", "Δ‾DP against accuracy"),
-        ("trees", "Boosted trees beside networks: ΔWDP against accuracy"),
     ),
+    "trees": (("trees", "Boosted trees beside networks: ΔWDP against accuracy"),),
     "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
     "joint": (("joint", "Marginal and joint map: ΔDP against accuracy"),),
     "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
@@ -125,7 +125,7 @@ def _claims(answers: Answers) -> str:
 
 
 def _title(name: str) -> str:
-    return EXPERIMENTS[name].title if name in EXPERIMENTS else "Fair representations"
+    return EXPERIMENTS[name].title if name in EXPERIMENTS else "Boosted trees"
 
 
 def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:

@@ -97,6 +97,7 @@ def questions() -> list[Question]:
         *_ranks(),
         *_flips(),
         *_representation(),
+        *_boosting(),
     ]
 
 
@@ -245,3 +246,28 @@ def _representation() -> Iterator[Question]:
             lines=("laftr", "sipm", "repair", "ftm-batch", "ftm", "trees-ftm"),
             paper={method: value for method, value in values.items() if method != "level"},
         )
+
+
+def _boosting() -> Iterator[Question]:
+    """Ask what matching adds for trees, at the levels of the consistency table."""
+    for dataset, part in reported()["consistency"].items():
+        for quantity, label, better in (
+            ("accuracy", "accuracy", 1),
+            ("transport_cost", "transport cost", -1),
+            ("half-spaces: std", "standard deviation over half-spaces", -1),
+            ("half-spaces: largest", "largest in half-spaces", -1),
+            ("consistency", "consistency", 1),
+        ):
+            yield Question(
+                "trees",
+                dataset,
+                GAPS["DP"],
+                part["at_DP"],
+                quantity,
+                label,
+                better,
+                lines=("ftm", "ftm-joint", *_ALL_TREES),
+            )
+
+
+_ALL_TREES = ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint")
