@@ -92,9 +92,11 @@ Made of the records in `{RECORDS}/` by `fairmatch paper tables{quick}`; no numbe
 hand, and `fairmatch paper tables{quick} --check` fails if one is. The records are made by
 `fairmatch paper run{quick}`.
 
-{len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time: {_counted(answers)}.
+{len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time (the processes that
+compute mini-batch maps not counted): {_counted(answers)}.
 Networks train for {lengths["epochs"]:g} epochs at learning rate {lengths["learning_rate"]:g},
-multiplied by {lengths["decay"]:g} after each. Versions: {", ".join(versions)}.
+multiplied by {lengths["decay"]:g} after each.
+Versions: {", ".join(versions)}.
 
 How to read the tables. A method is a curve of models, one per fairness weight. "At a level" means:
 *nearest*, as in the paper, each split's model whose gap on the test rows is nearest to the level,
