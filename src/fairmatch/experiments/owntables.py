@@ -14,8 +14,8 @@ from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.tables import check_column, read_table
 
-SMALLEST_GROUP = 20
-"""Rows that a group must have: a fifth of them are for testing."""
+SMALLEST_PART = 20
+"""Rows that a group must have of either label: a fifth of them are for testing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +76,15 @@ class OwnTable:
         label = _one_of(positive, labels, f"{where}: positive")
         groups = _two_values(frame[sensitive], GroupError, f"{where}: sensitive", "groups")
         rows = frame[sensitive].astype(str)
-        if (smallest := int(rows.value_counts().min())) < SMALLEST_GROUP:
+        accepted = frame[target].astype(str) == label
+        parts = pd.crosstab(rows, accepted)
+        if (smallest := int(parts.to_numpy().min())) < SMALLEST_PART:
             raise GroupError(
-                f"{where}: a group of {sensitive!r} has {smallest} rows; {SMALLEST_GROUP} are "
-                "needed, because a fifth of them are for testing."
+                f"{where}: a group of {sensitive!r} has {smallest} rows of one label; "
+                f"{SMALLEST_PART} are needed, because only a fifth of them are for testing."
             )
         if favoured is None:
-            rates = (frame[target].astype(str) == label).groupby(rows).mean()
+            rates = accepted.groupby(rows).mean()
             first = str(rates.idxmax())
         else:
             first = _one_of(favoured, groups, f"{where}: favoured")
