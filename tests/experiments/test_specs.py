@@ -7,15 +7,16 @@ from hypothesis import strategies as st
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.specs import RunSpec
 
+TEXT = st.text("abµ_ ", max_size=6)
 VALUES = st.recursive(
     st.booleans()
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text("abµ_ ", max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abµ_ ", max_size=4), inner),
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner),
     max_leaves=6,
 )
-SETTINGS = st.dictionaries(st.text("abµ_ ", max_size=6), VALUES, max_size=5)
+SETTINGS = st.dictionaries(TEXT, VALUES, max_size=5)
 
 
 def as_floats(value):
