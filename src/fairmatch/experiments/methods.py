@@ -253,11 +253,14 @@ def own_method(
         )
     kind = _find_class(name, estimator)
     try:
-        plain = kind(**(settings or {}))
+        plain = clone(kind(**(settings or {})))
         if weight_parameter is not None:
             clone(plain).set_params(**{weight_parameter: weights[0]})
     except (TypeError, ValueError) as error:
         raise InputError(f"Method {name!r}: {error}") from error
+    for needed in ("fit", "predict"):
+        if not hasattr(plain, needed):
+            raise InputError(f"Method {name!r}: {estimator} has no method {needed!r}.")
 
     def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
         scorers, training = [], []
@@ -276,7 +279,11 @@ def own_method(
         tuple(float(weight) for weight in weights) or (0.0,),
         fit,
         schedule="own",
-        settings={"estimator": estimator, **(settings or {})},
+        settings={
+            "estimator": estimator,
+            "weight_parameter": weight_parameter,
+            "parameters": dict(settings or {}),  # apart: one may be called `weights`
+        },
     )
 
 
@@ -284,10 +291,11 @@ def _find_class(name: str, path: str) -> Any:
     module, _, attribute = path.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a module of the researcher's may fail in any way
         raise InputError(
-            f"Method {name!r}: there is no {path!r} ({error}). Write it as 'package.module:Class', "
-            "and make sure that the package is installed or in the working folder."
+            f"Method {name!r}: there is no {path!r} ({error!r}). Write it as "
+            "'package.module:Class', and make sure that the package is installed or in the "
+            "working folder."
         ) from error
 
 

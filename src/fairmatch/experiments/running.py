@@ -86,8 +86,10 @@ def run_task(task: Task) -> Record:
     )
 
 
-def _attempt(task: Task) -> Record | Failure:
+def _attempt(task: Task | Failure) -> Record | Failure:
     """Keep one run's error from ending the others."""
+    if isinstance(task, Failure):
+        return task
     try:
         return run_task(task)
     except Exception as error:
@@ -143,7 +145,9 @@ def run_all(
     first = [spec for spec in pending if methods[spec.method].reference is None]
     then = [spec for spec in pending if methods[spec.method].reference is not None]
     for wave in (first, then):
-        tasks = [_task(spec, specs, store, loaders, methods) for spec in wave]
+        tasks = [
+            _task(spec, specs, store, loaders[spec.dataset], methods[spec.method]) for spec in wave
+        ]
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
         for done in parallel(delayed(_attempt)(task) for task in tasks):
             if isinstance(done, Failure):
@@ -159,10 +163,9 @@ def _task(
     spec: RunSpec,
     specs: Sequence[RunSpec],
     store: RecordStore,
-    loaders: Mapping[str, Callable[[], Dataset]],
-    methods: Mapping[str, Method],
-) -> Task:
-    method = methods[spec.method]
+    load: Callable[[], Dataset],
+    method: Method,
+) -> Task | Failure:
     packed = None
     # Rows that were dropped from the training make another unconstrained model; none is trained.
     if method.reference is not None and "minority_share" not in spec.settings:
@@ -170,8 +173,10 @@ def _task(
             same = (other.dataset, other.method, other.seed)
             if same == (spec.dataset, method.reference, spec.seed):
                 record = store.find(other)
-                packed = record.reference_scores if record is not None else None
-    return Task(spec, loaders[spec.dataset], method, packed)
+                if record is None:  # a record without the comparison would never be completed
+                    return Failure(spec, f"The run it is compared with, {other.name}, failed.")
+                packed = record.reference_scores
+    return Task(spec, load, method, packed)
 
 
 def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> float | None:

@@ -234,15 +234,26 @@ class Study:
         return {seed: record for seed, record in found.items() if record is not None}
 
     def runs(self, names: Sequence[str] | None = None) -> list[RunSpec]:
-        """List the runs of some experiments, each once, seed by seed."""
+        """List the runs of some experiments, and those they are compared with, each once."""
         chosen = [find_experiment(name) for name in names] if names else EXPERIMENTS.values()
         listed: dict[str, RunSpec] = {}
         for seed in range(self.n_seeds):
             for experiment in chosen:
                 for dataset in self.datasets:
                     for spec in experiment.runs(self, dataset, seed):
-                        listed.setdefault(spec.digest, spec)
+                        # A record must not depend on which experiments were asked for.
+                        for run in (*self._references(spec), spec):
+                            listed.setdefault(run.digest, run)
         return list(listed.values())
+
+    def _references(self, spec: RunSpec) -> list[RunSpec]:
+        """Name the unconstrained run that a run is compared with."""
+        reference = self.methods[spec.method].reference
+        # Rows that were dropped from the training make another unconstrained model; none is
+        # trained.
+        if reference is None or "minority_share" in spec.settings:
+            return []
+        return [self.spec(reference, spec.dataset, spec.seed)]
 
 
 def find_experiment(name: str) -> Experiment:

@@ -1,0 +1,235 @@
+"""Runs are done once, failures are told, and whatever is killed is done again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from smallruns import content, small_table, tiny_study
+
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.methods import Curve, Method
+from fairmatch.experiments.records import RecordStore
+from fairmatch.experiments.running import Failure, estimate_seconds, run_all
+from fairmatch.experiments.study import SERIES, Series, Study
+
+
+def counted(name, calls, reference=None, fails=False):
+    """Make a method that scores by a feature, and writes down when it is used."""
+
+    def fit(problem, settings, seed):
+        calls.append((name, seed))
+        if fails:
+            raise ZeroDivisionError("it cannot be trained")
+        test, train = problem.split.X_test[:, 0], problem.split.X_train[:, 0]
+        return Curve([lambda _: np.clip(test, 0, 1)], [train])
+
+    return Method(name, (1.0,), fit, schedule="own", reference=reference)
+
+
+def study_of(*methods, n_seeds=2):
+    """A study of a small table with these methods as its lines."""
+    study = tiny_study(n_seeds)
+    return replace(
+        study,
+        datasets=("small",),
+        series={method.name: Series(method.name, method.name, method.name) for method in methods},
+        methods={method.name: method for method in methods},
+        loaders={"small": small_table},
+    )
+
+
+def run(study, store, **keywords):
+    specs = study.runs(["tradeoff"])
+    how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
+    return run_all(specs, store, **{**how, **keywords})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RecordStore(tmp_path / "records")
+
+
+def test_every_run_is_recorded_once_and_done_once(store):
+    calls, told = [], []
+    study = study_of(counted("plain", calls), counted("other", calls, reference="plain"))
+    assert run(study, store, on_done=told.append) == []
+    assert sorted(calls) == [("other", 0), ("other", 1), ("plain", 0), ("plain", 1)]
+    assert sorted(content(store)) == sorted(record.spec.name for record in told)
+    before = content(store)
+    assert run(study, store, on_done=told.append) == []
+    assert len(calls) == len(told) == 4, "the second call finds all of it done"
+    assert content(store) == before
+    more = replace(study, n_seeds=3)
+    run(more, store)
+    assert sorted(calls[4:]) == [("other", 2), ("plain", 2)]
+
+
+def test_a_failure_is_told_and_stops_nobody(store):
+    calls = []
+    methods = [counted("plain", calls), counted("broken", calls, fails=True)]
+    study = study_of(*methods, counted("other", calls, reference="plain"))
+    failures = run(study, store)
+    assert sorted((failure.spec.method, failure.spec.seed) for failure in failures) == [
+        ("broken", 0),
+        ("broken", 1),
+    ]
+    assert {failure.error for failure in failures} == {"ZeroDivisionError: it cannot be trained"}
+    assert {record.spec.method for record in store} == {"plain", "other"}
+    calls.clear()
+    assert len(run(study, store)) == 2
+    assert sorted(calls) == [("broken", 0), ("broken", 1)], "what failed is tried again"
+
+
+def test_runs_are_compared_with_the_unconstrained_model_of_their_split(store):
+    study = study_of(counted("plain", []), counted("other", [], reference="plain"))
+    run(study, store)
+    for record in store:
+        compared = record.spec.method == "other"
+        assert (record.reference_scores is None) == compared
+        assert ("rank agreement: S=0" in record.curve) == compared
+        if compared:  # both score by the same feature
+            assert record.curve["rank agreement: S=0"] == pytest.approx([1.0], abs=1e-4)
+            assert record.curve["undesirable flips: S=1"] == [0]
+
+
+def test_a_run_fails_with_the_one_that_it_is_compared_with(store):
+    calls, told = [], []
+    study = study_of(counted("plain", calls, fails=True), counted("other", calls, "plain"))
+    failures = run(study, store, on_done=told.append)
+    assert len(failures) == len(told) == 4
+    assert sum("compared with, small-plain-seed" in failure.error for failure in failures) == 2
+    assert {name for name, _ in calls} == {"plain"}
+    assert content(store) == {}
+
+
+def test_an_experiment_brings_along_what_its_runs_are_compared_with():
+    study = replace(Study.of(tiny_study().profile, n_seeds=2), datasets=("adult",))
+    runs = [(spec.method, spec.seed) for spec in study.runs(["joint"])]
+    assert runs[0] == ("unfair", 0)
+    assert runs.count(("unfair", 0)) == runs.count(("unfair", 1)) == 1
+    assert len(runs) == 2 * (1 + 4)
+    assert "unfair" not in {spec.method for spec in study.runs(["imbalance"])}
+
+
+def test_every_reference_is_a_line():
+    study = tiny_study()
+    assert {method.reference for method in study.methods.values()} - {None} <= set(SERIES)
+
+
+def test_a_method_that_is_not_there(store):
+    study = study_of(counted("plain", []))
+    with pytest.raises(InputError, match="no method 'plain'"):
+        run(study, store, methods={"reg": study.methods["plain"]})
+
+
+def test_guessed_time_is_the_mean_of_runs_like_it(store):
+    study = study_of(counted("plain", []), counted("other", []))
+    run(study, store)
+    records = [replace(r, seconds=2.0 + 2.0 * r.spec.seed) for r in store]
+    specs = study.runs(["tradeoff"])
+    assert estimate_seconds(specs, records) == 4 * 3.0
+    assert estimate_seconds(specs, records[:1]) is None
+    assert estimate_seconds([], records) == 0.0
+
+
+# Real runs, in processes that are killed.
+
+METHODS = ("unfair", "reg")
+N_SEEDS = 3
+SCRIPT = """
+import sys
+from smallruns import tiny_study
+from fairmatch.experiments.records import RecordStore
+from fairmatch.experiments.running import run_all
+
+study = tiny_study({n_seeds})
+specs = [study.spec(key, "german", seed) for seed in range({n_seeds}) for key in {methods}]
+how = {{"loaders": study.loaders, "methods": study.methods, "jobs": 2}}
+assert run_all(specs, RecordStore(sys.argv[1]), **how) == []
+"""
+
+
+def german_runs():
+    study = tiny_study(N_SEEDS)
+    specs = [study.spec(key, "german", seed) for seed in range(N_SEEDS) for key in METHODS]
+    return specs, {"loaders": study.loaders, "methods": study.methods}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    store = RecordStore(tmp_path_factory.mktemp("undisturbed"))
+    specs, how = german_runs()
+    assert run_all(specs, store, **how, jobs=1) == []
+    return content(store)
+
+
+def wait_for(happened, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills a process group")
+def test_a_run_that_is_killed_goes_on_where_it_was(store, undisturbed, tmp_path):
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT.format(n_seeds=N_SEEDS, methods=METHODS), str(store.folder)],
+        env={**os.environ, "PYTHONPATH": path, "JOBLIB_TEMP_FOLDER": str(tmp_path)},
+        start_new_session=True,  # the workers die with it
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        wait_for(lambda: any(store.folder.glob("*/*.json")) or process.poll() is not None)
+        assert process.poll() is None, process.stderr.read().decode()
+        os.killpg(process.pid, signal.SIGKILL)
+    survived = content(store)
+    assert 1 <= len(survived) < len(undisturbed)
+    assert survived.items() <= undisturbed.items()
+    specs, how = german_runs()
+    told = []
+    assert run_all(specs, store, **how, jobs=1, on_done=told.append) == []
+    assert content(store) == undisturbed
+    names = [record.spec.name for record in told]
+    assert sorted([*names, *survived]) == sorted(undisturbed), "nothing was done twice"
+    left = [file for file in store.folder.rglob("*") if file.is_file() and file.suffix != ".json"]
+    assert all(file.name.endswith(".partial") for file in left)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills a process")
+def test_a_cluster_that_loses_a_worker_does_all_runs(store, undisturbed, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    specs, how = german_runs()
+    told = []
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+            silence_logs="CRITICAL",  # that a worker is lost is what we want
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+        assert len(set(pids) - {os.getpid()}) == 2
+
+        def kill_one(done):
+            told.append(done)
+            if len(told) == N_SEEDS + 1:  # in the midst of the second wave
+                os.kill(pids[0], signal.SIGKILL)
+
+        with joblib.parallel_config(backend="dask"):
+            failures = run_all(specs, store, **how, on_done=kill_one)
+        assert pids[0] not in client.run(os.getpid).values()
+    assert failures == []
+    assert not [done for done in told if isinstance(done, Failure)]
+    assert sorted(record.spec.name for record in told) == sorted(undisturbed)
+    assert content(store) == undisturbed
