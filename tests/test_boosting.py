@@ -13,6 +13,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -40,6 +41,7 @@ from fairmatch.inputs import read_groups
 from fairmatch.interface import TrainingRows
 from fairmatch.measures import mean_parity_gap
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap
+from fairmatch.selection import stratified_split
 from synthetic import people
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
@@ -144,6 +146,38 @@ class TestWhatMustHold:
         expected = lgb.Booster.predict(plain.booster_, inputs)
         assert_allclose(scores(model), expected, rtol=0, atol=1e-12)
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_weight_zero_with_heavier_positives_is_plain_lightgbm(self, weighted):
+        weight = 1.0 + np.arange(len(Y)) % 3 if weighted else None
+        plain = lgb.LGBMClassifier(
+            n_estimators=50, num_leaves=6, scale_pos_weight=3.0, verbose=-1, n_jobs=1
+        )
+        inputs = np.column_stack([X, GROUP])
+        plain.fit(inputs, Y, sample_weight=weight)
+        settings = {"scale_pos_weight": 3.0, "fairness_weight": 0.0, "n_rounds": 50}
+        expected = plain.predict_proba(inputs)[:, 1]
+        assert_allclose(scores(fit(sample_weight=weight, **settings)), expected, rtol=0, atol=1e-12)
+
+    def test_heavier_positives_leave_matching_and_penalty_alone(self):
+        penalty, margins = MatchedGap(COUPLING), np.linspace(-2.0, 2.0, len(Y))
+        plain, heavy = (
+            BoostingObjective(rows(), 2.0, penalty, scale_pos_weight=scale) for scale in (1.0, 3.0)
+        )
+        (loss, gap), (heavy_loss, heavy_gap) = plain.values(margins), heavy.values(margins)
+        positive = np.logaddexp(0.0, -margins)[Y == 1].sum() / len(Y)
+        assert heavy_loss == pytest.approx(loss + 2.0 * positive)
+        assert heavy_gap == gap
+        # The matched pairs of both are those of the plain rows; a given coupling changes nothing.
+        given, made = (
+            FTMBoostingClassifier(scale_pos_weight=3.0, **QUICK).fit(
+                X, Y, sensitive_features=GROUP, coupling=coupling
+            )
+            for coupling in (fit_coupling(X, GROUP), None)
+        )
+        assert_array_equal(scores(given), scores(made))
+        more = [scores(fit(scale_pos_weight=s, n_rounds=50)).mean() for s in (0.2, 1.0, 5.0)]
+        assert more == sorted(more)
+
     @pytest.mark.parametrize("family", FAMILIES)
     def test_same_seed_same_model(self, family):
         drawn = {"subsample": 0.7, "colsample_bytree": 0.7}
@@ -202,6 +236,89 @@ class TestWhatMustHold:
             assert_array_equal(one, two)
         with pytest.raises(GroupError, match="sum to zero"):
             fit(sample_weight=1.0 - GROUP)
+
+
+class TestEarlyStopping:
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("weight", [0.0, 1.0])
+    def test_noise_is_not_learned_for_long(self, family, weight):
+        noise = np.random.default_rng(0).permutation(Y)
+        model = fit(family, y=noise, n_rounds=200, fairness_weight=weight, early_stopping_rounds=10)
+        watched = model.held_out_objective_
+        assert model.n_rounds_ == np.argmin(watched) + 1 == model.trees_.num_trees() < 50
+        assert len(watched) == model.n_rounds_ + 10
+
+    def test_the_objective_is_that_of_the_held_out_rows_matched_among_themselves(self):
+        X, y, group = people(400)
+        model = fit(X=X, y=y, group=group, n_rounds=30, early_stopping_rounds=30)
+        train, held_out = stratified_split(y, group, 0.2, 0)
+        encoded = TableEncoder(missing="encode").fit_transform(X)
+        matcher = OptimalTransportMatcher(tolerance=1e-3)
+        pairs = matcher.match(encoded[held_out], group[held_out])
+        inputs, label = np.column_stack([X, group])[held_out], y[held_out]
+        for k in (1, 7, model.n_rounds_):
+            margins = model.base_margin_ + model.trees_.predict(
+                inputs, raw_score=True, num_iteration=k
+            )
+            score = 1.0 / (1.0 + np.exp(-margins))
+            apart = score[pairs.source_index] - score[pairs.target_index]
+            penalty = pairs.mass @ (np.sqrt(apart**2 + 0.05**2) - 0.05)
+            expected = log_loss(label, score) + penalty
+            assert model.held_out_objective_[k - 1] == pytest.approx(expected, rel=1e-9)
+        assert model.base_margin_ == pytest.approx(np.log(y[train].mean() / (1 - y[train].mean())))
+
+    def test_the_kept_trees_are_those_of_training_so_long_without_it(self):
+        """Rows that are held out teach nothing."""
+        X, y, group = people(400)
+        model = fit(X=X, y=y, group=group, n_rounds=60, early_stopping_rounds=5)
+        train, _ = stratified_split(y, group, 0.2, 0)
+        encoded = TableEncoder(missing="encode").fit_transform(X)
+        pairs = OptimalTransportMatcher(tolerance=1e-3).match(encoded[train], group[train])
+        alone = FTMBoostingClassifier(**{**QUICK, "n_rounds": model.n_rounds_}).fit(
+            X[train], y[train], sensitive_features=group[train], coupling=pairs
+        )
+        assert_array_equal(scores(model, X, group), scores(alone, X, group))
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_a_path_stops_for_each_weight(self, family, tmp_path):
+        settings = {**QUICK, "n_rounds": 80, "early_stopping_rounds": 5}
+        path = fairness_path(
+            X,
+            Y,
+            sensitive_features=GROUP,
+            fairness_weights=[0.0, 3.0],
+            estimator=family(**settings),
+        )  # fmt: skip
+        for weight, model in zip(path.weights, path.models, strict=True):
+            alone = fit(family, fairness_weight=weight, **settings)
+            assert_array_equal(scores(model), scores(alone))
+            assert model.n_rounds_ == np.argmin(model.held_out_objective_) + 1
+            assert load(model.save(tmp_path)).n_rounds_ == model.n_rounds_
+
+    def test_with_a_gap(self):
+        X, y, group = people(600)
+        settings = {"max_gap": 0.1, "gap_measure": "mean_parity_gap", "n_rounds": 60}
+        settings |= {"early_stopping_rounds": 5, "fairness_weights": (0.0, 1.0, 5.0)}
+        first, second = (fit(X=X, y=y, group=group, **settings) for _ in range(2))
+        assert_array_equal(scores(first, X, group), scores(second, X, group))
+        assert first.n_rounds_ == np.argmin(first.held_out_objective_) + 1
+
+    def test_without_it_nothing_is_held_out(self):
+        model = fit()
+        assert model.n_rounds_ == QUICK["n_rounds"]
+        assert len(model.held_out_objective_) == 0
+
+    def test_what_does_not_go_together(self):
+        with pytest.raises(CouplingError, match="early_stopping_rounds"):
+            FTMBoostingClassifier(early_stopping_rounds=5).fit(
+                X, Y, sensitive_features=GROUP, coupling=COUPLING
+            )
+        _, held_out = stratified_split(Y, GROUP, 0.2, 0)
+        weight = np.ones(len(Y))
+        weight[held_out[GROUP[held_out] == 1]] = 0.0
+        for family in FAMILIES:
+            with pytest.raises(GroupError, match="sum to zero"):
+                fit(family, early_stopping_rounds=5, sample_weight=weight)
 
 
 class TestColumnsAsTheyAre:
@@ -310,6 +427,9 @@ class TestInterface:
             ({"learning_rate": 0.0}, "learning_rate must lie in"),
             ({"subsample": 1.5}, "subsample must lie in"),
             ({"reg_lambda": -1.0}, "reg_lambda must not be negative"),
+            ({"scale_pos_weight": 0.0}, "scale_pos_weight must be positive"),
+            ({"early_stopping_rounds": 0}, "early_stopping_rounds must be a whole number"),
+            ({"early_stopping_rounds": 5, "validation_size": 1.0}, "validation_size must lie"),
             ({"fairness_weight": -1.0}, "not negative"),
             ({"transport": "near"}, "transport must be"),
         ],
@@ -320,7 +440,8 @@ class TestInterface:
 
     def test_without_lightgbm(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "lightgbm", None)
-        monkeypatch.delitem(sys.modules, "fairmatch.boosting")
+        for name in ("boosting", "treetraining"):
+            monkeypatch.delitem(sys.modules, f"fairmatch.{name}")
         monkeypatch.delitem(vars(fairmatch), "FTMBoostingClassifier")
         with pytest.raises(MissingExtraError, match=r"fairmatch\[boost\]"):
             _ = fairmatch.FTMBoostingClassifier

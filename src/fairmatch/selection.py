@@ -177,10 +177,7 @@ class MatchingClassifier(GroupClassifier):
             )
         if self.max_gap is None or not self.max_gap >= 0.0:
             raise InputError(f"max_gap must not be negative, got {self.max_gap}.")
-        if not 0.0 < self.validation_size < 1.0:
-            raise InputError(
-                f"validation_size must lie strictly between 0 and 1, got {self.validation_size}."
-            )
+        check_validation_size(self.validation_size)
 
     def _matcher(self) -> Matcher:
         if not isinstance(self.transport, str):
@@ -214,6 +211,12 @@ class MatchingClassifier(GroupClassifier):
 def _plain(values: Any) -> Any:
     """Let lists be indexed like arrays."""
     return np.asarray(values) if isinstance(values, list | tuple) else values
+
+
+def check_validation_size(share: float) -> None:
+    """Raise unless the share leaves rows on both sides."""
+    if not 0.0 < share < 1.0:
+        raise InputError(f"validation_size must lie strictly between 0 and 1, got {share}.")
 
 
 def stratified_split(
