@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,14 @@ from fairmatch.interface import (
 )
 from fairmatch.matching import Matcher
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap, TreePenalty
-from fairmatch.selection import MatchingClassifier, check_validation_size, stratified_split
+from fairmatch.selection import (
+    LABEL_WEIGHT,
+    MatchingClassifier,
+    check_validation_size,
+    stratified_split,
+)
 from fairmatch.staircase import rows_with_mass
-from fairmatch.treetraining import TreeTrainer
+from fairmatch.treetraining import TreeTrainer, unseen_scores
 
 
 class BoostedClassifier(GroupClassifier):
@@ -39,6 +44,7 @@ class BoostedClassifier(GroupClassifier):
         fairness_weight: float = 1.0,
         *,
         n_rounds: int = 200,
+        warmup_rounds: int = 0,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
         min_child_samples: int = 20,
@@ -56,6 +62,7 @@ class BoostedClassifier(GroupClassifier):
     ) -> None:
         self.fairness_weight = fairness_weight
         self.n_rounds = n_rounds
+        self.warmup_rounds = warmup_rounds
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
         self.min_child_samples = min_child_samples
@@ -98,7 +105,15 @@ class BoostedClassifier(GroupClassifier):
             template._penalty(features[index], part, coupling) if any(fairness_weights) else None
             for index, part in parts
         ]
-        trainer = template._trainer([part for _, part in parts])
+        trainer = TreeTrainer(
+            self._lightgbm_parameters(),
+            *(part for _, part in parts),
+            categorical=template.encoder_.categorical_positions,
+            n_rounds=self.n_rounds,
+            warmup=self.warmup_rounds,
+            patience=self.early_stopping_rounds,
+            verbose=self.verbose > 0,
+        )
         models = []
         for weight in map(float, fairness_weights):
             objectives = [
@@ -112,6 +127,7 @@ class BoostedClassifier(GroupClassifier):
             model._adopt(
                 template,
                 trees_=trees,
+                base_margin_=trainer.base_margin,
                 n_rounds_=trees.num_trees(),
                 held_out_objective_=held_out,
                 fairness_weight_=weight,
@@ -133,20 +149,6 @@ class BoostedClassifier(GroupClassifier):
         for _, part in parts:
             rows_with_mass(part.groups, part.weights)
         return parts
-
-    def _trainer(self, parts: list[TrainingRows]) -> TreeTrainer:
-        rows = parts[0]
-        share = np.clip(np.average(rows.labels, weights=rows.mass), 1e-15, 1.0 - 1e-15)
-        self.base_margin_ = float(np.log(share / (1.0 - share)))
-        return TreeTrainer(
-            self._lightgbm_parameters(),
-            *(part.features for part in parts),
-            categorical=self.encoder_.categorical_positions,
-            base_margin=self.base_margin_,
-            n_rounds=self.n_rounds,
-            patience=self.early_stopping_rounds,
-            verbose=self.verbose > 0,
-        )
 
     def _lightgbm_parameters(self) -> dict[str, Any]:
         return {
@@ -176,7 +178,7 @@ class BoostedClassifier(GroupClassifier):
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
-        least_values = {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}
+        least_values = {"n_rounds": 1, "warmup_rounds": 0, "num_leaves": 2, "min_child_samples": 0}
         if self.early_stopping_rounds is not None:
             least_values["early_stopping_rounds"] = 1
             check_validation_size(self.validation_size)
@@ -186,6 +188,11 @@ class BoostedClassifier(GroupClassifier):
                 raise InputError(
                     f"{name} must be a whole number of at least {least}, got {value!r}."
                 )
+        if self.warmup_rounds >= self.n_rounds:
+            raise InputError(
+                f"warmup_rounds={self.warmup_rounds} leaves none of n_rounds={self.n_rounds} for "
+                "the penalty."
+            )
         if not 0.0 < self.learning_rate <= 1.0:
             raise InputError(f"learning_rate must lie in (0, 1], got {self.learning_rate}.")
         if not self.reg_lambda >= 0.0:
@@ -313,6 +320,8 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
     (3, 2)
     """
 
+    _transports: ClassVar = {**MatchingClassifier._transports, "predicted": 0.0}
+
     def __init__(
         self,
         transport: str | Matcher = "marginal",
@@ -324,6 +333,7 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         validation_size: float = 0.2,
         refit: bool = False,
         n_rounds: int = 200,
+        warmup_rounds: int = 0,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
         min_child_samples: int = 20,
@@ -341,6 +351,7 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         super().__init__(
             fairness_weight,
             n_rounds=n_rounds,
+            warmup_rounds=warmup_rounds,
             learning_rate=learning_rate,
             num_leaves=num_leaves,
             min_child_samples=min_child_samples,
@@ -373,4 +384,12 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
     def _penalty(
         self, features: FloatArray, rows: TrainingRows, coupling: Coupling | None
     ) -> TreePenalty:
+        if coupling is None and isinstance(self.transport, str) and self.transport == "predicted":
+            scores = unseen_scores(
+                self._lightgbm_parameters(),
+                rows,
+                categorical=self.encoder_.categorical_positions,
+                n_rounds=self.n_rounds,
+            )
+            features = np.column_stack([features, np.sqrt(LABEL_WEIGHT) * scores])
         return MatchedGap(self._couple(features, rows.labels, rows.groups, rows.weights, coupling))

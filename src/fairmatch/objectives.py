@@ -147,13 +147,13 @@ class BoostingObjective:
         gap = 0.0 if self.penalty is None else self.penalty.value(expit(margins))
         return np.array([loss, self.fairness_weight * gap])
 
-    def derivatives(self, margins: FloatArray) -> Derivatives:
-        """Give gradient and curvature in the margins, as LightGBM asks for them."""
+    def derivatives(self, margins: FloatArray, *, penalized: bool = True) -> Derivatives:
+        """Give gradient and curvature in the margins, of the whole or of the loss alone."""
         # LightGBM's own way to compute them, so that weight 0 is its model to the last bit.
         response = -self.signs / (1.0 + np.exp(self.signs * margins))
         slope = np.abs(response) * (1.0 - np.abs(response))
         gradient, curvature = self.mass * response, self.mass * slope
-        if self.penalty is not None:
+        if self.penalty is not None and penalized:
             first, second = self.penalty.derivatives(expit(margins))
             scale = self.fairness_weight * self.total
             gradient += scale * first * slope

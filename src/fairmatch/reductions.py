@@ -175,7 +175,7 @@ class ExponentiatedGradientClassifier(GroupClassifier):
         return np.asarray(self.encoder_.fit_transform(rows.features))
 
     def _inputs(self, features: Any, codes: FloatArray | None) -> Any:
-        if not self._takes_columns():
+        if not self._takes_columns() or self.encoder_ is None:
             return super()._inputs(features, codes)
         inputs = pd.DataFrame(with_groups(self.encoder_.to_codes(features), codes))
         inputs.columns = [f"column_{index}" for index in inputs.columns]
