@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import pickle
 import sys
 from inspect import signature
@@ -27,7 +28,7 @@ from fairmatch import (
     load,
 )
 from fairmatch.cli import main
-from fairmatch.datasets import load_german
+from fairmatch.datasets import load_adult, load_bank, load_dutch, load_german
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import (
     ColumnError,
@@ -42,6 +43,7 @@ from fairmatch.interface import TrainingRows
 from fairmatch.measures import mean_parity_gap
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap
 from fairmatch.selection import stratified_split
+from fairmatch.treetraining import unseen_scores
 from synthetic import people
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
@@ -79,6 +81,16 @@ def table(n=200):
     frame.loc[::11, "job"] = None
     frame.loc[::13, "town"] = None
     return frame, y
+
+
+def some_rows(loader, n):
+    """Some rows of a table, or skip where the table is not there."""
+    if loader in (load_bank, load_dutch) and "FAIRMATCH_DATA" not in os.environ:
+        pytest.skip(f"{loader.__name__} needs its table: set FAIRMATCH_DATA to its folder")
+    data = loader()
+    index = np.sort(np.random.default_rng(0).permutation(len(data.X))[:n])
+    group = np.asarray(data.sensitive_features)[index]
+    return data.X.iloc[index], np.asarray(data.y)[index], group
 
 
 class TestObjective:
@@ -186,29 +198,21 @@ class TestWhatMustHold:
         assert (scores(first) != scores(other)).any()
 
     @pytest.mark.parametrize("transport", ["marginal", "joint"])
-    def test_the_matched_gap_falls_with_the_weight_on_german_credit(self, transport):
-        german = load_german()
-        group = np.asarray(german.sensitive_features)
-        encoded = TableEncoder().fit_transform(german.X)
+    @pytest.mark.parametrize("loader", [load_german, load_adult, load_bank, load_dutch])
+    def test_the_matched_gap_falls_with_the_weight_on_every_table(self, loader, transport):
+        X, y, group = some_rows(loader, 1500)
+        encoded = TableEncoder(missing="encode").fit_transform(X)
         label_weight = 100.0 if transport == "joint" else 0.0
-        matcher = OptimalTransportMatcher(label_weight, tolerance=1e-3)
-        coupling = matcher.match(encoded, group, np.asarray(german.y))
+        coupling = OptimalTransportMatcher(label_weight, tolerance=1e-3).match(encoded, group, y)
         path = fairness_path(
-            german.X,
-            german.y,
-            sensitive_features=group,
-            fairness_weights=[0.0, 0.5, 1.0, 2.0, 5.0, 20.0],
-            estimator=FTMBoostingClassifier(transport, n_rounds=100),
-        )
-        gaps = [coupling.gap(scores(model, german.X, group)) for model in path.models]
+            X, y, sensitive_features=group, fairness_weights=[0.0, 0.5, 1.0, 2.0, 5.0, 20.0],
+            estimator=FTMBoostingClassifier(n_rounds=100), coupling=coupling,
+        )  # fmt: skip
+        gaps = [coupling.gap(scores(model, X, group)) for model in path.models]
         assert gaps == sorted(gaps, reverse=True)
         assert gaps[-1] < 0.02
-        assert (
-            mean_parity_gap(
-                None, scores(path.models[-1], german.X, group), sensitive_features=group
-            )
-            < 0.01
-        )
+        last = scores(path.models[-1], X, group)
+        assert mean_parity_gap(None, last, sensitive_features=group) < 0.01
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_a_large_weight_leaves_no_gap_and_still_learns(self, family):
@@ -236,6 +240,77 @@ class TestWhatMustHold:
             assert_array_equal(one, two)
         with pytest.raises(GroupError, match="sum to zero"):
             fit(sample_weight=1.0 - GROUP)
+
+
+class TestWarmUp:
+    def test_the_first_trees_are_those_of_plain_lightgbm(self):
+        plain = fit(fairness_weight=0.0, n_rounds=30)
+        model = fit(fairness_weight=5.0, n_rounds=30, warmup_rounds=20)
+        inputs = np.column_stack([X, GROUP])
+        for k, same in ((20, True), (21, False)):
+            first, second = (
+                m.trees_.predict(inputs, raw_score=True, num_iteration=k) for m in (model, plain)
+            )
+            assert (first == second).all() == same
+        assert_array_equal(
+            scores(fit(fairness_weight=0.0, n_rounds=30, warmup_rounds=20)), scores(plain)
+        )
+
+    def test_only_rounds_with_the_penalty_are_chosen_from(self):
+        model = fit(fairness_weight=5.0, n_rounds=60, warmup_rounds=20, early_stopping_rounds=5)
+        watched = model.held_out_objective_
+        assert np.isinf(watched[:20]).all()
+        assert np.isfinite(watched[20:]).all()
+        assert model.n_rounds_ == np.argmin(watched) + 1 > 20
+        assert len(watched) == min(model.n_rounds_ + 5, 60)
+
+    def test_a_large_weight_closes_the_gap_and_keeps_what_was_learned(self):
+        X, y, group = people(2000)
+        cold, warm = (
+            fit(
+                X=X, y=y, group=group, transport="predicted", fairness_weight=20.0, n_rounds=200,
+                warmup_rounds=warmup,
+            )
+            for warmup in (0, 100)
+        )  # fmt: skip
+        fair = scores(warm, X, group)
+        assert mean_parity_gap(None, fair, sensitive_features=group) < 0.01
+        right = [np.mean((scores(m, X, group) >= 0.5) == y) for m in (cold, warm)]
+        assert right[1] >= right[0]
+
+
+class TestPredictedMap:
+    def test_people_are_matched_on_features_and_scores_of_trees_that_did_not_see_them(self):
+        model = fit(transport="predicted")
+        encoded = TableEncoder(missing="encode").fit_transform(X)
+        inputs = np.column_stack([X, GROUP]).astype(float)
+        seed = model._lightgbm_parameters()["seed"]
+        unseen = unseen_scores(
+            model._lightgbm_parameters(),
+            TrainingRows(inputs, Y.astype(float), read_groups(GROUP), None),
+            categorical=[],
+            n_rounds=10,
+        )
+        # Every fold by LightGBM's own classifier, grown on the others.
+        order = np.random.default_rng(seed).permutation(len(Y))
+        order = order[np.argsort((2 * Y + GROUP)[order], kind="stable")]
+        for k in range(5):
+            rest = np.sort(np.setdiff1d(order, order[k::5]))
+            plain = lgb.LGBMClassifier(n_estimators=10, num_leaves=6, verbose=-1, n_jobs=1)
+            plain.fit(inputs[rest], Y[rest])
+            expected = plain.predict_proba(inputs[order[k::5]])[:, 1]
+            assert_allclose(unseen[order[k::5]], expected, rtol=0, atol=1e-12)
+        points = np.column_stack([encoded, 10.0 * unseen])
+        coupling = OptimalTransportMatcher(tolerance=1e-3).match(points, GROUP)
+        ready = FTMBoostingClassifier(**QUICK)
+        ready.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+        assert_array_equal(scores(model), scores(ready))
+
+    def test_it_stops_early_and_is_saved(self, tmp_path):
+        model = fit(transport="predicted", n_rounds=60, early_stopping_rounds=5)
+        again = load(model.save(tmp_path))
+        assert again.transport == "predicted"
+        assert_array_equal(scores(again), scores(model))
 
 
 class TestEarlyStopping:
@@ -423,6 +498,7 @@ class TestInterface:
         ("settings", "words"),
         [
             ({"n_rounds": 0}, "n_rounds must be a whole number"),
+            ({"warmup_rounds": 10}, "leaves none of n_rounds=10"),
             ({"num_leaves": 1}, "num_leaves must be a whole number of at least 2"),
             ({"learning_rate": 0.0}, "learning_rate must lie in"),
             ({"subsample": 1.5}, "subsample must lie in"),
