@@ -245,7 +245,7 @@ class TestWhatMustHold:
 class TestWarmUp:
     def test_the_first_trees_are_those_of_plain_lightgbm(self):
         plain = fit(fairness_weight=0.0, n_rounds=30)
-        model = fit(fairness_weight=5.0, n_rounds=30, warmup_rounds=20)
+        model = fit(fairness_weight=5.0, n_rounds=30, warmup=0.67)
         inputs = np.column_stack([X, GROUP])
         for k, same in ((20, True), (21, False)):
             first, second = (
@@ -253,11 +253,11 @@ class TestWarmUp:
             )
             assert (first == second).all() == same
         assert_array_equal(
-            scores(fit(fairness_weight=0.0, n_rounds=30, warmup_rounds=20)), scores(plain)
+            scores(fit(fairness_weight=0.0, n_rounds=30, warmup=0.67)), scores(plain)
         )
 
     def test_only_rounds_with_the_penalty_are_chosen_from(self):
-        model = fit(fairness_weight=5.0, n_rounds=60, warmup_rounds=20, early_stopping_rounds=5)
+        model = fit(fairness_weight=5.0, n_rounds=60, warmup=0.34, early_stopping_rounds=5)
         watched = model.held_out_objective_
         assert np.isinf(watched[:20]).all()
         assert np.isfinite(watched[20:]).all()
@@ -269,9 +269,9 @@ class TestWarmUp:
         cold, warm = (
             fit(
                 X=X, y=y, group=group, transport="predicted", fairness_weight=20.0, n_rounds=200,
-                warmup_rounds=warmup,
+                warmup=warmup,
             )
-            for warmup in (0, 100)
+            for warmup in (0.0, 0.5)
         )  # fmt: skip
         fair = scores(warm, X, group)
         assert mean_parity_gap(None, fair, sensitive_features=group) < 0.01
@@ -498,7 +498,7 @@ class TestInterface:
         ("settings", "words"),
         [
             ({"n_rounds": 0}, "n_rounds must be a whole number"),
-            ({"warmup_rounds": 10}, "leaves none of n_rounds=10"),
+            ({"warmup": 1.0}, "warmup must lie in"),
             ({"num_leaves": 1}, "num_leaves must be a whole number of at least 2"),
             ({"learning_rate": 0.0}, "learning_rate must lie in"),
             ({"subsample": 1.5}, "subsample must lie in"),
@@ -526,8 +526,11 @@ class TestInterface:
         train = ["train", "german", "--learner", "boosting", "--no-picture", "--out", str(tmp_path)]
         assert main([*train, "--epochs", "3"]) == 2
         assert "--epochs is for --learner network" in capsys.readouterr().err
-        assert main([*train, "--rounds", "3"]) == 0
+        assert main([*train, "--rounds", "3", "--transport", "predicted"]) == 0
         assert type(load(tmp_path)) is FTMBoostingClassifier
+        network = [*train[:3], "network", *train[4:], "--transport", "predicted"]
+        assert main(network) == 2
+        assert "transport must be 'marginal', 'joint' or a matcher" in capsys.readouterr().err
 
 
 class TestFiles:

@@ -44,7 +44,7 @@ class BoostedClassifier(GroupClassifier):
         fairness_weight: float = 1.0,
         *,
         n_rounds: int = 200,
-        warmup_rounds: int = 0,
+        warmup: float = 0.0,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
         min_child_samples: int = 20,
@@ -62,7 +62,7 @@ class BoostedClassifier(GroupClassifier):
     ) -> None:
         self.fairness_weight = fairness_weight
         self.n_rounds = n_rounds
-        self.warmup_rounds = warmup_rounds
+        self.warmup = warmup
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
         self.min_child_samples = min_child_samples
@@ -110,7 +110,7 @@ class BoostedClassifier(GroupClassifier):
             *(part for _, part in parts),
             categorical=template.encoder_.categorical_positions,
             n_rounds=self.n_rounds,
-            warmup=self.warmup_rounds,
+            warmup=int(self.warmup * self.n_rounds),
             patience=self.early_stopping_rounds,
             verbose=self.verbose > 0,
         )
@@ -178,7 +178,7 @@ class BoostedClassifier(GroupClassifier):
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
-        least_values = {"n_rounds": 1, "warmup_rounds": 0, "num_leaves": 2, "min_child_samples": 0}
+        least_values = {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}
         if self.early_stopping_rounds is not None:
             least_values["early_stopping_rounds"] = 1
             check_validation_size(self.validation_size)
@@ -188,11 +188,8 @@ class BoostedClassifier(GroupClassifier):
                 raise InputError(
                     f"{name} must be a whole number of at least {least}, got {value!r}."
                 )
-        if self.warmup_rounds >= self.n_rounds:
-            raise InputError(
-                f"warmup_rounds={self.warmup_rounds} leaves none of n_rounds={self.n_rounds} for "
-                "the penalty."
-            )
+        if not 0.0 <= self.warmup < 1.0:
+            raise InputError(f"warmup must lie in [0, 1), got {self.warmup}.")
         if not 0.0 < self.learning_rate <= 1.0:
             raise InputError(f"learning_rate must lie in (0, 1], got {self.learning_rate}.")
         if not self.reg_lambda >= 0.0:
@@ -211,7 +208,7 @@ class GapRegularizedBoostingClassifier(BoostedClassifier):
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty.
-    n_rounds, learning_rate, num_leaves, min_child_samples, reg_lambda
+    n_rounds, warmup, learning_rate, num_leaves, min_child_samples, reg_lambda
         As in `FTMBoostingClassifier`.
     subsample, colsample_bytree, scale_pos_weight, early_stopping_rounds, validation_size
         As in `FTMBoostingClassifier`; what is watched is the loss plus the weighted penalty.
@@ -249,15 +246,20 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
 
     Parameters
     ----------
-    transport : {"marginal", "joint"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and labels (label weight 100);
-        or by any object with a ``match`` method like `OptimalTransportMatcher`'s.
+    transport : {"marginal", "joint", "predicted"} or a matcher, default="marginal"
+        How people are matched: on their features; on features and labels (label weight 100); on
+        features and the scores that plain trees give to rows they have not seen (the same
+        weight); or by any object with a ``match`` method like `OptimalTransportMatcher`'s.
     fairness_weight : float, default=1.0
         The paper's lambda; 0 is plain LightGBM.
     max_gap, gap_measure, fairness_weights, validation_size, refit
         Choose the weight by a gap instead, as in `FTMClassifier`.
     n_rounds : int, default=200
         Number of trees.
+    warmup : float, default=0.0
+        Share of the trees, the first ones, that see the loss alone. Where the weight is large,
+        the penalty then pulls together scores that have been learned, instead of keeping them
+        from being learned.
     learning_rate : float, default=0.1
         Shrinkage of every tree; below 1 the steps of the penalty are safe.
     num_leaves, min_child_samples : int, default=31, 20
@@ -300,7 +302,8 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
     n_rounds_ : int
         Number of trees.
     held_out_objective_ : array
-        The objective on held-out rows after each round; empty without early stopping.
+        The objective on held-out rows after each round, infinite in the warm-up; empty without
+        early stopping.
     path_, validation_curve_
         With ``max_gap``, as in `FTMClassifier`.
 
@@ -333,7 +336,7 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         validation_size: float = 0.2,
         refit: bool = False,
         n_rounds: int = 200,
-        warmup_rounds: int = 0,
+        warmup: float = 0.0,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
         min_child_samples: int = 20,
@@ -351,7 +354,7 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         super().__init__(
             fairness_weight,
             n_rounds=n_rounds,
-            warmup_rounds=warmup_rounds,
+            warmup=warmup,
             learning_rate=learning_rate,
             num_leaves=num_leaves,
             min_child_samples=min_child_samples,
