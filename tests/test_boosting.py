@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import pickle
 import sys
 from inspect import signature
@@ -13,6 +14,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,7 +28,7 @@ from fairmatch import (
     load,
 )
 from fairmatch.cli import main
-from fairmatch.datasets import load_german
+from fairmatch.datasets import load_adult, load_bank, load_dutch, load_german
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import (
     ColumnError,
@@ -40,6 +42,8 @@ from fairmatch.inputs import read_groups
 from fairmatch.interface import TrainingRows
 from fairmatch.measures import mean_parity_gap
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap
+from fairmatch.selection import stratified_split
+from fairmatch.treetraining import unseen_scores
 from synthetic import people
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
@@ -77,6 +81,16 @@ def table(n=200):
     frame.loc[::11, "job"] = None
     frame.loc[::13, "town"] = None
     return frame, y
+
+
+def some_rows(loader, n):
+    """Some rows of a table, or skip where the table is not there."""
+    if loader in (load_bank, load_dutch) and "FAIRMATCH_DATA" not in os.environ:
+        pytest.skip(f"{loader.__name__} needs its table: set FAIRMATCH_DATA to its folder")
+    data = loader()
+    index = np.sort(np.random.default_rng(0).permutation(len(data.X))[:n])
+    group = np.asarray(data.sensitive_features)[index]
+    return data.X.iloc[index], np.asarray(data.y)[index], group
 
 
 class TestObjective:
@@ -144,6 +158,38 @@ class TestWhatMustHold:
         expected = lgb.Booster.predict(plain.booster_, inputs)
         assert_allclose(scores(model), expected, rtol=0, atol=1e-12)
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_weight_zero_with_heavier_positives_is_plain_lightgbm(self, weighted):
+        weight = 1.0 + np.arange(len(Y)) % 3 if weighted else None
+        plain = lgb.LGBMClassifier(
+            n_estimators=50, num_leaves=6, scale_pos_weight=3.0, verbose=-1, n_jobs=1
+        )
+        inputs = np.column_stack([X, GROUP])
+        plain.fit(inputs, Y, sample_weight=weight)
+        settings = {"scale_pos_weight": 3.0, "fairness_weight": 0.0, "n_rounds": 50}
+        expected = plain.predict_proba(inputs)[:, 1]
+        assert_allclose(scores(fit(sample_weight=weight, **settings)), expected, rtol=0, atol=1e-12)
+
+    def test_heavier_positives_leave_matching_and_penalty_alone(self):
+        penalty, margins = MatchedGap(COUPLING), np.linspace(-2.0, 2.0, len(Y))
+        plain, heavy = (
+            BoostingObjective(rows(), 2.0, penalty, scale_pos_weight=scale) for scale in (1.0, 3.0)
+        )
+        (loss, gap), (heavy_loss, heavy_gap) = plain.values(margins), heavy.values(margins)
+        positive = np.logaddexp(0.0, -margins)[Y == 1].sum() / len(Y)
+        assert heavy_loss == pytest.approx(loss + 2.0 * positive)
+        assert heavy_gap == gap
+        # The matched pairs of both are those of the plain rows; a given coupling changes nothing.
+        given, made = (
+            FTMBoostingClassifier(scale_pos_weight=3.0, **QUICK).fit(
+                X, Y, sensitive_features=GROUP, coupling=coupling
+            )
+            for coupling in (fit_coupling(X, GROUP), None)
+        )
+        assert_array_equal(scores(given), scores(made))
+        more = [scores(fit(scale_pos_weight=s, n_rounds=50)).mean() for s in (0.2, 1.0, 5.0)]
+        assert more == sorted(more)
+
     @pytest.mark.parametrize("family", FAMILIES)
     def test_same_seed_same_model(self, family):
         drawn = {"subsample": 0.7, "colsample_bytree": 0.7}
@@ -152,29 +198,21 @@ class TestWhatMustHold:
         assert (scores(first) != scores(other)).any()
 
     @pytest.mark.parametrize("transport", ["marginal", "joint"])
-    def test_the_matched_gap_falls_with_the_weight_on_german_credit(self, transport):
-        german = load_german()
-        group = np.asarray(german.sensitive_features)
-        encoded = TableEncoder().fit_transform(german.X)
+    @pytest.mark.parametrize("loader", [load_german, load_adult, load_bank, load_dutch])
+    def test_the_matched_gap_falls_with_the_weight_on_every_table(self, loader, transport):
+        X, y, group = some_rows(loader, 1500)
+        encoded = TableEncoder(missing="encode").fit_transform(X)
         label_weight = 100.0 if transport == "joint" else 0.0
-        matcher = OptimalTransportMatcher(label_weight, tolerance=1e-3)
-        coupling = matcher.match(encoded, group, np.asarray(german.y))
+        coupling = OptimalTransportMatcher(label_weight, tolerance=1e-3).match(encoded, group, y)
         path = fairness_path(
-            german.X,
-            german.y,
-            sensitive_features=group,
-            fairness_weights=[0.0, 0.5, 1.0, 2.0, 5.0, 20.0],
-            estimator=FTMBoostingClassifier(transport, n_rounds=100),
-        )
-        gaps = [coupling.gap(scores(model, german.X, group)) for model in path.models]
+            X, y, sensitive_features=group, fairness_weights=[0.0, 0.5, 1.0, 2.0, 5.0, 20.0],
+            estimator=FTMBoostingClassifier(n_rounds=100), coupling=coupling,
+        )  # fmt: skip
+        gaps = [coupling.gap(scores(model, X, group)) for model in path.models]
         assert gaps == sorted(gaps, reverse=True)
         assert gaps[-1] < 0.02
-        assert (
-            mean_parity_gap(
-                None, scores(path.models[-1], german.X, group), sensitive_features=group
-            )
-            < 0.01
-        )
+        last = scores(path.models[-1], X, group)
+        assert mean_parity_gap(None, last, sensitive_features=group) < 0.01
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_a_large_weight_leaves_no_gap_and_still_learns(self, family):
@@ -202,6 +240,160 @@ class TestWhatMustHold:
             assert_array_equal(one, two)
         with pytest.raises(GroupError, match="sum to zero"):
             fit(sample_weight=1.0 - GROUP)
+
+
+class TestWarmUp:
+    def test_the_first_trees_are_those_of_plain_lightgbm(self):
+        plain = fit(fairness_weight=0.0, n_rounds=30)
+        model = fit(fairness_weight=5.0, n_rounds=30, warmup=0.67)
+        inputs = np.column_stack([X, GROUP])
+        for k, same in ((20, True), (21, False)):
+            first, second = (
+                m.trees_.predict(inputs, raw_score=True, num_iteration=k) for m in (model, plain)
+            )
+            assert (first == second).all() == same
+        assert_array_equal(
+            scores(fit(fairness_weight=0.0, n_rounds=30, warmup=0.67)), scores(plain)
+        )
+
+    def test_only_rounds_with_the_penalty_are_chosen_from(self):
+        model = fit(fairness_weight=5.0, n_rounds=60, warmup=0.34, early_stopping_rounds=5)
+        watched = model.held_out_objective_
+        assert np.isinf(watched[:20]).all()
+        assert np.isfinite(watched[20:]).all()
+        assert model.n_rounds_ == np.argmin(watched) + 1 > 20
+        assert len(watched) == min(model.n_rounds_ + 5, 60)
+
+    def test_a_large_weight_closes_the_gap_and_keeps_what_was_learned(self):
+        X, y, group = people(2000)
+        cold, warm = (
+            fit(
+                X=X, y=y, group=group, transport="predicted", fairness_weight=20.0, n_rounds=200,
+                warmup=warmup,
+            )
+            for warmup in (0.0, 0.5)
+        )  # fmt: skip
+        fair = scores(warm, X, group)
+        assert mean_parity_gap(None, fair, sensitive_features=group) < 0.01
+        right = [np.mean((scores(m, X, group) >= 0.5) == y) for m in (cold, warm)]
+        assert right[1] >= right[0]
+
+
+class TestPredictedMap:
+    def test_people_are_matched_on_features_and_scores_of_trees_that_did_not_see_them(self):
+        model = fit(transport="predicted")
+        encoded = TableEncoder(missing="encode").fit_transform(X)
+        inputs = np.column_stack([X, GROUP]).astype(float)
+        seed = model._lightgbm_parameters()["seed"]
+        unseen = unseen_scores(
+            model._lightgbm_parameters(),
+            TrainingRows(inputs, Y.astype(float), read_groups(GROUP), None),
+            categorical=[],
+            n_rounds=10,
+        )
+        # Every fold by LightGBM's own classifier, grown on the others.
+        order = np.random.default_rng(seed).permutation(len(Y))
+        order = order[np.argsort((2 * Y + GROUP)[order], kind="stable")]
+        for k in range(5):
+            rest = np.sort(np.setdiff1d(order, order[k::5]))
+            plain = lgb.LGBMClassifier(n_estimators=10, num_leaves=6, verbose=-1, n_jobs=1)
+            plain.fit(inputs[rest], Y[rest])
+            expected = plain.predict_proba(inputs[order[k::5]])[:, 1]
+            assert_allclose(unseen[order[k::5]], expected, rtol=0, atol=1e-12)
+        points = np.column_stack([encoded, 10.0 * unseen])
+        coupling = OptimalTransportMatcher(tolerance=1e-3).match(points, GROUP)
+        ready = FTMBoostingClassifier(**QUICK)
+        ready.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+        assert_array_equal(scores(model), scores(ready))
+
+    def test_it_stops_early_and_is_saved(self, tmp_path):
+        model = fit(transport="predicted", n_rounds=60, early_stopping_rounds=5)
+        again = load(model.save(tmp_path))
+        assert again.transport == "predicted"
+        assert_array_equal(scores(again), scores(model))
+
+
+class TestEarlyStopping:
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("weight", [0.0, 1.0])
+    def test_noise_is_not_learned_for_long(self, family, weight):
+        noise = np.random.default_rng(0).permutation(Y)
+        model = fit(family, y=noise, n_rounds=200, fairness_weight=weight, early_stopping_rounds=10)
+        watched = model.held_out_objective_
+        assert model.n_rounds_ == np.argmin(watched) + 1 == model.trees_.num_trees() < 50
+        assert len(watched) == model.n_rounds_ + 10
+
+    def test_the_objective_is_that_of_the_held_out_rows_matched_among_themselves(self):
+        X, y, group = people(400)
+        model = fit(X=X, y=y, group=group, n_rounds=30, early_stopping_rounds=30)
+        train, held_out = stratified_split(y, group, 0.2, 0)
+        encoded = TableEncoder(missing="encode").fit_transform(X)
+        matcher = OptimalTransportMatcher(tolerance=1e-3)
+        pairs = matcher.match(encoded[held_out], group[held_out])
+        inputs, label = np.column_stack([X, group])[held_out], y[held_out]
+        for k in (1, 7, model.n_rounds_):
+            margins = model.base_margin_ + model.trees_.predict(
+                inputs, raw_score=True, num_iteration=k
+            )
+            score = 1.0 / (1.0 + np.exp(-margins))
+            apart = score[pairs.source_index] - score[pairs.target_index]
+            penalty = pairs.mass @ (np.sqrt(apart**2 + 0.05**2) - 0.05)
+            expected = log_loss(label, score) + penalty
+            assert model.held_out_objective_[k - 1] == pytest.approx(expected, rel=1e-9)
+        assert model.base_margin_ == pytest.approx(np.log(y[train].mean() / (1 - y[train].mean())))
+
+    def test_the_kept_trees_are_those_of_training_so_long_without_it(self):
+        """Rows that are held out teach nothing."""
+        X, y, group = people(400)
+        model = fit(X=X, y=y, group=group, n_rounds=60, early_stopping_rounds=5)
+        train, _ = stratified_split(y, group, 0.2, 0)
+        encoded = TableEncoder(missing="encode").fit_transform(X)
+        pairs = OptimalTransportMatcher(tolerance=1e-3).match(encoded[train], group[train])
+        alone = FTMBoostingClassifier(**{**QUICK, "n_rounds": model.n_rounds_}).fit(
+            X[train], y[train], sensitive_features=group[train], coupling=pairs
+        )
+        assert_array_equal(scores(model, X, group), scores(alone, X, group))
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_a_path_stops_for_each_weight(self, family, tmp_path):
+        settings = {**QUICK, "n_rounds": 80, "early_stopping_rounds": 5}
+        path = fairness_path(
+            X,
+            Y,
+            sensitive_features=GROUP,
+            fairness_weights=[0.0, 3.0],
+            estimator=family(**settings),
+        )  # fmt: skip
+        for weight, model in zip(path.weights, path.models, strict=True):
+            alone = fit(family, fairness_weight=weight, **settings)
+            assert_array_equal(scores(model), scores(alone))
+            assert model.n_rounds_ == np.argmin(model.held_out_objective_) + 1
+            assert load(model.save(tmp_path)).n_rounds_ == model.n_rounds_
+
+    def test_with_a_gap(self):
+        X, y, group = people(600)
+        settings = {"max_gap": 0.1, "gap_measure": "mean_parity_gap", "n_rounds": 60}
+        settings |= {"early_stopping_rounds": 5, "fairness_weights": (0.0, 1.0, 5.0)}
+        first, second = (fit(X=X, y=y, group=group, **settings) for _ in range(2))
+        assert_array_equal(scores(first, X, group), scores(second, X, group))
+        assert first.n_rounds_ == np.argmin(first.held_out_objective_) + 1
+
+    def test_without_it_nothing_is_held_out(self):
+        model = fit()
+        assert model.n_rounds_ == QUICK["n_rounds"]
+        assert len(model.held_out_objective_) == 0
+
+    def test_what_does_not_go_together(self):
+        with pytest.raises(CouplingError, match="early_stopping_rounds"):
+            FTMBoostingClassifier(early_stopping_rounds=5).fit(
+                X, Y, sensitive_features=GROUP, coupling=COUPLING
+            )
+        _, held_out = stratified_split(Y, GROUP, 0.2, 0)
+        weight = np.ones(len(Y))
+        weight[held_out[GROUP[held_out] == 1]] = 0.0
+        for family in FAMILIES:
+            with pytest.raises(GroupError, match="sum to zero"):
+                fit(family, early_stopping_rounds=5, sample_weight=weight)
 
 
 class TestColumnsAsTheyAre:
@@ -306,10 +498,14 @@ class TestInterface:
         ("settings", "words"),
         [
             ({"n_rounds": 0}, "n_rounds must be a whole number"),
+            ({"warmup": 1.0}, "warmup must lie in"),
             ({"num_leaves": 1}, "num_leaves must be a whole number of at least 2"),
             ({"learning_rate": 0.0}, "learning_rate must lie in"),
             ({"subsample": 1.5}, "subsample must lie in"),
             ({"reg_lambda": -1.0}, "reg_lambda must not be negative"),
+            ({"scale_pos_weight": 0.0}, "scale_pos_weight must be positive"),
+            ({"early_stopping_rounds": 0}, "early_stopping_rounds must be a whole number"),
+            ({"early_stopping_rounds": 5, "validation_size": 1.0}, "validation_size must lie"),
             ({"fairness_weight": -1.0}, "not negative"),
             ({"transport": "near"}, "transport must be"),
         ],
@@ -320,7 +516,8 @@ class TestInterface:
 
     def test_without_lightgbm(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "lightgbm", None)
-        monkeypatch.delitem(sys.modules, "fairmatch.boosting")
+        for name in ("boosting", "treetraining"):
+            monkeypatch.delitem(sys.modules, f"fairmatch.{name}")
         monkeypatch.delitem(vars(fairmatch), "FTMBoostingClassifier")
         with pytest.raises(MissingExtraError, match=r"fairmatch\[boost\]"):
             _ = fairmatch.FTMBoostingClassifier
@@ -329,8 +526,11 @@ class TestInterface:
         train = ["train", "german", "--learner", "boosting", "--no-picture", "--out", str(tmp_path)]
         assert main([*train, "--epochs", "3"]) == 2
         assert "--epochs is for --learner network" in capsys.readouterr().err
-        assert main([*train, "--rounds", "3"]) == 0
+        assert main([*train, "--rounds", "3", "--transport", "predicted"]) == 0
         assert type(load(tmp_path)) is FTMBoostingClassifier
+        network = [*train[:3], "network", *train[4:], "--transport", "predicted"]
+        assert main(network) == 2
+        assert "transport must be 'marginal', 'joint' or a matcher" in capsys.readouterr().err
 
 
 class TestFiles:

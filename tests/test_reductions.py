@@ -2,16 +2,20 @@ import subprocess
 import sys
 import warnings
 
+import lightgbm as lgb
 import numpy as np
+import pandas as pd
 import pytest
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from fairmatch import Coupling, ExponentiatedGradientClassifier
+from fairmatch import Coupling, ExponentiatedGradientClassifier, FTMBoostingClassifier
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.measures import mean_parity_gap
+from fairmatch.paths import FairnessPath
 from synthetic import people
 
 X, Y, GROUP = people(400)
@@ -38,6 +42,59 @@ def test_scores_are_the_acceptance_probabilities_of_fairlearns_random_classifier
     assert_allclose(model.predict_proba(X, sensitive_features=GROUP), expected, atol=1e-12)
     assert model.predictor_weights_.sum() == pytest.approx(1.0)
     assert len(model.predictors_) == len(model.predictor_weights_) > 1
+
+
+def people_with_holes():
+    """The table of everyone, with a category, a text column and missing values."""
+    frame = pd.DataFrame(X[:, :2], columns=["wage", "debt"])
+    frame["job"] = pd.Categorical(np.where(X[:, 2] > 0.3, "cook", "nurse"))
+    frame["town"] = np.array(["A", "B", "C"])[np.arange(len(X)) % 3]
+    frame.loc[::7, "wage"] = np.nan
+    frame.loc[::11, "job"] = None
+    return frame
+
+
+LIGHTGBM = lgb.LGBMClassifier(n_estimators=10, num_leaves=6, verbose=-1, n_jobs=1)
+
+
+def test_lightgbm_sees_categories_and_missing_values_as_they_are():
+    frame = people_with_holes()
+    model = ExponentiatedGradientClassifier(LIGHTGBM, eps=0.05, encoder="columns")
+    model.fit(frame, Y, sensitive_features=GROUP)
+    inputs = frame.assign(town=frame.town.astype("category"), group=GROUP.astype(float))
+    expected = fairlearn_itself(LIGHTGBM, inputs, 0.05)
+    scores = model.predict_proba(frame, sensitive_features=GROUP)
+    assert_allclose(scores, expected, atol=1e-12)
+    assert len(model.predictors_) > 1
+    # A part of the rows, where some levels are absent, is read as in the whole.
+    part = model.predict_proba(frame[:2], sensitive_features=GROUP[:2])
+    assert_array_equal(part, scores[:2])
+    unseen, missing = (
+        model.predict_proba(frame.assign(town=town), sensitive_features=GROUP)
+        for town in ("D", None)
+    )
+    assert_array_equal(unseen, missing)
+
+
+def test_a_bound_that_does_not_bind_leaves_the_learner_on_equal_terms():
+    """Without a constraint it decides as boosted trees with weight 0 do."""
+    frame = people_with_holes()
+    free = ExponentiatedGradientClassifier(LIGHTGBM, eps=1.0, encoder="columns")
+    free.fit(frame, Y, sensitive_features=GROUP)
+    plain = FTMBoostingClassifier(fairness_weight=0.0, n_rounds=10, num_leaves=6)
+    plain.fit(frame, Y, sensitive_features=GROUP)
+    assert_array_equal(*(m.predict(frame, sensitive_features=GROUP) for m in (free, plain)))
+
+
+def test_a_curve_over_the_bounds():
+    frame, bounds = people_with_holes(), [0.2, 0.02]
+    base = ExponentiatedGradientClassifier(LIGHTGBM, encoder="columns")
+    models = [
+        clone(base).set_params(eps=eps).fit(frame, Y, sensitive_features=GROUP) for eps in bounds
+    ]
+    curve = FairnessPath(np.array(bounds), models).curve(frame, Y, sensitive_features=GROUP)
+    assert curve.fairness_weight.tolist() == bounds
+    assert curve.mean_parity_gap[1] < curve.mean_parity_gap[0]
 
 
 def test_logistic_regression_is_the_base_unless_told_otherwise():

@@ -1,17 +1,15 @@
 """The same objective for gradient-boosted trees: a loss plus a weighted penalty, by LightGBM."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from itertools import count
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
-import lightgbm as lgb
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import clone
 
-from fairmatch.coupling import Coupling
+from fairmatch.coupling import Coupling, IndexArray
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.inputs import FloatArray
@@ -23,15 +21,15 @@ from fairmatch.interface import (
     with_groups,
 )
 from fairmatch.matching import Matcher
-from fairmatch.objectives import (
-    BoostingObjective,
-    Derivatives,
-    MatchedGap,
-    SquaredMeanGap,
-    TreePenalty,
+from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap, TreePenalty
+from fairmatch.selection import (
+    LABEL_WEIGHT,
+    MatchingClassifier,
+    check_validation_size,
+    stratified_split,
 )
-from fairmatch.progress import TrainingProgress
-from fairmatch.selection import MatchingClassifier
+from fairmatch.staircase import rows_with_mass
+from fairmatch.treetraining import TreeTrainer, unseen_scores
 
 
 class BoostedClassifier(GroupClassifier):
@@ -46,12 +44,16 @@ class BoostedClassifier(GroupClassifier):
         fairness_weight: float = 1.0,
         *,
         n_rounds: int = 200,
+        warmup: float = 0.0,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
         min_child_samples: int = 20,
         reg_lambda: float = 0.0,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
+        scale_pos_weight: float = 1.0,
+        early_stopping_rounds: int | None = None,
+        validation_size: float = 0.2,
         sensitive_column: str | int | None = None,
         sensitive_at_prediction: bool = True,
         n_jobs: int = 1,
@@ -60,12 +62,16 @@ class BoostedClassifier(GroupClassifier):
     ) -> None:
         self.fairness_weight = fairness_weight
         self.n_rounds = n_rounds
+        self.warmup = warmup
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
         self.min_child_samples = min_child_samples
         self.reg_lambda = reg_lambda
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
+        self.scale_pos_weight = scale_pos_weight
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_size = validation_size
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.n_jobs = n_jobs
@@ -94,46 +100,55 @@ class BoostedClassifier(GroupClassifier):
         template._check_coupling(coupling)
         rows = template._read_training(X, y, sensitive_features, sample_weight)
         features = template._fit_encoder(rows)
-        penalty = template._penalty(features, rows, coupling) if any(fairness_weights) else None
-        train = template._trainer(rows)
+        parts = template._parts(rows)
+        penalties = [
+            template._penalty(features[index], part, coupling) if any(fairness_weights) else None
+            for index, part in parts
+        ]
+        trainer = TreeTrainer(
+            self._lightgbm_parameters(),
+            *(part for _, part in parts),
+            categorical=template.encoder_.categorical_positions,
+            n_rounds=self.n_rounds,
+            warmup=int(self.warmup * self.n_rounds),
+            patience=self.early_stopping_rounds,
+            verbose=self.verbose > 0,
+        )
         models = []
         for weight in map(float, fairness_weights):
+            objectives = [
+                BoostingObjective(part, weight, penalty, self.learning_rate, self.scale_pos_weight)
+                for (_, part), penalty in zip(parts, penalties, strict=True)
+            ]
+            trees, held_out = trainer.train(*objectives)
             model: Self = clone(self)
             if weight != model.fairness_weight:
                 model.set_params(fairness_weight=weight)
-            trees = train(BoostingObjective(rows, weight, penalty, self.learning_rate))
-            model._adopt(template, trees_=trees, fairness_weight_=weight)
+            model._adopt(
+                template,
+                trees_=trees,
+                base_margin_=trainer.base_margin,
+                n_rounds_=trees.num_trees(),
+                held_out_objective_=held_out,
+                fairness_weight_=weight,
+            )
             models.append(model)
         return models
 
-    def _trainer(self, rows: TrainingRows) -> Callable[[BoostingObjective], lgb.Booster]:
-        """Bin the table once, for every objective."""
+    def _parts(self, rows: TrainingRows) -> list[tuple[IndexArray, TrainingRows]]:
+        """Put what the trees see in place of the features; hold rows out to stop by."""
         codes = rows.groups.codes.astype(np.float64) if self.sensitive_at_prediction else None
-        share = np.clip(np.average(rows.labels, weights=rows.mass), 1e-15, 1.0 - 1e-15)
-        self.base_margin_ = float(np.log(share / (1.0 - share)))
-        parameters = self._lightgbm_parameters()
-        data = lgb.Dataset(
-            with_groups(self.encoder_.to_codes(rows.features), codes),
-            rows.labels,
-            init_score=np.full(len(rows.labels), self.base_margin_),
-            categorical_feature=self.encoder_.categorical_positions,
-            params=parameters,
-        )
-
-        def train(objective: BoostingObjective) -> lgb.Booster:
-            rounds, weight = count(), np.array([objective.fairness_weight])
-
-            def derivatives(margins: FloatArray, _: lgb.Dataset) -> Derivatives:
-                if self.verbose > 0:
-                    progress.update(next(rounds), objective.values(margins)[:, None])
-                return objective.derivatives(margins)
-
-            with TrainingProgress(self.n_rounds, weight, shown=self.verbose > 0) as progress:
-                trees = lgb.train({**parameters, "objective": derivatives}, data, self.n_rounds)
-            # What predicts is what would be saved; the training rows are let go.
-            return lgb.Booster(model_str=trees.model_to_string())
-
-        return train
+        inputs = with_groups(self.encoder_.to_codes(rows.features), codes)
+        indices = [np.arange(len(inputs))]
+        if self.early_stopping_rounds is not None:
+            names = np.array(self.groups_, dtype=object)[rows.groups.codes]
+            indices = [
+                *stratified_split(rows.labels, names, self.validation_size, self.random_state)
+            ]
+        parts = [(index, rows.take(index, inputs[index])) for index in indices]
+        for _, part in parts:
+            rows_with_mass(part.groups, part.weights)
+        return parts
 
     def _lightgbm_parameters(self) -> dict[str, Any]:
         return {
@@ -163,16 +178,24 @@ class BoostedClassifier(GroupClassifier):
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
-        for name, least in (("n_rounds", 1), ("num_leaves", 2), ("min_child_samples", 0)):
+        least_values = {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}
+        if self.early_stopping_rounds is not None:
+            least_values["early_stopping_rounds"] = 1
+            check_validation_size(self.validation_size)
+        for name, least in least_values.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < least:
                 raise InputError(
                     f"{name} must be a whole number of at least {least}, got {value!r}."
                 )
+        if not 0.0 <= self.warmup < 1.0:
+            raise InputError(f"warmup must lie in [0, 1), got {self.warmup}.")
         if not 0.0 < self.learning_rate <= 1.0:
             raise InputError(f"learning_rate must lie in (0, 1], got {self.learning_rate}.")
         if not self.reg_lambda >= 0.0:
             raise InputError(f"reg_lambda must not be negative, got {self.reg_lambda}.")
+        if not 0.0 < self.scale_pos_weight < np.inf:
+            raise InputError(f"scale_pos_weight must be positive, got {self.scale_pos_weight}.")
         for name in ("subsample", "colsample_bytree"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}.")
@@ -185,9 +208,11 @@ class GapRegularizedBoostingClassifier(BoostedClassifier):
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty.
-    n_rounds, learning_rate, num_leaves, min_child_samples, reg_lambda
+    n_rounds, warmup, learning_rate, num_leaves, min_child_samples, reg_lambda
         As in `FTMBoostingClassifier`.
-    subsample, colsample_bytree, sensitive_column, sensitive_at_prediction
+    subsample, colsample_bytree, scale_pos_weight, early_stopping_rounds, validation_size
+        As in `FTMBoostingClassifier`; what is watched is the loss plus the weighted penalty.
+    sensitive_column, sensitive_at_prediction
         As in `FTMBoostingClassifier`.
     n_jobs, random_state, verbose
         As in `FTMBoostingClassifier`.
@@ -221,15 +246,20 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
 
     Parameters
     ----------
-    transport : {"marginal", "joint"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and labels (label weight 100);
-        or by any object with a ``match`` method like `OptimalTransportMatcher`'s.
+    transport : {"marginal", "joint", "predicted"} or a matcher, default="marginal"
+        How people are matched: on their features; on features and labels (label weight 100); on
+        features and the scores that plain trees give to rows they have not seen (the same
+        weight); or by any object with a ``match`` method like `OptimalTransportMatcher`'s.
     fairness_weight : float, default=1.0
         The paper's lambda; 0 is plain LightGBM.
     max_gap, gap_measure, fairness_weights, validation_size, refit
         Choose the weight by a gap instead, as in `FTMClassifier`.
     n_rounds : int, default=200
         Number of trees.
+    warmup : float, default=0.0
+        Share of the trees, the first ones, that see the loss alone. Where the weight is large,
+        the penalty then pulls together scores that have been learned, instead of keeping them
+        from being learned.
     learning_rate : float, default=0.1
         Shrinkage of every tree; below 1 the steps of the penalty are safe.
     num_leaves, min_child_samples : int, default=31, 20
@@ -238,6 +268,14 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         L2 penalty of the leaf values.
     subsample, colsample_bytree : float, default=1.0, 1.0
         Share of the rows and of the columns that a tree is grown on.
+    scale_pos_weight : float, default=1.0
+        What the loss of positive rows is multiplied by, as in LightGBM. The matching and the
+        penalty do not change; ``sample_weight`` weighs rows in all three.
+    early_stopping_rounds : int, optional
+        Hold out ``validation_size`` of the rows, match them among themselves, and stop when the
+        objective on them has not improved for so many rounds; the trees up to the best round are
+        kept. A ready ``coupling`` is then an error. With ``max_gap`` these rows are taken from
+        the ones that are trained on.
     sensitive_column : str or int, optional
         Column of X that holds the groups. It is split off before matching.
     sensitive_at_prediction : bool, default=True
@@ -261,6 +299,11 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         The trees; their sum and ``base_margin_`` is the log-odds of the positive class.
     base_margin_ : float
         Log-odds of the positive class in the training rows, where boosting starts.
+    n_rounds_ : int
+        Number of trees.
+    held_out_objective_ : array
+        The objective on held-out rows after each round, infinite in the warm-up; empty without
+        early stopping.
     path_, validation_curve_
         With ``max_gap``, as in `FTMClassifier`.
 
@@ -280,6 +323,8 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
     (3, 2)
     """
 
+    _transports: ClassVar = {**MatchingClassifier._transports, "predicted": 0.0}
+
     def __init__(
         self,
         transport: str | Matcher = "marginal",
@@ -291,12 +336,15 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         validation_size: float = 0.2,
         refit: bool = False,
         n_rounds: int = 200,
+        warmup: float = 0.0,
         learning_rate: float = 0.1,
         num_leaves: int = 31,
         min_child_samples: int = 20,
         reg_lambda: float = 0.0,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
+        scale_pos_weight: float = 1.0,
+        early_stopping_rounds: int | None = None,
         sensitive_column: str | int | None = None,
         sensitive_at_prediction: bool = True,
         n_jobs: int = 1,
@@ -306,12 +354,16 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         super().__init__(
             fairness_weight,
             n_rounds=n_rounds,
+            warmup=warmup,
             learning_rate=learning_rate,
             num_leaves=num_leaves,
             min_child_samples=min_child_samples,
             reg_lambda=reg_lambda,
             subsample=subsample,
             colsample_bytree=colsample_bytree,
+            scale_pos_weight=scale_pos_weight,
+            early_stopping_rounds=early_stopping_rounds,
+            validation_size=validation_size,
             sensitive_column=sensitive_column,
             sensitive_at_prediction=sensitive_at_prediction,
             n_jobs=n_jobs,
@@ -322,13 +374,25 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.fairness_weights = fairness_weights
-        self.validation_size = validation_size
         self.refit = refit
 
     def _check_coupling(self, coupling: Coupling | None) -> None:
         self._matcher()
+        if coupling is not None and self.early_stopping_rounds is not None:
+            raise CouplingError(
+                "With early_stopping_rounds part of the rows is held out, so a ready coupling of "
+                "all the rows does not fit. Leave one of the two out."
+            )
 
     def _penalty(
         self, features: FloatArray, rows: TrainingRows, coupling: Coupling | None
     ) -> TreePenalty:
+        if coupling is None and isinstance(self.transport, str) and self.transport == "predicted":
+            scores = unseen_scores(
+                self._lightgbm_parameters(),
+                rows,
+                categorical=self.encoder_.categorical_positions,
+                n_rounds=self.n_rounds,
+            )
+            features = np.column_stack([features, np.sqrt(LABEL_WEIGHT) * scores])
         return MatchedGap(self._couple(features, rows.labels, rows.groups, rows.weights, coupling))

@@ -335,9 +335,10 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
     parser.add_argument(
         "--transport",
-        choices=("marginal", "joint"),
+        choices=("marginal", "joint", "predicted"),
         default="marginal",
-        help="match people on their features, or on features and labels (default: marginal)",
+        help="match people on their features, on features and labels, or (boosting only) on "
+        "features and predicted scores (default: marginal)",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--max-gap", type=float, help="keep the most accurate model within this gap")

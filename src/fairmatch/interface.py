@@ -6,7 +6,7 @@ learners stand on it alike.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fairmatch.columns import split_column
-from fairmatch.coupling import Coupling
+from fairmatch.coupling import Coupling, IndexArray
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.inputs import (
@@ -65,6 +65,12 @@ class TrainingRows:
         sums = np.array([self.mass[self.groups.is_group(code)].sum() for code in (0, 1)])
         shares: FloatArray = sums / sums.sum()
         return shares
+
+    def take(self, index: IndexArray, features: Any) -> "TrainingRows":
+        """Give some of the rows, with these features."""
+        groups = replace(self.groups, codes=self.groups.codes[index])
+        weights = None if self.weights is None else self.weights[index]
+        return TrainingRows(features, self.labels[index], groups, weights)
 
 
 class GroupClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

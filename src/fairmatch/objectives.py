@@ -113,6 +113,8 @@ class BoostingObjective:
         Not needed where the weight is 0.
     learning_rate : float, default=1.0
         What LightGBM multiplies its steps by.
+    scale_pos_weight : float, default=1.0
+        What the loss of positive rows is multiplied by; the penalty is not.
 
     Notes
     -----
@@ -131,26 +133,29 @@ class BoostingObjective:
         fairness_weight: float,
         penalty: TreePenalty | None,
         learning_rate: float = 1.0,
+        scale_pos_weight: float = 1.0,
     ) -> None:
-        self.signs, self.mass = 2.0 * rows.labels - 1.0, rows.mass
+        self.signs = 2.0 * rows.labels - 1.0
+        self.mass = rows.mass * np.where(rows.labels > 0.0, scale_pos_weight, 1.0)
+        self.total = rows.mass.sum()
         self.fairness_weight, self.learning_rate = fairness_weight, learning_rate
         self.penalty = penalty if fairness_weight > 0.0 else None
 
     def values(self, margins: FloatArray) -> FloatArray:
         """Give the mean loss and the weighted penalty; their sum is minimised."""
-        loss = np.average(np.logaddexp(0.0, -self.signs * margins), weights=self.mass)
+        loss = self.mass @ np.logaddexp(0.0, -self.signs * margins) / self.total
         gap = 0.0 if self.penalty is None else self.penalty.value(expit(margins))
         return np.array([loss, self.fairness_weight * gap])
 
-    def derivatives(self, margins: FloatArray) -> Derivatives:
-        """Give gradient and curvature in the margins, as LightGBM asks for them."""
+    def derivatives(self, margins: FloatArray, *, penalized: bool = True) -> Derivatives:
+        """Give gradient and curvature in the margins, of the whole or of the loss alone."""
         # LightGBM's own way to compute them, so that weight 0 is its model to the last bit.
         response = -self.signs / (1.0 + np.exp(self.signs * margins))
         slope = np.abs(response) * (1.0 - np.abs(response))
         gradient, curvature = self.mass * response, self.mass * slope
-        if self.penalty is not None:
+        if self.penalty is not None and penalized:
             first, second = self.penalty.derivatives(expit(margins))
-            scale = self.fairness_weight * self.mass.sum()
+            scale = self.fairness_weight * self.total
             gradient += scale * first * slope
             curvature += self.learning_rate * scale * second * slope**2
         return gradient, curvature

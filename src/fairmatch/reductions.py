@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch.coupling import Coupling
+from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import GroupClassifier
+from fairmatch.interface import GroupClassifier, TrainingRows, with_groups
 
 
 class ExponentiatedGradientClassifier(GroupClassifier):
@@ -34,8 +36,12 @@ class ExponentiatedGradientClassifier(GroupClassifier):
         Allowed violation: how far a group's acceptance rate may be from that of all rows.
     max_iter : int, default=50
         Greatest number of rounds.
-    sensitive_column, sensitive_at_prediction, encoder
+    sensitive_column, sensitive_at_prediction
         As in `FTMClassifier`.
+    encoder : "table", "columns", None or a transformer, default="table"
+        As in `FTMClassifier`; with ``"columns"`` the estimator sees the columns as
+        `FTMBoostingClassifier` does: categories as pandas categories, missing values as NaN. It
+        must take both, as LightGBM's ``LGBMClassifier`` does.
 
     Attributes
     ----------
@@ -56,7 +62,8 @@ class ExponentiatedGradientClassifier(GroupClassifier):
     of the random classifier on the training rows, so it bounds the mean parity gap of these
     scores; what is left after the comparison with one half may violate it by any amount.
 
-    There is no fairness weight, so `fairness_path` refuses this estimator: fit one per ``eps``.
+    There is no fairness weight, so `fairness_path` refuses this estimator: fit one per ``eps`` and
+    put them into a ``FairnessPath`` (docs/boosting.md).
 
     Examples
     --------
@@ -123,9 +130,9 @@ class ExponentiatedGradientClassifier(GroupClassifier):
             raise InputError(f"eps must be positive, got {self.eps}.")
         fitted: Self = clone(self)
         rows = fitted._read_training(X, y, sensitive_features, None)
-        inputs = fitted._fit_encoder(rows)
-        if self.sensitive_at_prediction:
-            inputs = np.column_stack([inputs, rows.groups.codes])
+        fitted._fit_encoder(rows)
+        codes = rows.groups.codes.astype(np.float64) if self.sensitive_at_prediction else None
+        inputs = fitted._inputs(rows.features, codes)
         algorithm = ExponentiatedGradient(
             LogisticRegression() if self.estimator is None else self.estimator,
             DemographicParity(difference_bound=self.eps),
@@ -160,6 +167,24 @@ class ExponentiatedGradientClassifier(GroupClassifier):
             "ExponentiatedGradientClassifier has no fairness weight, so it has no path. Fit one "
             "for each eps."
         )
+
+    def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
+        if not self._takes_columns():
+            return super()._fit_encoder(rows)
+        self.encoder_ = TableEncoder(missing="encode")
+        return np.asarray(self.encoder_.fit_transform(rows.features))
+
+    def _inputs(self, features: Any, codes: FloatArray | None) -> Any:
+        if not self._takes_columns() or self.encoder_ is None:
+            return super()._inputs(features, codes)
+        inputs = pd.DataFrame(with_groups(self.encoder_.to_codes(features), codes))
+        inputs.columns = [f"column_{index}" for index in inputs.columns]
+        for name in inputs.columns[self.encoder_.categorical_positions]:
+            inputs[name] = inputs[name].astype("category")
+        return inputs
+
+    def _takes_columns(self) -> bool:
+        return isinstance(self.encoder, str) and self.encoder == "columns"
 
     def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
         inputs = self._inputs(features, codes)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from fairmatch.paths import PAPER_WEIGHTS, FairnessPath
 # random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
 # identical, more could not be proven in float64 and would be an error.
 _TRAINING_TOLERANCE = 1e-3
-_LABEL_WEIGHTS = {"marginal": 0.0, "joint": 100.0}
+LABEL_WEIGHT = 100.0
 
 
 class MatchingClassifier(GroupClassifier):
@@ -37,6 +37,9 @@ class MatchingClassifier(GroupClassifier):
     Subclasses have the parameters ``transport``, ``max_gap``, ``gap_measure``,
     ``fairness_weights``, ``validation_size``, ``refit`` and ``random_state``.
     """
+
+    # Label weights of the ways to match that have a name.
+    _transports: ClassVar[dict[str, float]] = {"marginal": 0.0, "joint": LABEL_WEIGHT}
 
     transport: str | Matcher
     max_gap: float | None
@@ -177,22 +180,18 @@ class MatchingClassifier(GroupClassifier):
             )
         if self.max_gap is None or not self.max_gap >= 0.0:
             raise InputError(f"max_gap must not be negative, got {self.max_gap}.")
-        if not 0.0 < self.validation_size < 1.0:
-            raise InputError(
-                f"validation_size must lie strictly between 0 and 1, got {self.validation_size}."
-            )
+        check_validation_size(self.validation_size)
 
     def _matcher(self) -> Matcher:
         if not isinstance(self.transport, str):
             if not hasattr(self.transport, "match"):
                 raise InputError(f"A matcher needs a match method; {self.transport!r} has none.")
             return self.transport
-        if self.transport not in _LABEL_WEIGHTS:
-            raise InputError(
-                f"transport must be 'marginal', 'joint' or a matcher, got {self.transport!r}."
-            )
+        if self.transport not in self._transports:
+            names = ", ".join(map(repr, self._transports))
+            raise InputError(f"transport must be {names} or a matcher, got {self.transport!r}.")
         return OptimalTransportMatcher(
-            _LABEL_WEIGHTS[self.transport], tolerance=_TRAINING_TOLERANCE
+            self._transports[self.transport], tolerance=_TRAINING_TOLERANCE
         )
 
     def _couple(
@@ -214,6 +213,12 @@ class MatchingClassifier(GroupClassifier):
 def _plain(values: Any) -> Any:
     """Let lists be indexed like arrays."""
     return np.asarray(values) if isinstance(values, list | tuple) else values
+
+
+def check_validation_size(share: float) -> None:
+    """Raise unless the share leaves rows on both sides."""
+    if not 0.0 < share < 1.0:
+        raise InputError(f"validation_size must lie strictly between 0 and 1, got {share}.")
 
 
 def stratified_split(

@@ -40,6 +40,7 @@ def restore(model: Any, content: bytes, description: dict[str, Any]) -> None:
     try:
         text = _checked(content.decode("ascii"), n_inputs)
         model.trees_ = lgb.Booster(model_str=text)
+        model.n_rounds_ = model.trees_.num_trees()
     except (ValueError, LookupError, lgb.basic.LightGBMError) as error:
         raise ModelFileError(f"{FILE} does not hold trees: {error}") from error
     if not np.isfinite(model.base_margin_):
