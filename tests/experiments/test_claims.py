@@ -198,7 +198,7 @@ def test_the_papers_flips_are_those_of_its_full_tables():
 
 def test_every_line_that_is_asked_for_exists_or_is_a_representation():
     keys = {key for question in questions() for key in question.lines}
-    assert keys - {*SERIES} <= {"laftr", "sipm", "repair", "trees-eg"}
+    assert keys - {*SERIES} <= {"laftr", "sipm", "repair"}
 
 
 def test_ranking_leaves_out_what_has_no_value(study, store):

@@ -26,6 +26,8 @@ _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "trees-reg": ("#009e73", (2, 2)),
     "trees-ftm": ("#009e73", ()),
     "trees-ftm-joint": ("#cc79a7", ()),
+    "trees-eg": ("#8a8a8a", (2, 2)),
+    "trees-predicted": ("#222222", ()),
     "laftr": ("#009e73", ()),
     "sipm": ("#cc79a7", ()),
     "repair": ("#56b4e9", ()),
@@ -67,7 +69,7 @@ def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
             yield name, chart
 
 
-_TREES = ("trees-reg", "trees-ftm", "trees-ftm-joint")
+_TREES = ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted")
 
 
 def _representation(answers: Answers) -> Any:
@@ -160,7 +162,7 @@ def subset_boxes(answers: Answers) -> Any:
     """Draw the gaps in random half-spaces as box plots, at the paper's levels."""
     import altair as alt
 
-    keys = (*_NETWORKS, "ftm-joint", "trees-ftm")
+    keys = (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted")
     panels = []
     for dataset, level in reported()["random_subsets"]["at_meanDP"].items():
         if dataset not in answers.study.datasets:

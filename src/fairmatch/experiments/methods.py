@@ -31,6 +31,8 @@ ADV_WEIGHTS = (
     *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 15, 20),
     *(30, 50, 100),
 )
+# Bounds of exponentiated gradient, from the loosest on.
+REDUCTION_BOUNDS = (0.16, 0.08, 0.04, 0.02, 0.005)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +160,14 @@ def _path_curve(
     )
 
 
-def _trees(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
+def _trees(class_name: str, **fixed: Any) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         coupling = None
         if "label_weight" in settings:
             coupling = _match_all(problem, settings["label_weight"])
-        estimator = getattr(fairmatch, class_name)(n_rounds=settings["rounds"], random_state=seed)
+        estimator = getattr(fairmatch, class_name)(
+            n_rounds=settings["rounds"], random_state=seed, **fixed
+        )
         path = fairness_path(
             problem.raw_train,
             problem.split.y_train,
@@ -175,6 +179,28 @@ def _trees(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve
         return _path_curve(path.models, problem.raw_train, problem.raw_test, problem, coupling)
 
     return fit
+
+
+def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
+    from lightgbm import LGBMClassifier
+
+    trees = LGBMClassifier(
+        n_estimators=settings["rounds"],
+        n_jobs=1,
+        random_state=seed,
+        verbose=-1,
+        deterministic=True,
+        force_row_wise=True,
+    )
+    rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
+    models = [
+        fairmatch.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
+            rows, labels, sensitive_features=groups
+        )
+        for eps in settings["weights"]
+    ]
+    return _path_curve(models, rows, problem.raw_test, problem)
 
 
 METHODS: dict[str, Method] = {
@@ -207,6 +233,20 @@ METHODS: dict[str, Method] = {
             schedule="trees",
             reference="trees-unfair",
             settings={"label_weight": 0},
+        ),
+        Method(
+            "trees-predicted",
+            PAPER_WEIGHTS,
+            _trees("FTMBoostingClassifier", transport="predicted", warmup=0.5),
+            schedule="trees",
+            reference="trees-unfair",
+        ),
+        Method(
+            "trees-eg",
+            REDUCTION_BOUNDS,
+            _trees_reductions,
+            schedule="trees",
+            reference="trees-unfair",
         ),
     )
 }

@@ -28,8 +28,10 @@ _COMPARED = (
     "ftm-batch-joint",
     "ftm-joint",
     "trees-reg",
+    "trees-eg",
     "trees-ftm",
     "trees-ftm-joint",
+    "trees-predicted",
 )
 
 # Levels of ΔWDP at which the curves are compared in numbers; the paper shows them as pictures only.
@@ -163,7 +165,7 @@ def _joint() -> Iterator[Question]:
             )
 
 
-_TREES = ("trees-ftm", "trees-ftm-joint")
+_TREES = ("trees-ftm", "trees-ftm-joint", "trees-predicted")
 
 
 def _imbalance() -> Iterator[Question]:
@@ -243,7 +245,7 @@ def _representation() -> Iterator[Question]:
             "accuracy",
             "accuracy",
             1,
-            lines=("laftr", "sipm", "repair", "ftm-batch", "ftm", "trees-ftm"),
+            lines=("laftr", "sipm", "repair", "ftm-batch", "ftm", *_TREES),
             paper={method: value for method, value in values.items() if method != "level"},
         )
 
@@ -270,4 +272,4 @@ def _boosting() -> Iterator[Question]:
             )
 
 
-_ALL_TREES = ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint")
+_ALL_TREES = ("trees-reg", "trees-eg", *_TREES)

@@ -61,8 +61,10 @@ SERIES: dict[str, Series] = {
         Series("ftm-joint", "FTM joint, all rows (ours)", "ftm", {"label_weight": 100}),
         Series("trees-unfair", "trees: unconstrained", "trees-unfair"),
         Series("trees-reg", "trees: Reg", "trees-reg"),
+        Series("trees-eg", "trees: exponentiated gradient", "trees-eg"),
         Series("trees-ftm", "trees: FTM (ours)", "trees-ftm"),
         Series("trees-ftm-joint", "trees: FTM joint (ours)", "trees-ftm", {"label_weight": 100}),
+        Series("trees-predicted", "trees: FTM, predicted map (ours)", "trees-predicted"),
     )
 }
 """All lines, in the order of the tables."""
