@@ -56,13 +56,18 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore]:
     from fairmatch.experiments.page import RECORDS
     from fairmatch.experiments.records import RecordStore
     from fairmatch.experiments.study import PROFILES, Study, find_experiment
+    from fairmatch.experiments.studyfiles import extend_study
 
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
     for name in arguments.only or ():
         find_experiment(name)
     profile = PROFILES["quick" if arguments.quick else "full"]
-    study = Study.of(profile, datasets=arguments.datasets, n_seeds=arguments.seeds)
+    study = Study.of(profile, n_seeds=arguments.seeds)
+    if arguments.spec is not None:
+        study = extend_study(study, arguments.spec)
+    if arguments.datasets is not None:
+        study = study.only(arguments.datasets)
     return study, RecordStore(Path(arguments.out) / RECORDS)
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from test_studyfiles import loans
 
 from fairmatch.cli import main
 from fairmatch.experiments.records import RecordStore
@@ -108,3 +109,23 @@ def test_a_record_that_was_edited_by_hand_is_found(results, capsys):
     file.write_text(file.read_text().replace('"seed":0', '"seed":1'))
     assert main(["paper", "tables", *PART, "--out", str(results)]) == 2
     assert "renamed or edited" in capsys.readouterr().err
+
+
+def test_a_table_and_a_method_of_ones_own_run_through_the_same_command(tmp_path, capsys):
+    loans(400).to_csv(tmp_path / "loans.csv", index=False)
+    spec = tmp_path / "study.toml"
+    spec.write_text(
+        'datasets = ["loans"]\n'
+        '[tables.loans]\nfile = "loans.csv"\ntarget = "repaid"\npositive = "yes"\n'
+        'sensitive = "sex"\ndrop = ["id"]\nbatch_size = 40\n'
+        '[methods.forest]\nestimator = "sklearn.ensemble:RandomForestClassifier"\n'
+        'settings = { n_estimators = 5 }\nlabel = "random <forest>"\n'
+    )
+    where = ["--quick", "--seeds", "1", "--spec", str(spec), "--out", str(tmp_path / "mine")]
+    assert main(["paper", "run", "--only", "tradeoff", "--jobs", "1", *where]) == 0
+    assert main(["paper", "figures", *where]) == 0
+    assert main(["paper", "tables", *where]) == 0
+    text = (tmp_path / "mine" / "README.md").read_text()
+    assert "**loans, ΔWDP =" in text
+    assert "random <forest>" in text
+    assert "Reduction" in text

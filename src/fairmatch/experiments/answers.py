@@ -1,14 +1,15 @@
 """Answer the tables' questions from the records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fairmatch.datasets import DATASET_NAMES
 from fairmatch.experiments.levels import Reading, interpolated, nearest
-from fairmatch.experiments.questions import Question
+from fairmatch.experiments.questions import Question, questions
 from fairmatch.experiments.records import Record, RecordStore
-from fairmatch.experiments.study import Series, Study
+from fairmatch.experiments.study import SERIES, Series, Study
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,32 @@ class Answers:
             return {}
         return self.records(reference, dataset)
 
+    def questions(self) -> list[Question]:
+        """List what the paper's tables ask, and the like for a researcher's own tables."""
+        own = [name for name in self.study.datasets if name not in DATASET_NAMES]
+        return [*questions(), *(question for name in own for question in self._own(name))]
+
+    def _own(self, dataset: str) -> Iterator[Question]:
+        """Ask at three quarters, half and a quarter of the unconstrained model's gap."""
+        gap = "wasserstein_parity_gap"
+        records = self.records("unfair", dataset).values()
+        if not records:
+            return
+        start = float(np.mean([record.curve[gap][0] for record in records]))
+        for share in (0.75, 0.5, 0.25):
+            for quantity, label, better in (
+                ("accuracy", "accuracy", 1),
+                ("consistency", "consistency", 1),
+                ("half-spaces: std", "standard deviation over half-spaces", -1),
+            ):
+                level = round(share * start, 3)
+                lines = tuple(SERIES)
+                yield Question("own", dataset, gap, level, quantity, label, better, lines)
+
     def answer(self, question: Question) -> list[Answer]:
-        """Answer a question for every line that has a record."""
+        """Answer a question for every line that has a record; a researcher's own come last."""
         found = []
-        for key in question.lines:
+        for key in (*question.lines, *(key for key in self.study.series if key not in SERIES)):
             if key not in self.study.series:
                 continue
             series = self.study.series[key]

@@ -68,7 +68,7 @@ def render_page(answers: Answers, folder: str | Path) -> str:
     """Write the whole page as Markdown."""
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
     parts = [_head(answers), _claims(answers)]
-    for name, asked in groupby(questions(), key=lambda question: question.experiment):
+    for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
         parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
             parts.append(_label_weights(answers, drawn))
@@ -127,7 +127,8 @@ def _claims(answers: Answers) -> str:
 
 
 def _title(name: str) -> str:
-    return EXPERIMENTS[name].title if name in EXPERIMENTS else "Boosted trees"
+    others = {"trees": "Boosted trees", "own": "Other tables"}
+    return others[name] if name in others else EXPERIMENTS[name].title
 
 
 def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:

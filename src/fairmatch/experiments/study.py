@@ -5,7 +5,7 @@ is known by its content.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -192,15 +192,16 @@ class Study:
         cls, profile: Profile, *, datasets: Sequence[str] | None = None, n_seeds: int | None = None
     ) -> "Study":
         """Make the paper's study, or a part of it."""
-        known = DATASET_NAMES
-        for name in datasets or ():
-            if name not in known:
-                raise InputError(f"There is no dataset {name!r}; there are {', '.join(known)}.")
-        return cls(
-            profile,
-            tuple(datasets or profile.datasets),
-            profile.n_seeds if n_seeds is None else n_seeds,
-        )
+        study = cls(profile, profile.datasets, profile.n_seeds if n_seeds is None else n_seeds)
+        return study if datasets is None else study.only(datasets)
+
+    def only(self, datasets: Sequence[str]) -> "Study":
+        """Look at some tables alone."""
+        for name in datasets:
+            if name not in self.loaders:
+                known = ", ".join(self.loaders)
+                raise InputError(f"There is no dataset {name!r}; there are {known}.")
+        return replace(self, datasets=tuple(datasets))
 
     def spec(self, key: str, dataset: str, seed: int, **settings: Any) -> RunSpec:
         """Write the spec of a line's run; settings given here come before its own."""
