@@ -147,7 +147,7 @@ def counterfactuals(
     n_people: int = 300,
     *,
     effects: ArrayLike = ((0.0, 0.0), (0.8, 0.0)),
-    intercepts: ArrayLike = ((0.0, 0.0), (3.0, 0.5)),
+    intercepts: ArrayLike = ((0.0, 0.0), (4.5, -4.0)),
     noise: ArrayLike = ((1.0, 0.25), (1.0, 0.25)),
     scales: tuple[float, float] = (1.0, 1.4),
     random_state: int = 0,
@@ -290,14 +290,14 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     return alt.vconcat(*panels, spacing=24)
 
 
-def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 25) -> Any:
+def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
     """Draw both groups, and where some of group 0 would have been in group 1.
 
     Parameters
     ----------
     facts : Counterfactuals
         As made by `counterfactuals`.
-    n_arrows : int, default=25
+    n_arrows : int, default=14
         People of group 0 that have an arrow.
 
     Returns
@@ -342,7 +342,7 @@ def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 25) -> Any:
         ),
     )
     lines = alt.Chart(arrows[arrows["kind"] == "counterfactual"])
-    lines = lines.mark_rule(opacity=0.35, color="#2d3748").encode(x=x, y=y, x2="to1", y2="to2")
+    lines = lines.mark_rule(opacity=0.5, color="#2d3748").encode(x=x, y=y, x2="to1", y2="to2")
     shapes = alt.Scale(domain=list(kinds), range=["circle", "cross", "triangle-up"])
     ends = alt.Chart(arrows).mark_point(size=70, strokeWidth=1.4, opacity=0.95, color="#1a202c")
     ends = ends.encode(
