@@ -30,10 +30,10 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tradeoff-wdp", "ΔWDP against accuracy"),
         ("tradeoff-dp", "ΔDP against accuracy"),
         ("tradeoff-meandp", "Δ‾DP against accuracy"),
+        ("joint", "With the joint map: ΔDP against accuracy"),
     ),
     "trees": (("trees", "Boosted trees beside networks: ΔWDP against accuracy"),),
     "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
-    "joint": (("joint", "Marginal and joint map: ΔDP against accuracy"),),
     "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
     "representation": (("representation", "Fair representations: Δ‾DP against accuracy"),),
 }
@@ -127,7 +127,11 @@ def _claims(answers: Answers) -> str:
 
 
 def _title(name: str) -> str:
-    others = {"trees": "Boosted trees", "own": "Other tables"}
+    others = {
+        "trees": "Boosted trees",
+        "own": "Other tables",
+        "representation": "Fair representations",
+    }
     return others[name] if name in others else EXPERIMENTS[name].title
 
 

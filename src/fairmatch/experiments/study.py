@@ -323,6 +323,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment("consistency", "Consistency", _lines(*_MAIN)),
         Experiment("ranks", "Rank agreement with the unfair model", _lines(*_MAIN)),
         Experiment("flips", "Undesirable flips", _lines(*_MAIN)),
+        Experiment(
+            "representation",
+            "Fair representations",
+            _lines("laftr", "sipm", "repair", "ftm-batch", "ftm"),
+        ),
         Experiment("imbalance", "Training rows 5 : 95", _imbalance),
         Experiment("label-weight", "Label weight, transport cost and accuracy", _label_weights),
         Experiment("schedule", "Length of the training", _schedules),
