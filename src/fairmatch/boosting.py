@@ -106,7 +106,7 @@ class BoostedClassifier(GroupClassifier):
             for index, part in parts
         ]
         trainer = TreeTrainer(
-            self._lightgbm_parameters(),
+            template._lightgbm_parameters(),
             *(part for _, part in parts),
             categorical=template.encoder_.categorical_positions,
             n_rounds=self.n_rounds,

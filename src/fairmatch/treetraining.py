@@ -1,5 +1,6 @@
 """Growing trees with LightGBM: the table is binned once, for every objective."""
 
+from itertools import count
 from typing import Any
 
 import lightgbm as lgb
@@ -73,19 +74,18 @@ class TreeTrainer:
     ) -> tuple[lgb.Booster, FloatArray]:
         """Give the trees, and the objective on the held-out rows after each round."""
         warmup = 0 if objective.penalty is None else self.warmup
-        n_begun, watched = 0, list[float]()
+        rounds, watched = count(), list[float]()
 
         def derivatives(margins: FloatArray, _: lgb.Dataset) -> Derivatives:
-            nonlocal n_begun
+            n_grown = next(rounds)
             if self.verbose:
-                progress.update(n_begun, objective.values(margins)[:, None])
-            n_begun += 1
-            return objective.derivatives(margins, penalized=n_begun > warmup)
+                progress.update(n_grown, objective.values(margins)[:, None])
+            return objective.derivatives(margins, penalized=n_grown >= warmup)
 
         def watch(margins: FloatArray, _: lgb.Dataset) -> tuple[str, float, bool]:
             assert held_out is not None
             # What was grown on the loss alone is not what is asked for, however good it looks.
-            value = float(held_out.values(margins).sum()) if n_begun > warmup else np.inf
+            value = float(held_out.values(margins).sum()) if len(watched) >= warmup else np.inf
             watched.append(value)
             return "objective", value, False
 
