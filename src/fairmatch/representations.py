@@ -29,7 +29,7 @@ from fairmatch.transforming import GroupTransformer
 
 # Weights of a whole curve; they reach the paper's levels on its four tables.
 LAFTR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-SIPM_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+SIPM_WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0, 2.0, 4.0)
 
 
 class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupTransformer):  # type: ignore[misc]
@@ -38,6 +38,9 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
     Subclasses say which critic (`_critic`).
     """
 
+    # How many numbers represent a row, unless the caller says otherwise.
+    _components: ClassVar[int]
+
     network_: StackedMLP
     decoder_: StackedMLP
 
@@ -45,7 +48,7 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         self,
         fairness_weight: float = 1.0,
         *,
-        n_components: int = 4,
+        n_components: int | None = None,
         task_weight: float = 1.0,
         reconstruction_weight: float = 0.1,
         network: Sequence[int] | None = None,
@@ -86,6 +89,10 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
     def _critic(self, fairness_weights: torch.Tensor, generator: torch.Generator) -> Critic:
         """Say what looks for the group in the representation."""
         raise NotImplementedError
+
+    @property
+    def _n_latents(self) -> int:
+        return self._components if self.n_components is None else self.n_components
 
     @property
     def _n_features_out(self) -> int:
@@ -158,7 +165,7 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         inputs, generator = with_groups(features, codes), torch_generator(network_seed)
         n_features = features.shape[1]
         sizes = (max(n_features, MIN_WIDTH),) if self.network is None else tuple(self.network)
-        size, n_latents = len(weights), self.n_components
+        size, n_latents = len(weights), self._n_latents
         encoder = StackedMLP(size, inputs.shape[1], sizes, generator, n_latents)
         decoder = StackedMLP(size, n_latents + 1, sizes[::-1], generator, n_features)
         critic = self._critic(
@@ -189,7 +196,7 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
         self._check_schedule()
-        check_count("n_components", self.n_components)
+        check_count("n_components", self._n_latents)
         check_widths(self.network)
         for name in ("task_weight", "reconstruction_weight"):
             value = getattr(self, name)
@@ -221,8 +228,8 @@ class LAFTRTransformer(CriticTransformer):
     ----------
     fairness_weight : float, default=1.0
         Weight of the adversary's success.
-    n_components : int, default=4
-        How many numbers represent a row.
+    n_components : int, optional
+        How many numbers represent a row; by default 8.
     task_weight : float, default=1.0
         Weight of the cross-entropy of a linear head that predicts the label.
     reconstruction_weight : float, default=0.1
@@ -268,9 +275,10 @@ class LAFTRTransformer(CriticTransformer):
     """
 
     default_weights: ClassVar[tuple[float, ...]] = LAFTR_WEIGHTS
+    _components: ClassVar[int] = 8
 
     def _critic(self, fairness_weights: torch.Tensor, generator: torch.Generator) -> Critic:
-        return AdversaryCritic(fairness_weights, self.n_components, generator=generator)
+        return AdversaryCritic(fairness_weights, self._n_latents, generator=generator)
 
 
 class SIPMTransformer(CriticTransformer):
@@ -280,7 +288,10 @@ class SIPMTransformer(CriticTransformer):
     ----------
     fairness_weight : float, default=1.0
         Weight of the integral probability metric.
-    n_components, task_weight, reconstruction_weight, network
+    n_components : int, optional
+        How many numbers represent a row; by default 3. With more of them the groups differ in
+        ways that no single sigmoid unit sees, and a network on them does.
+    task_weight, reconstruction_weight, network
         As in `LAFTRTransformer`.
     epochs, batch_size, learning_rate, decay
         As in `FTMClassifier`.
@@ -318,6 +329,7 @@ class SIPMTransformer(CriticTransformer):
     """
 
     default_weights: ClassVar[tuple[float, ...]] = SIPM_WEIGHTS
+    _components: ClassVar[int] = 3
 
     def _critic(self, fairness_weights: torch.Tensor, generator: torch.Generator) -> Critic:
-        return SigmoidCritic(fairness_weights, self.n_components, generator=generator)
+        return SigmoidCritic(fairness_weights, self._n_latents, generator=generator)
