@@ -136,7 +136,7 @@ def learned(request):
     X, y, group = people(1600, share=0.4)
     settings = {"n_components": 3, "network": (32,), "epochs": 20, "batch_size": 256}
     estimator = request.param(learning_rate=0.005, decay=0.88, random_state=0, **settings)
-    weights = [0.0, 0.3, 3.0] if request.param is LAFTRTransformer else [0.0, 0.05, 0.3]
+    weights = [0.0, 0.3, 3.0] if request.param is LAFTRTransformer else [0.0, 0.05, 0.4]
     path = estimator._fit_path(X[:1100], y[:1100], weights, sensitive_features=group[:1100])
     return path, X, y, group
 

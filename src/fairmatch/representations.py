@@ -233,7 +233,8 @@ class LAFTRTransformer(CriticTransformer):
     task_weight : float, default=1.0
         Weight of the cross-entropy of a linear head that predicts the label.
     reconstruction_weight : float, default=0.1
-        Weight of the share of the table's variance that a decoder cannot rebuild.
+        Weight of the share of the table's variance that a decoder cannot rebuild. Tables of a few
+        hundred rows, where the encoder would learn the labels by heart, want more: 3 for German.
     network : sequence of int, optional
         Widths of the encoder's hidden layers, by default one as wide as the encoded features;
         the decoder has the same in reverse.
