@@ -38,8 +38,8 @@ from fairmatch.exceptions import (
     MissingExtraError,
     ModelFileError,
 )
+from fairmatch.grouped import TrainingRows
 from fairmatch.inputs import read_groups
-from fairmatch.interface import TrainingRows
 from fairmatch.measures import mean_parity_gap
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap
 from fairmatch.selection import stratified_split

@@ -12,14 +12,9 @@ from sklearn.base import clone
 from fairmatch.coupling import Coupling, IndexArray
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.grouped import TrainingRows, with_groups
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import (
-    GroupClassifier,
-    TrainingRows,
-    check_fairness_weights,
-    seed_sequence,
-    with_groups,
-)
+from fairmatch.interface import GroupClassifier, check_fairness_weights, seed_sequence
 from fairmatch.matching import Matcher
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap, TreePenalty
 from fairmatch.selection import (

@@ -10,9 +10,9 @@ from torch.nn import functional
 
 
 class NetworkStack(nn.Module):
-    """L networks that see the same inputs.
+    """L networks that see the same inputs, or each its own.
 
-    ``forward`` maps (n_rows, n_inputs) to logits of shape (L, n_rows).
+    ``forward`` maps (n_rows, n_inputs) or (L, n_rows, n_inputs) to logits of shape (L, n_rows).
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -37,6 +37,8 @@ class StackedMLP(NetworkStack):
         Width of the hidden layers, with ReLU between them.
     generator : torch.Generator
         Draws the initial weights, from the same range as ``torch.nn.Linear``.
+    n_outputs : int, default=1
+        How many numbers each network gives for a row; a classifier gives one logit.
     """
 
     def __init__(
@@ -45,11 +47,12 @@ class StackedMLP(NetworkStack):
         n_inputs: int,
         hidden_sizes: Sequence[int],
         generator: torch.Generator | None = None,
+        n_outputs: int = 1,
     ) -> None:
         super().__init__()
         self.hidden_sizes = tuple(int(size) for size in hidden_sizes)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        for width, following in pairwise([n_inputs, *hidden_sizes, 1]):
+        for width, following in pairwise([n_inputs, *hidden_sizes, n_outputs]):
             bound = width**-0.5
             for parameters, shape in (
                 (self.weights, (following, width)),
@@ -63,13 +66,25 @@ class StackedMLP(NetworkStack):
         """Number of inputs of each network."""
         return int(self.weights[0].shape[-1])
 
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs of each network."""
+        return int(self.weights[-1].shape[-2])
+
     def forward(self, inputs: Tensor) -> Tensor:
         """Give the logits of every network."""
+        return self.outputs(inputs).squeeze(-1)
+
+    def outputs(self, inputs: Tensor) -> Tensor:
+        """Give all outputs of every network, of shape (L, n_rows, n_outputs)."""
         # One network after the other is quicker than a batched product: what a network computes
         # then stays in the processor's cache.
-        return torch.stack([_apply(layers, inputs) for layers in self._networks()])
+        own = inputs.unbind() if inputs.ndim == 3 else [inputs] * len(self.weights[0])
+        pairs = zip(self.networks(), own, strict=True)
+        return torch.stack([_apply(layers, values) for layers, values in pairs])
 
-    def _networks(self) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    def networks(self) -> Iterator[list[tuple[Tensor, Tensor]]]:
+        """Give the layers of one network after the other."""
         unbound = [(w.unbind(), b.unbind()) for w, b in zip(self.weights, self.biases, strict=True)]
         for index in range(len(self.weights[0])):
             yield [(w[index], b[index]) for w, b in unbound]
@@ -77,16 +92,20 @@ class StackedMLP(NetworkStack):
     def select(self, index: int) -> "StackedMLP":
         """Take one network out."""
         tensors = {name: t[index : index + 1].clone() for name, t in self.state_dict().items()}
-        return StackedMLP.from_tensors(self.n_inputs, self.hidden_sizes, tensors)
+        return StackedMLP.from_tensors(self.n_inputs, self.hidden_sizes, tensors, self.n_outputs)
 
     @classmethod
     def from_tensors(
-        cls, n_inputs: int, hidden_sizes: Sequence[int], tensors: Mapping[str, Tensor]
+        cls,
+        n_inputs: int,
+        hidden_sizes: Sequence[int],
+        tensors: Mapping[str, Tensor],
+        n_outputs: int = 1,
     ) -> "StackedMLP":
         """Make one network of ready weights; raise where they do not have its shape."""
         # Weights that are only to be replaced are neither drawn nor given memory.
         with torch.device("meta"):
-            network = cls(1, n_inputs, hidden_sizes)
+            network = cls(1, n_inputs, hidden_sizes, n_outputs=n_outputs)
         network.load_state_dict(tensors, assign=True)
         return network.to(torch.float32)
 
@@ -95,7 +114,7 @@ def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
     *hidden, (weight, bias) = layers
     for hidden_weight, hidden_bias in hidden:
         values = functional.relu(functional.linear(values, hidden_weight, hidden_bias))
-    return functional.linear(values, weight, bias).squeeze(-1)
+    return functional.linear(values, weight, bias)
 
 
 class ModuleStack(NetworkStack):
@@ -118,7 +137,9 @@ class ModuleStack(NetworkStack):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Give the logits of every network."""
-        return torch.stack([member(inputs).reshape(len(inputs)) for member in self.members])
+        own = inputs.unbind() if inputs.ndim == 3 else [inputs] * len(self.members)
+        pairs = zip(self.members, own, strict=True)
+        return torch.stack([member(values).reshape(len(values)) for member, values in pairs])
 
     def select(self, index: int) -> "ModuleStack":
         """Take one network out."""

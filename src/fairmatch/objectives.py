@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 from fairmatch.coupling import Coupling
+from fairmatch.grouped import TrainingRows
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import TrainingRows
 
 # Differences of scores below this are as good as none; chosen by measurement (docs/boosting.md).
 _SMOOTHING = 0.05

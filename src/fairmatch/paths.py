@@ -90,7 +90,7 @@ def fairness_path(
     y: ArrayLike,
     *,
     sensitive_features: ArrayLike | None = None,
-    fairness_weights: Sequence[float] = PAPER_WEIGHTS,
+    fairness_weights: Sequence[float] | None = None,
     estimator: Any = None,
     sample_weight: ArrayLike | None = None,
     coupling: Coupling | None = None,
@@ -109,8 +109,9 @@ def fairness_path(
         Labels of two classes.
     sensitive_features : array-like of shape (n_rows,), optional
         Group of every row, unless the estimator's ``sensitive_column`` says where it is.
-    fairness_weights : sequence of float, default=the paper's 18
-        The paper's lambda.
+    fairness_weights : sequence of float, optional
+        The paper's lambda; by default the paper's 18, or the representation's own of a
+        `RepresentationClassifier`.
     estimator : estimator, optional
         What to train, with all its settings but the fairness weight: any of fairmatch's
         classifiers. By default ``FTMClassifier()``.
@@ -139,6 +140,8 @@ def fairness_path(
         from fairmatch.estimators import FTMClassifier
 
         estimator = FTMClassifier()
+    if fairness_weights is None:
+        fairness_weights = getattr(estimator, "default_weights", PAPER_WEIGHTS)
     weights = np.asarray(fairness_weights, dtype=np.float64)
     models = estimator._fit_path(
         X,

@@ -1,6 +1,5 @@
 """Networks that descend a loss plus a weighted penalty."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,18 +11,14 @@ from sklearn.base import clone
 
 from fairmatch.batches import Batches, PairBatches, RowBatches
 from fairmatch.coupling import Coupling
-from fairmatch.exceptions import CouplingError, InputError, TrainingInterruptedWarning
+from fairmatch.descent import GradientLearner, check_widths, torch_generator
+from fairmatch.exceptions import CouplingError
+from fairmatch.grouped import TrainingRows
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import (
-    GroupClassifier,
-    TrainingRows,
-    check_fairness_weights,
-    seed_sequence,
-)
+from fairmatch.interface import GroupClassifier, check_fairness_weights, seed_sequence
 from fairmatch.networks import ModuleStack, NetworkStack, StackedMLP
 from fairmatch.penalties import Penalty
-from fairmatch.progress import TrainingProgress
-from fairmatch.training import Objective, Schedule, train
+from fairmatch.training import Objective
 
 # Hidden layers are as wide as the encoded table, but no narrower than this: with a handful of
 # columns a network of that width barely leaves its initial weights before the rate has decayed.
@@ -42,8 +37,9 @@ class EncodedRows:
         Labels, groups and weights.
     features : array of shape (n_rows, n_features)
         Encoded features, which people are matched on.
-    inputs : array of shape (n_rows, n_inputs)
-        What a network sees: the features, and the group where it may be used.
+    inputs : array of shape (n_rows, n_inputs) or (n_networks, n_rows, n_inputs)
+        What a network sees: the features, and the group where it may be used; or what each of
+        several networks sees.
     """
 
     rows: TrainingRows
@@ -51,7 +47,7 @@ class EncodedRows:
     inputs: FloatArray
 
 
-class PenalizedClassifier(GroupClassifier):
+class PenalizedClassifier(GradientLearner, GroupClassifier):
     """A network that descends a loss plus a weighted penalty.
 
     Subclasses say which penalty (`_penalty`), and which rows it compares (`_batches`).
@@ -136,7 +132,7 @@ class PenalizedClassifier(GroupClassifier):
     ) -> list[NetworkStack]:
         rows, weights = encoded.rows, np.asarray(fairness_weights, dtype=np.float64)
         network_seed, batch_seed, penalty_seed = seed_sequence(self.random_state).spawn(3)
-        stack = self._stack(encoded, len(weights), _torch_generator(network_seed))
+        stack = self._stack(encoded, len(weights), torch_generator(network_seed))
         generator = np.random.default_rng(batch_seed)
         penalty: Penalty | None = None
         batches: Batches
@@ -145,46 +141,13 @@ class PenalizedClassifier(GroupClassifier):
             penalty = self._penalty(
                 torch.as_tensor(weights, dtype=torch.float32),
                 torch.as_tensor(rows.shares, dtype=torch.float32),
-                _torch_generator(penalty_seed),
+                torch_generator(penalty_seed),
             )
         else:
             # Nothing to compare: plain training, and no matching to wait for.
             batches = RowBatches(rows.mass, self.batch_size, generator)
-        schedule = Schedule.for_table(
-            len(rows.labels),
-            self.batch_size,
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            decay=self.decay,
-        )
         objective = Objective(stack, encoded.inputs, rows.labels, penalty, self.device)
-        stack.train()
-        # A module of the user's own may draw from torch's global generator, which is theirs.
-        with (
-            torch.random.fork_rng(),
-            TrainingProgress(self.epochs, weights, shown=self.verbose > 0) as progress,
-        ):
-            torch.manual_seed(int(network_seed.generate_state(1)[0]))
-            self.n_epochs_ = train(
-                objective,
-                batches,
-                schedule,
-                on_epoch=progress.update,
-                keep_on_interrupt=self.keep_on_interrupt,
-            )
-        if self.n_epochs_ < self.epochs:
-            warnings.warn(
-                f"Training was interrupted after {self.n_epochs_} of {self.epochs} epochs; the "
-                "model is what had been learned by then.",
-                TrainingInterruptedWarning,
-                stacklevel=4,
-            )
-        if not all(values.isfinite().all() for values in stack.parameters()):
-            raise InputError(
-                f"Training diverged: with learning_rate={self.learning_rate:g} the network's "
-                "weights are no longer finite. Choose a smaller one."
-            )
-        stack.eval().to("cpu")
+        self._descend(objective, batches, len(rows.labels), weights, network_seed)
         return [stack.select(index) for index in range(len(weights))]
 
     def _stack(
@@ -194,12 +157,14 @@ class PenalizedClassifier(GroupClassifier):
             return ModuleStack.copies(self.network, n_networks)
         width = max(encoded.features.shape[1], MIN_WIDTH)
         hidden_sizes = (width, width) if self.network is None else self.network
-        return StackedMLP(n_networks, encoded.inputs.shape[1], hidden_sizes, generator)
+        return StackedMLP(n_networks, encoded.inputs.shape[-1], hidden_sizes, generator)
 
     def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
-        inputs = torch.as_tensor(self._inputs(features, codes), dtype=torch.float32)
+        return self._scores_of(self._inputs(features, codes))
+
+    def _scores_of(self, inputs: FloatArray) -> FloatArray:
         with torch.no_grad():
-            logits = self.network_(inputs)[0]
+            logits = self.network_(torch.as_tensor(inputs, dtype=torch.float32))[0]
         scores: FloatArray = torch.sigmoid(logits.to(torch.float64)).numpy()
         return scores
 
@@ -209,26 +174,9 @@ class PenalizedClassifier(GroupClassifier):
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
-        for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        if not 0.0 < self.decay <= 1.0:
-            raise InputError(f"decay must lie in (0, 1], got {self.decay}.")
-        if not self.learning_rate > 0.0:
-            raise InputError(f"learning_rate must be positive, got {self.learning_rate}.")
+        self._check_schedule()
         self._check_network()
 
     def _check_network(self) -> None:
-        if self.network is None or isinstance(self.network, torch.nn.Module):
-            return
-        sizes = np.asarray(self.network)
-        if sizes.ndim != 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
-            raise InputError(
-                "network must be a list of widths, such as (64, 64), or a torch.nn.Module; got "
-                f"{self.network!r}."
-            )
-
-
-def _torch_generator(seed: np.random.SeedSequence) -> torch.Generator:
-    return torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> np.uint64(1)))
+        if not isinstance(self.network, torch.nn.Module):
+            check_widths(self.network, "a list of widths, such as (64, 64), or a torch.nn.Module")

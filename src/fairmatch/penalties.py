@@ -115,7 +115,7 @@ class AdversaryPenalty(Penalty):
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Let the adversary learn from the logits, and the model unlearn."""
         both = torch.cat([source, target], dim=1)
-        logits = _ReverseGradient.apply(both, self.fairness_weights[:, None])  # type: ignore[no-untyped-call]
+        logits = reverse_gradient(both, self.fairness_weights[:, None])
         guess, slope = self.guess(logits)
         truth = torch.zeros_like(guess)
         truth[:, source.shape[1] :] = 1.0
@@ -135,6 +135,12 @@ class AdversaryPenalty(Penalty):
                 values = functional.relu(values)
             values, slopes = torch.baddbmm(bias, values, weight), slopes @ weight
         return values.squeeze(-1), slopes.squeeze(-1)
+
+
+def reverse_gradient(values: Tensor, weight: Tensor) -> Tensor:
+    """Give the values as they are; their gradient comes back times minus the weight."""
+    reversed_: Tensor = _ReverseGradient.apply(values, weight)  # type: ignore[no-untyped-call]
+    return reversed_
 
 
 class _ReverseGradient(torch.autograd.Function):

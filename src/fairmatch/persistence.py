@@ -32,7 +32,12 @@ _LEARNERS = {
     "AdversarialClassifier": "networkfiles",
     "FTMBoostingClassifier": "treefiles",
     "GapRegularizedBoostingClassifier": "treefiles",
+    "LAFTRTransformer": "representationfiles",
+    "SIPMTransformer": "representationfiles",
+    "TransportRepairTransformer": "representationfiles",
+    "RepresentationClassifier": "representationfiles",
 }
+_REPRESENTATIONS = ("LAFTRTransformer", "SIPMTransformer", "TransportRepairTransformer")
 
 
 def save_model(model: Any, path: str | Path) -> Path:
@@ -55,9 +60,9 @@ def save_model(model: Any, path: str | Path) -> Path:
         "fairmatch": fairmatch.__version__,
         "class": name,
         "parameters": {k: _to_json(k, v) for k, v in model.get_params(deep=False).items()},
-        "classes": [_plain(label) for label in model.classes_],
+        "classes": _classes(model),
         "groups": [_plain(label) for label in model.groups_],
-        "fairness_weight": float(getattr(model, "fairness_weight_", model.fairness_weight)),
+        "fairness_weight": _weight(model),
         "n_features_in": model.n_features_in_,
         "feature_names_in": _names(model),
         "encoder": None if model.encoder_ is None else model.encoder_.to_dict(),
@@ -158,13 +163,27 @@ def _build(description: dict[str, Any], weights: bytes, learner: Any) -> Any:
     encoder = description["encoder"]
     model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
     learner.restore(model, weights, description)
-    model.classes_ = np.array(_two(description["classes"]))
+    if description["classes"] is not None or hasattr(model, "predict"):
+        model.classes_ = np.array(_two(description["classes"]))
     model.groups_ = tuple(_two(description["groups"]))
-    model.fairness_weight_ = float(description["fairness_weight"])
+    if description["fairness_weight"] is not None or hasattr(model, "predict"):
+        model.fairness_weight_ = float(description["fairness_weight"])
     model.n_features_in_ = int(description["n_features_in"])
     if description["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
     return model
+
+
+def _classes(model: Any) -> list[Any] | None:
+    """Give the labels; repair has seen none."""
+    labels = getattr(model, "classes_", None)
+    return None if labels is None else [_plain(label) for label in labels]
+
+
+def _weight(model: Any) -> float | None:
+    """Give the weight in use, where it is not a parameter of another name."""
+    weight = getattr(model, "fairness_weight_", getattr(model, "fairness_weight", None))
+    return None if weight is None else float(weight)
 
 
 def _two(labels: list[Any]) -> list[Any]:
@@ -230,6 +249,9 @@ def _to_json(name: str, value: Any) -> Any:
         return {"missing": value.missing, "dtype": np.dtype(value.dtype).name}
     if isinstance(value, OptimalTransportMatcher):
         return asdict(value)
+    if name == "representation" and value is not None:
+        parameters = {k: _to_json(k, v) for k, v in value.get_params(deep=False).items()}
+        return {"class": type(value).__name__, "parameters": parameters}
     if isinstance(value, tuple | list | np.ndarray):
         return [_plain(item) for item in value]
     if name == "transport" and not isinstance(value, str):
@@ -244,4 +266,9 @@ def _from_json(name: str, value: Any) -> Any:
         return OptimalTransportMatcher(**value)
     if name == "encoder" and isinstance(value, dict):
         return TableEncoder(missing=value["missing"], dtype=np.dtype(value["dtype"]).type)
+    if name == "representation" and isinstance(value, dict):
+        if value["class"] not in _REPRESENTATIONS:
+            raise ModelFileError(f"There is no representation {value['class']!r}.")
+        parameters = {k: _from_json(k, v) for k, v in value["parameters"].items()}
+        return getattr(fairmatch, value["class"])(**parameters)
     return tuple(value) if isinstance(value, list) else value

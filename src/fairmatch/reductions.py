@@ -15,7 +15,8 @@ from fairmatch.coupling import Coupling
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import GroupClassifier, TrainingRows, with_groups
+from fairmatch.grouped import TrainingRows, with_groups
+from fairmatch.interface import GroupClassifier
 
 
 class ExponentiatedGradientClassifier(GroupClassifier):

@@ -53,8 +53,8 @@ class Objective(nn.Module):
     ----------
     network : NetworkStack
         The networks to train.
-    inputs : array of shape (n_rows, n_inputs)
-        What the networks see.
+    inputs : array of shape (n_rows, n_inputs) or (L, n_rows, n_inputs)
+        What the networks see; all the same, or each its own.
     labels : array of shape (n_rows,)
         0 or 1.
     penalty : Penalty, optional
@@ -81,7 +81,7 @@ class Objective(nn.Module):
         """Give each network's loss and weighted penalty, of shape (2, L)."""
         rows = torch.from_numpy(batch.rows).to(self.inputs.device)
         weight = torch.from_numpy(batch.weight).to(self.inputs.device)
-        logits = self.network(self.inputs[rows])
+        logits = self.network(self.inputs[..., rows, :])
         truth = self.labels[rows].expand_as(logits)
         losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
         loss = losses @ weight

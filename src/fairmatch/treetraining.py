@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import TrainingRows
+from fairmatch.grouped import TrainingRows
 from fairmatch.objectives import BoostingObjective, Derivatives
 from fairmatch.progress import TrainingProgress
 
