@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from fairmatch.coupling import Coupling
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.inputs import FloatArray
 from fairmatch.grouped import TrainingRows, with_groups
+from fairmatch.inputs import FloatArray
 from fairmatch.interface import GroupClassifier
 
 

@@ -7,8 +7,8 @@ import lightgbm as lgb
 import numpy as np
 from scipy.special import expit
 
-from fairmatch.inputs import FloatArray
 from fairmatch.grouped import TrainingRows
+from fairmatch.inputs import FloatArray
 from fairmatch.objectives import BoostingObjective, Derivatives
 from fairmatch.progress import TrainingProgress
 

@@ -16,6 +16,8 @@ from fairmatch.experiments.problems import Problem
 from fairmatch.inputs import FloatArray
 from fairmatch.matching import OptimalTransportMatcher
 from fairmatch.paths import PAPER_WEIGHTS, fairness_path
+from fairmatch.repair import REPAIR_AMOUNTS
+from fairmatch.representations import LAFTR_WEIGHTS, SIPM_WEIGHTS
 
 # A model of a curve: scores of the test rows, had they been of these groups.
 Scorer = Callable[[Any], FloatArray]
@@ -31,6 +33,8 @@ ADV_WEIGHTS = (
     *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 15, 20),
     *(30, 50, 100),
 )
+SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
+
 # Bounds of exponentiated gradient, from the loosest on.
 REDUCTION_BOUNDS = (0.16, 0.08, 0.04, 0.02, 0.005)
 
@@ -203,6 +207,32 @@ def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) 
     return _path_curve(models, rows, problem.raw_test, problem)
 
 
+def _learned(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
+    """Train a network on a representation that is learned against a critic."""
+
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        shared = _network_settings(problem, settings, seed)
+        plain = {name: value for name, value in shared.items() if name != "encoder"}
+        kind = getattr(fairmatch, class_name)
+        # On a small table an encoder that need not rebuild its rows learns the labels by heart.
+        small = len(problem.split.y_train) < SMALL_TABLE
+        own = {"reconstruction_weight": SMALL_TABLE_RECONSTRUCTION} if small else {}
+        estimator = fairmatch.RepresentationClassifier(kind(**shared, **own), **plain)
+        return _encoded_curve(estimator, problem, settings["weights"])
+
+    return fit
+
+
+def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """Train a network on rows that were moved to the groups' barycenter."""
+    repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=settings["n_neighbors"])
+    shared = _network_settings(problem, settings, seed)
+    plain = {name: value for name, value in shared.items() if name != "encoder"}
+    estimator = fairmatch.RepresentationClassifier(repair, **plain)
+    coupling = _match_all(problem, 0.0)
+    return _encoded_curve(estimator, problem, settings["weights"], coupling)
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -212,6 +242,9 @@ METHODS: dict[str, Method] = {
         Method("adv", ADV_WEIGHTS, _network("AdversarialClassifier")),
         Method("ftm-batch", PAPER_WEIGHTS, _ftm_batches, settings={"label_weight": 0}),
         Method("ftm", PAPER_WEIGHTS, _ftm, settings={"label_weight": 0}),
+        Method("laftr", LAFTR_WEIGHTS, _learned("LAFTRTransformer")),
+        Method("sipm", SIPM_WEIGHTS, _learned("SIPMTransformer")),
+        Method("repair", REPAIR_AMOUNTS, _repaired, settings={"n_neighbors": 10}),
         Method(
             "trees-unfair",
             (0.0,),
