@@ -522,6 +522,13 @@ class TestInterface:
         with pytest.raises(MissingExtraError, match=r"fairmatch\[boost\]"):
             _ = fairmatch.FTMBoostingClassifier
 
+    def test_the_command_line_grows_trees_unless_it_is_told_how_many_epochs(self, tmp_path):
+        train = ["train", "german", "--no-picture", "--fairness-weight", "0", "--out"]
+        assert main([*train, str(tmp_path / "trees"), "--rounds", "2"]) == 0
+        assert type(load(tmp_path / "trees")) is FTMBoostingClassifier
+        assert main([*train, str(tmp_path / "network"), "--epochs", "1"]) == 0
+        assert type(load(tmp_path / "network")) is fairmatch.FTMClassifier
+
     def test_command_line(self, tmp_path, capsys):
         train = ["train", "german", "--learner", "boosting", "--no-picture", "--out", str(tmp_path)]
         assert main([*train, "--epochs", "3"]) == 2

@@ -356,9 +356,9 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--learner",
-        choices=("network", "boosting"),
-        default="network",
-        help="train a neural network, or boosted trees by LightGBM (default: network)",
+        choices=("boosting", "network"),
+        help="boosted trees by LightGBM, or a neural network (default: boosting; with --epochs "
+        "a network)",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=int, help="of a network (default: 200)")
@@ -372,6 +372,8 @@ def _run_train(arguments: argparse.Namespace) -> int:
     from fairmatch.jobs import check_picture, save_trained, train_model
     from fairmatch.tables import read_labelled
 
+    if arguments.learner is None:
+        arguments.learner = "boosting" if arguments.epochs is None else "network"
     length = _training_length(arguments)
     check_picture(not arguments.no_picture)
     table = read_labelled(arguments.table, arguments.target, arguments.sensitive)

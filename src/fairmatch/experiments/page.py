@@ -67,7 +67,7 @@ def check_page(answers: Answers, folder: str | Path) -> list[str]:
 def render_page(answers: Answers, folder: str | Path) -> str:
     """Write the whole page as Markdown."""
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
-    parts = [_head(answers), _claims(answers)]
+    parts = [_head(answers), _claims(answers), _unconstrained(answers)]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
         parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
@@ -124,6 +124,21 @@ def _claims(answers: Answers) -> str:
     ]
     head = ["## The paper's claims", "", "| claim | | numbers |", "|---|---|---|"]
     return "\n".join([*head, *lines])
+
+
+def _unconstrained(answers: Answers) -> str:
+    """Show where every curve begins."""
+    columns = ("accuracy", *GAPS.values(), "consistency")
+    names = [MEASURES[name].symbol if name in MEASURES else name for name in columns]
+    lines = [f"| table | model | {' | '.join(names)} |", "|---" * (len(columns) + 2) + "|"]
+    for dataset in answers.study.datasets:
+        for key in ("unfair", "trees-unfair"):
+            records = answers.records(key, dataset)
+            if records:
+                label = answers.study.series[key].label
+                cells = [_reading(nearest(records, columns[1], 0.0, c), 4) for c in columns]
+                lines.append(f"| {dataset} | {label} | {' | '.join(cells)} |")
+    return "\n".join(["## Unconstrained models", "", *lines]) if len(lines) > 2 else ""
 
 
 def _title(name: str) -> str:
