@@ -36,7 +36,7 @@ ADV_WEIGHTS = (
 SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
 
 # Bounds of exponentiated gradient, from the loosest on.
-REDUCTION_BOUNDS = (0.16, 0.08, 0.04, 0.02, 0.005)
+REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
 
 
 @dataclass(frozen=True, eq=False)
