@@ -1,12 +1,20 @@
 import os
+import signal
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from fairmatch import Coupling, OptimalTransportMatcher
-from fairmatch.batches import CoupledBatches, MatchedBatches, PairBatches, RowBatches
+from fairmatch.batches import (
+    CoupledBatches,
+    MatchedBatches,
+    PairBatches,
+    RowBatches,
+    _other_core,
+)
 from fairmatch.inputs import read_groups
 from synthetic import people
 
@@ -160,3 +168,16 @@ class TestTheWorker:
     def test_its_error_is_raised(self):
         with pytest.raises(RuntimeError, match="not proven optimal"):
             list(self.epoch(Failing()))
+
+
+def test_joblib_works_after_batches_were_matched_on_another_core():
+    assert list(source_of("matched", *table()).epoch(2))
+    assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]
+
+
+def test_matching_goes_on_after_its_process_was_killed():
+    assert list(source_of("matched", *table()).epoch(1))
+    for process in _other_core()._processes.values():
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    assert len(list(source_of("matched", *table()).epoch(3))) == 3

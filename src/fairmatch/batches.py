@@ -8,12 +8,13 @@ has fewer draws than rows, and a random part of it is seen in each epoch.
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 
 from fairmatch.coupling import Coupling, IndexArray
@@ -167,14 +168,12 @@ class MatchedBatches(PairBatches):
 
     def epoch(self, n_steps: int) -> Iterator[Batch]:
         """Give the batches of one epoch."""
-        # A process, because POT's solver lets no other thread of this one run.
-        pool = get_reusable_executor(max_workers=1, env={"OPENBLAS_NUM_THREADS": "1"})
         waiting: deque[tuple[IndexArray, IndexArray, Future[IndexArray]]] = deque()
         drawn = zip(*self.draw(n_steps), strict=True)
         try:
             for source, target in drawn:
                 points = self.points[source], self.points[target]
-                waiting.append((source, target, pool.submit(self.matcher.pair, *points)))
+                waiting.append((source, target, self._submit(*points)))
                 if len(waiting) > _AHEAD:
                     yield self._matched(*waiting.popleft())
             while waiting:
@@ -183,5 +182,28 @@ class MatchedBatches(PairBatches):
             for *_, future in waiting:
                 future.cancel()
 
+    def _submit(self, *points: FloatArray) -> Future[IndexArray]:
+        future: Future[IndexArray]
+        try:
+            future = _other_core().submit(self.matcher.pair, *points)
+        except BrokenExecutor:  # its process was ended from outside
+            _other_core.cache_clear()
+            future = _other_core().submit(self.matcher.pair, *points)
+        return future
+
     def _matched(self, source: IndexArray, target: IndexArray, order: Future[IndexArray]) -> Batch:
-        return self._batch(source, target[order.result()])
+        try:
+            found = order.result()
+        except BrokenExecutor:
+            found = self._submit(self.points[source], self.points[target]).result()
+        return self._batch(source, target[found])
+
+
+@cache
+def _other_core() -> ProcessPoolExecutor:
+    """Start the process that matches ahead; it ends by itself when it has nothing to do.
+
+    It is a process because POT's solver lets no other thread of this one run, and one of our own
+    because joblib, which shares its reusable one with nobody, may be at work around us.
+    """
+    return ProcessPoolExecutor(max_workers=1, timeout=60, env={"OPENBLAS_NUM_THREADS": "1"})
