@@ -10,7 +10,7 @@ import pytest
 from smallruns import content, small_problem, small_table, tiny_study
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
-from fairmatch.experiments.methods import own_method
+from fairmatch.experiments.ownmethods import own_method
 from fairmatch.experiments.problems import Problem
 from fairmatch.experiments.records import RecordStore
 from fairmatch.experiments.running import run_all

@@ -2,16 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 import fairmatch
 from fairmatch.coupling import Coupling
-from fairmatch.exceptions import InputError
 from fairmatch.experiments.problems import Problem
 from fairmatch.inputs import FloatArray
 from fairmatch.matching import OptimalTransportMatcher
@@ -284,111 +280,3 @@ METHODS: dict[str, Method] = {
     )
 }
 """The paper's methods and ours, by their names in specs."""
-
-
-def own_method(
-    name: str,
-    estimator: str,
-    *,
-    weight_parameter: str | None = None,
-    weights: Sequence[float] = (),
-    settings: Mapping[str, Any] | None = None,
-) -> Method:
-    """Make a method of any scikit-learn-like classifier.
-
-    Parameters
-    ----------
-    name : str
-        What to call it.
-    estimator : str
-        Where its class is, as ``"package.module:Class"``.
-    weight_parameter : str, optional
-        The parameter that trades accuracy for fairness; without it there is one model.
-    weights : sequence of float
-        Values of that parameter, from the most accurate to the fairest.
-    settings : mapping, optional
-        Its other parameters.
-
-    Notes
-    -----
-    A classifier whose ``fit`` takes ``sensitive_features`` is given the groups that way, in
-    prediction too if it takes them there. Any other one finds the group as the last column of X.
-
-    Examples
-    --------
-    >>> from fairmatch.experiments.methods import own_method
-    >>> own_method("forest", "sklearn.ensemble:RandomForestClassifier").weights
-    (0.0,)
-    """
-    if (weight_parameter is None) != (not weights):
-        raise InputError(
-            f"Method {name!r}: give weight_parameter and weights together, or neither."
-        )
-    kind = _find_class(name, estimator)
-    try:
-        plain = clone(kind(**(settings or {})))
-        if weight_parameter is not None:
-            clone(plain).set_params(**{weight_parameter: weights[0]})
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Method {name!r}: {error}") from error
-    for needed in ("fit", "predict"):
-        if not hasattr(plain, needed):
-            raise InputError(f"Method {name!r}: {estimator} has no method {needed!r}.")
-
-    def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
-        scorers, training = [], []
-        for weight in given["weights"]:
-            model = clone(plain)
-            chosen = {} if weight_parameter is None else {weight_parameter: weight}
-            if "random_state" in model.get_params():
-                chosen["random_state"] = seed
-            scorer, scores = _fit_any(model.set_params(**chosen), problem)
-            scorers.append(scorer)
-            training.append(scores)
-        return Curve(scorers, training)
-
-    return Method(
-        name,
-        tuple(float(weight) for weight in weights) or (0.0,),
-        fit,
-        schedule="own",
-        settings={
-            "estimator": estimator,
-            "weight_parameter": weight_parameter,
-            "parameters": dict(settings or {}),  # apart: one may be called `weights`
-        },
-    )
-
-
-def _find_class(name: str, path: str) -> Any:
-    module, _, attribute = path.partition(":")
-    try:
-        return getattr(import_module(module), attribute)
-    except Exception as error:  # a module of the researcher's may fail in any way
-        raise InputError(
-            f"Method {name!r}: there is no {path!r} ({error!r}). Write it as "
-            "'package.module:Class', and make sure that the package is installed or in the "
-            "working folder."
-        ) from error
-
-
-def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
-    split = problem.split
-
-    def takes_groups(method: str) -> bool:
-        return "sensitive_features" in signature(getattr(model, method)).parameters
-
-    apart = takes_groups("fit")
-
-    def rows(features: FloatArray, groups: Any) -> FloatArray:
-        return features if apart else np.column_stack([features, groups])
-
-    def scores(features: FloatArray, groups: Any) -> FloatArray:
-        how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-        given = {"sensitive_features": groups} if apart and takes_groups(how) else {}
-        found = np.asarray(getattr(model, how)(rows(features, groups), **given), dtype=np.float64)
-        return found[:, 1] if found.ndim == 2 else found
-
-    given = {"sensitive_features": split.group_train} if apart else {}
-    model.fit(rows(split.X_train, split.group_train), split.y_train, **given)
-    return lambda groups: scores(split.X_test, groups), scores(split.X_train, split.group_train)

@@ -12,7 +12,8 @@ from re import fullmatch
 from typing import Any, NamedTuple
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.methods import Curve, Method, own_method
+from fairmatch.experiments.methods import Curve, Method
+from fairmatch.experiments.ownmethods import own_method
 from fairmatch.experiments.owntables import OwnTable, sha256_of
 from fairmatch.experiments.problems import Problem
 from fairmatch.experiments.study import Series, Study
