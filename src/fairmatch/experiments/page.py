@@ -122,7 +122,12 @@ def _claims(answers: Answers) -> str:
         f"| {verdict.claim} | **{verdict.state}** | {verdict.numbers} |"
         for verdict in verdicts(answers)
     ]
-    head = ["## The paper's claims", "", "| claim | | numbers |", "|---|---|---|"]
+    rule = (
+        "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
+        "*holds in part*: in some; *does not hold*: in none. FTM means the paper's, with mini-batch "
+        "maps, unless all rows are named. Means are compared, whatever their standard errors."
+    )
+    head = ["## The paper's claims", "", rule, "", "| claim | | numbers |", "|---|---|---|"]
     return "\n".join([*head, *lines])
 
 
