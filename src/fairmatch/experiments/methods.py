@@ -30,6 +30,7 @@ ADV_WEIGHTS = (
     *(30, 50, 100),
 )
 SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
+SMALL_GROUP = 1000
 
 # Bounds of exponentiated gradient, from the loosest on.
 REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
@@ -221,7 +222,10 @@ def _learned(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Cur
 
 def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
     """Train a network on rows that were moved to the groups' barycenter."""
-    repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=settings["n_neighbors"])
+    # The nearest person of a small group may be far; elsewhere a mean shift blurs the repair.
+    few = int(np.bincount(problem.split.group_train).min()) < SMALL_GROUP
+    n_neighbors = settings["small_group_neighbors"] if few else 1
+    repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
     shared = _network_settings(problem, settings, seed)
     plain = {name: value for name, value in shared.items() if name != "encoder"}
     estimator = fairmatch.RepresentationClassifier(repair, **plain)
@@ -240,7 +244,7 @@ METHODS: dict[str, Method] = {
         Method("ftm", PAPER_WEIGHTS, _ftm, settings={"label_weight": 0}),
         Method("laftr", LAFTR_WEIGHTS, _learned("LAFTRTransformer")),
         Method("sipm", SIPM_WEIGHTS, _learned("SIPMTransformer")),
-        Method("repair", REPAIR_AMOUNTS, _repaired, settings={"n_neighbors": 10}),
+        Method("repair", REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
         Method(
             "trees-unfair",
             (0.0,),

@@ -124,8 +124,8 @@ def _claims(answers: Answers) -> str:
     ]
     rule = (
         "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
-        "*holds in part*: in some; *does not hold*: in none. FTM means the paper's, with mini-batch "
-        "maps, unless all rows are named. Means are compared, whatever their standard errors."
+        "*holds in part*: in some; *does not hold*: in none. FTM means the paper's, with maps of "
+        "mini-batches, unless all rows are named. Means are compared, whatever their errors."
     )
     head = ["## The paper's claims", "", rule, "", "| claim | | numbers |", "|---|---|---|"]
     return "\n".join([*head, *lines])
