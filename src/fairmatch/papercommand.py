@@ -37,7 +37,8 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
         add("--datasets", nargs="+", metavar="NAME", help="only these tables")
         add("--seeds", type=int, metavar="N", help="random splits (default: 5, --quick: 2)")
         add("--spec", metavar="FILE.toml", help="tables and methods of your own")
-        add("--only", nargs="+", metavar="NAME", help="only these experiments")
+        if name in ("run", "status"):
+            add("--only", nargs="+", metavar="NAME", help="only these experiments")
         if name == "run":
             add(
                 "--jobs",
@@ -55,13 +56,11 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore]:
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.page import RECORDS
     from fairmatch.experiments.records import RecordStore
-    from fairmatch.experiments.study import PROFILES, Study, find_experiment
+    from fairmatch.experiments.study import PROFILES, Study
     from fairmatch.experiments.studyfiles import extend_study
 
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
-    for name in arguments.only or ():
-        find_experiment(name)
     profile = PROFILES["quick" if arguments.quick else "full"]
     study = Study.of(profile, n_seeds=arguments.seeds)
     if arguments.spec is not None:
@@ -128,7 +127,8 @@ def _progress(n_runs: int) -> Iterator[Callable[[str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    # Runs take minutes: the speed is that of all of them, not of the last half minute.
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1e6) as bar:
         task = bar.add_task("", total=n_runs)
         yield lambda name: bar.update(task, advance=1, description=name)
 
@@ -149,8 +149,10 @@ def _status(arguments: argparse.Namespace) -> int:
     hours = sum(record.seconds for record in records) / 3600.0
     print(f"{'all':15}{len(records):4} of {len(specs):<4} {hours:.2f} hours of CPU time so far")
     if missing:
-        seconds = estimate_seconds(missing, records)
-        left = "unknown" if seconds is None else f"about {seconds / 3600.0:.1f} hours of CPU time"
+        seconds, unknown = estimate_seconds(missing, records)
+        left = f"about {seconds / 3600.0:.1f} hours of CPU time"
+        if unknown:
+            left += f", and {unknown} runs like none that is recorded"
         print(f"Missing: {len(missing)} runs ({left}); next: {missing[0].name}")
     return 0
 
@@ -163,10 +165,10 @@ def _tables(arguments: argparse.Namespace) -> int:
     answers = Answers(study, store)
     if arguments.check:
         wrong = check_page(answers, arguments.out)
-        for line in wrong[:20]:
+        for line in wrong[:40]:
             print(line)
         print(
-            f"{len(wrong)} lines are not what the records say: run fairmatch paper tables."
+            "The page is not what the records say: write it anew, without --check."
             if wrong
             else "The page says what the records say."
         )

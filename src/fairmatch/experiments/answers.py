@@ -1,7 +1,7 @@
 """Answer the tables' questions from the records."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from fairmatch.datasets import DATASET_NAMES
 from fairmatch.experiments.levels import Reading, interpolated, nearest
 from fairmatch.experiments.questions import Question, questions
 from fairmatch.experiments.records import Record, RecordStore
-from fairmatch.experiments.study import SERIES, Series, Study
+from fairmatch.experiments.study import ONE_LEVEL, SERIES, Series, Study
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,20 @@ class Answers:
         return self._found[name]
 
     def start_of(self, key: str, dataset: str) -> Mapping[int, Record]:
-        """Find the unconstrained models with which a line's curves begin."""
-        reference = self.study.methods[self.study.series[key].method].reference
-        if reference is None:
+        """Find the unconstrained models with which a line's curves begin.
+
+        Curves that have a weight of 0 begin with that; a researcher's own begin where they say.
+        """
+        method = self.study.methods[self.study.series[key].method]
+        if method.reference is None or method.schedule == "own" or method.weights[0] == 0.0:
             return {}
-        return self.records(reference, dataset)
+        return self.records(method.reference, dataset)
+
+    def of_label_weight(self, maps: str, value: float) -> dict[int, Record]:
+        """Find runs on Adult with a label weight, all with the same fairness weights."""
+        key, settings = self.study.of_label_weight(maps, value)
+        found = self.records(key, "adult", **settings)
+        return found if settings else {seed: _thinned(record) for seed, record in found.items()}
 
     def questions(self) -> list[Question]:
         """List what the paper's tables ask, and the like for a researcher's own tables."""
@@ -117,6 +126,11 @@ class Answers:
                 )
             )
         return found
+
+
+def _thinned(record: Record) -> Record:
+    thin = {name: values[::ONE_LEVEL] for name, values in record.curve.items()}
+    return replace(record, curve=thin)
 
 
 def ranked(answers: Sequence[Answer], better: int) -> list[Answer]:

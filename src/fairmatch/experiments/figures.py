@@ -221,8 +221,7 @@ def label_weights(answers: Answers) -> Any:
         for value in answers.study.profile.label_weights:
             if "adult" not in answers.study.datasets:
                 continue
-            key, settings = answers.study.of_label_weight("ftm", value)
-            records = answers.records(key, "adult", **settings)
+            records = answers.of_label_weight("ftm", value)
             asked: Mapping[str, Any] = {"start": answers.records("unfair", "adult")}
             found = [
                 interpolated(records, GAPS["DP"], level, quantity, **asked)

@@ -99,7 +99,7 @@ def interpolated(
     *,
     start: Mapping[int, Record] | None = None,
 ) -> Reading:
-    """Interpolate each seed's curve linearly where it first comes to the level.
+    """Interpolate each seed's curve linearly where it comes to the level.
 
     Parameters
     ----------
@@ -115,23 +115,35 @@ def interpolated(
 
     Notes
     -----
-    The curve is followed from the smallest weight on. Between two models whose gaps enclose the
-    level, the quantity at the level lies on the line between theirs.
+    The curve is followed from its fairest end, the largest weight. Between the first two models
+    whose gaps enclose the level, the quantity at the level lies on the line between theirs. A noisy
+    curve may come to a level several times; from the other end one would often read it between the
+    unconstrained model and the smallest weight, where fairness is an accident.
     """
     values = []
     for seed, record in records.items():
         gaps, found = [*record.curve[gap]], [*quantity_of(record, quantity)]
         first = (start or {}).get(seed)
-        if first is not None and quantity in first.curve:
-            gaps, found = [first.curve[gap][0], *gaps], [first.curve[quantity][0], *found]
+        if first is not None:
+            begin = _OF_ITSELF.get(quantity, quantity_of(first, quantity)[0])
+            gaps, found = [first.curve[gap][0], *gaps], [begin, *found]
         value = _crossing(gaps, found, level)
         if value is not None:
             values.append(value)
     return Reading(tuple(values), (level,) * len(values), len(records))
 
 
+# What the unconstrained model has when it is compared with itself.
+_OF_ITSELF = {
+    "rank agreement: S=0": 1.0,
+    "rank agreement: S=1": 1.0,
+    "flips to 1 per 1,000: S=1": 0.0,
+    "flips to 0 per 1,000: S=0": 0.0,
+}
+
+
 def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float | None:
-    for k in range(len(gaps) - 1):
+    for k in reversed(range(len(gaps) - 1)):
         a, b = gaps[k], gaps[k + 1]
         if a is None or b is None or found[k] is None or found[k + 1] is None:
             continue

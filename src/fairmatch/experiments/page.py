@@ -1,6 +1,7 @@
 """The page of results: every table and claim, from the records alone."""
 
 from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
@@ -48,20 +49,14 @@ def write_page(answers: Answers, folder: str | Path) -> Path:
 
 
 def check_page(answers: Answers, folder: str | Path) -> list[str]:
-    """List the lines of the page that are not what the records say."""
+    """Compare the page with what the records say, line by line; empty if they agree."""
     file = Path(folder) / PAGE
     try:
         written = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}): write it first.") from error
     wanted = render_page(answers, folder).splitlines()
-    length = max(len(written), len(wanted))
-    padded = [lines + [""] * (length - len(lines)) for lines in (written, wanted)]
-    return [
-        f"line {number}: {old!r} should be {new!r}"
-        for number, (old, new) in enumerate(zip(*padded, strict=True), start=1)
-        if old != new
-    ]
+    return list(unified_diff(written, wanted, "as written", "as recorded", lineterm="", n=0))
 
 
 def render_page(answers: Answers, folder: str | Path) -> str:
@@ -103,7 +98,8 @@ How to read the tables. A method is a curve of models, one per fairness weight. 
 with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
 itself. Both are means over the random splits ± standard error, with the number of splits in
 brackets; where it is smaller than the number of splits recorded, the other curves never come to the
-level. The difference is interpolated less paper (nearest where nothing could be interpolated).
+level, or the quantity is not defined there. A curve is followed from its fairest end. The
+difference is interpolated less paper (nearest where nothing could be interpolated).
 Every level is read off the test rows, as in the paper, so nothing here says what a user who picks a
 weight on other rows would get; `docs/reproduction.md` lists what was chosen where the paper is
 silent or contradicts itself."""
@@ -162,10 +158,12 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
     ):
         if dataset not in answers.study.datasets:
             continue
-        rows = [row for question in cells for row in _rows(question, answers)]
+        listed = list(cells)
+        compared = any(question.paper for question in listed)
+        rows = [row for question in listed for row in _rows(question, answers, compared)]
         if rows:
-            symbol = MEASURES[gap].symbol
-            tables.append("\n".join([f"**{dataset}, {symbol} = {level:g}**", "", *_HEADER, *rows]))
+            head = f"**{dataset}, {MEASURES[gap].symbol} = {level:g}**"
+            tables.append("\n".join([head, "", *_table_head(compared), *rows]))
     if not tables:
         return ""
     extra = _spreads(answers) if name == "imbalance" else ""
@@ -174,24 +172,35 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
     )
 
 
-_HEADER = (
-    "| | method | paper | ours, nearest [level] | ours, interpolated | difference |",
-    "|---|---|---|---|---|---|",
-)
+def _table_head(compared: bool) -> tuple[str, str]:
+    """Name the columns; where the paper prints nothing there is nothing to compare with."""
+    ours = ["ours, nearest [level]", "ours, interpolated"]
+    names = ["", "method", *(["paper", *ours, "difference"] if compared else ours)]
+    return "| " + " | ".join(names) + " |", "|---" * len(names) + "|"
 
 
-def _rows(question: Question, answers: Answers) -> Iterator[str]:
+def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[str]:
     for index, answer in enumerate(answers.answer(question)):
         label = question.label if index == 0 else ""
-        yield "| " + " | ".join([label, answer.series.label, *_cells(question, answer)]) + " |"
+        cells = _cells(question, answer)
+        shown = cells if compared else cells[1:3]
+        yield "| " + " | ".join([label, answer.series.label, *shown]) + " |"
 
 
 def _cells(question: Question, answer: Answer) -> list[str]:
     digits = 1 if question.label.startswith(("flips", "outliers")) else 4
-    paper = "" if answer.paper is None else f"{answer.paper:.{min(digits, 3)}f}"
-    near = _reading(answer.nearest, digits) + f" [{answer.nearest.level:.3f}]"
+    paper = "" if answer.paper is None else _as_printed(answer.paper, digits)
+    near = _reading(answer.nearest, digits)
+    if answer.nearest.n:
+        near += f" [{answer.nearest.level:.3f}]"
     difference = "" if answer.difference is None else f"{answer.difference:+.{digits}f}"
     return [paper, near, _reading(answer.interpolated, digits), difference]
+
+
+def _as_printed(value: float, digits: int) -> str:
+    """Write a figure of the paper with its three digits, or four where it has them."""
+    shown = f"{value:.{digits}f}"
+    return shown[:-1] if digits == 4 and shown.endswith("0") else shown
 
 
 def _reading(reading: Reading, digits: int) -> str:
@@ -213,7 +222,7 @@ def _spreads(answers: Answers) -> str:
     question = next(q for q in questions() if q.experiment == "imbalance")
     paper = reported()["imbalance_adult"]["Acc"]
     lines = [
-        "Stability of the interpolated accuracy (paper | ours):",
+        "Stability of the accuracy, interpolated or else nearest (paper | ours):",
         "",
         "| method | Avg | Std | CV |",
         "|---|---|---|---|",
@@ -244,8 +253,7 @@ def _label_weights(answers: Answers, drawn: set[str]) -> str:
         ]
         for maps, kind in (("ftm", "all rows"), ("ftm-batch", "mini-batch")):
             for value in answers.study.profile.label_weights:
-                key, settings = answers.study.of_label_weight(maps, value)
-                records = answers.records(key, "adult", **settings)
+                records = answers.of_label_weight(maps, value)
                 if not records:
                     continue
                 start = answers.records("unfair", "adult")
@@ -282,9 +290,8 @@ def _schedules(answers: Answers) -> str:
             )
             if not records:
                 continue
-            reading = interpolated(records, question.gap, question.level, "accuracy")
-            if not reading.n:
-                reading = nearest(records, question.gap, question.level, "accuracy")
+            asked = question.gap, question.level, "accuracy"
+            reading = interpolated(records, *asked, start=answers.records("unfair", dataset))
             seconds = np.mean([record.seconds for record in records.values()])
             level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
             lines.append(

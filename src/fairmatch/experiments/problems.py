@@ -53,7 +53,7 @@ class Problem:
 
     @property
     def favoured_code(self) -> int:
-        """Code of the group with the higher rate of Y = 1."""
+        """Code of the favoured group."""
         return self.dataset.groups.index(self.dataset.favoured_group)
 
     def named_subsets(self) -> dict[str, BoolArray]:

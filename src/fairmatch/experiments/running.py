@@ -179,15 +179,28 @@ def _task(
     return Task(spec, load, method, packed)
 
 
-def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> float | None:
-    """Guess the CPU time of runs from recorded ones; None where there are none like them."""
+def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tuple[float, int]:
+    """Guess the CPU time of runs from recorded ones of the same method and table.
+
+    Returns
+    -------
+    float, int
+        Seconds, and the number of runs for which there is nothing to go by.
+    """
     known: dict[tuple[str, str], list[float]] = {}
     for record in records:
-        known.setdefault((record.spec.dataset, record.spec.method), []).append(record.seconds)
-    total = 0.0
+        pace = record.seconds / _size(record.spec)
+        known.setdefault((record.spec.dataset, record.spec.method), []).append(pace)
+    total, unknown = 0.0, 0
     for spec in specs:
         found = known.get((spec.dataset, spec.method))
         if found is None:
-            return None
-        total += sum(found) / len(found)
-    return total
+            unknown += 1
+        else:
+            total += _size(spec) * sum(found) / len(found)
+    return total, unknown
+
+
+def _size(spec: RunSpec) -> float:
+    """Say how much work a run is, beside others of its method and table."""
+    return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

@@ -239,6 +239,8 @@ class OwnFit:
 def _read_method(name: str, content: Any, folders: tuple[str, ...]) -> tuple[Method, Series]:
     where = f"[methods.{name}]"
     given = _read_keys(content, _METHOD_KEYS, where)
+    if any(sign in (given["label"] or "") for sign in "|\n"):
+        raise InputError(f"{where}: a label cannot hold '|' or line breaks; it stands in tables.")
     for weight in given["weights"]:
         if not isinstance(weight, int | float) or isinstance(weight, bool):
             raise InputError(f"{where}: weights must be numbers, got {weight!r}.")
