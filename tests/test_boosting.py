@@ -529,6 +529,11 @@ class TestInterface:
         assert main([*train, str(tmp_path / "network"), "--epochs", "1"]) == 0
         assert type(load(tmp_path / "network")) is fairmatch.FTMClassifier
 
+    def test_the_predicted_map_has_no_partners_for_held_out_rows(self):
+        chosen = {"max_gap": 0.1, "gap_measure": "matched_parity_gap"}
+        with pytest.raises(InputError, match="matched_parity_gap cannot be"):
+            fit(transport="predicted", **chosen)
+
     def test_command_line(self, tmp_path, capsys):
         train = ["train", "german", "--learner", "boosting", "--no-picture", "--out", str(tmp_path)]
         assert main([*train, "--epochs", "3"]) == 2

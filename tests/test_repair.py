@@ -8,6 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from fairmatch import Coupling, OptimalTransportMatcher, TransportRepairTransformer
+from fairmatch.datasets import load_german, paper_split
 from fairmatch.exceptions import CouplingError, GroupError, InputError
 from fairmatch.gaussian import GaussianMap
 from synthetic import people
@@ -118,7 +119,26 @@ class TestNewRows:
         alone = [model.transform(X[i : i + 1], sensitive_features=group[i : i + 1]) for i in (3, 8)]
         assert_allclose(np.vstack(alone), repaired(X, group)[[3, 8]])
 
-    def test_a_probe_finds_less_of_the_group_but_not_nothing(self):
+    def test_training_rows_are_their_own_neighbours_far_from_the_origin_too(self):
+        X, group = two_groups(40, 40)
+        X = np.column_stack([X, np.zeros((80, 16))])  # so wide that distances are taken by squares
+        moved = repaired(X, group)
+        assert_allclose(repaired(X + 1e6, group) - 1e6, moved, atol=1e-6)
+        far = X * 1e-3 + 1e6
+        assert_allclose(repaired(far, group) - far, (moved - X) * 1e-3, atol=1e-6)
+
+    def test_a_forest_finds_traces_of_the_group_where_mass_is_split_between_categories(self):
+        split = paper_split(load_german(), 0)
+        model = TransportRepairTransformer(**PLAIN)
+        model.fit(split.X_train, sensitive_features=split.group_train)
+        moved = model.transform(split.X_test, sensitive_features=split.group_test)
+        first = np.arange(200) < 100
+        probe = RandomForestClassifier(100, min_samples_leaf=3, random_state=0)
+        probe.fit(moved[first], split.group_test[first])
+        found = probe.predict_proba(moved[~first])[:, 1]
+        assert roc_auc_score(split.group_test[~first], found) > 0.65
+
+    def test_a_probe_finds_less_of_the_group(self):
         X, _, group = people(1200, share=0.3)
         train, test = np.arange(1200) < 800, np.arange(1200) >= 800
         model = TransportRepairTransformer().fit(X[train], sensitive_features=group[train])
@@ -130,7 +150,6 @@ class TestNewRows:
 
         before, after = auc(X), auc(model.transform(X, sensitive_features=group))
         assert before > 0.75
-        # Means of partners spread less than people do: some of the group is left.
         assert after < before - 0.1
 
 
@@ -140,6 +159,17 @@ class TestInputs:
         X, group = two_groups(4, 4)
         with pytest.raises(InputError, match="between 0 and 1"):
             repaired(X, group, amount=amount)
+
+    def test_labels_of_another_length(self):
+        X, group = two_groups(4, 4)
+        with pytest.raises(InputError, match="y has 3 samples"):
+            TransportRepairTransformer(**PLAIN).fit(X, [0, 1, 0], sensitive_features=group)
+
+    def test_columns_that_are_only_moved_keep_their_names(self):
+        X, group = two_groups(4, 4)
+        frame = pd.DataFrame(X, columns=[f"c{k}" for k in range(X.shape[1])]).assign(s=group)
+        model = TransportRepairTransformer(sensitive_column="s", encoder=None).fit(frame)
+        assert list(model.get_feature_names_out()) == list(frame.columns[:-1])
 
     def test_neighbours(self):
         X, group = two_groups(4, 4)

@@ -18,7 +18,6 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
 from fairmatch import (
-    FTMClassifier,
     LAFTRTransformer,
     OptimalTransportMatcher,
     RepresentationClassifier,
@@ -393,4 +392,31 @@ class TestClassifierOnIt:
         model = RepresentationClassifier(**HEAD).fit(X, Y, sensitive_features=GROUP)
         with pytest.raises(InputError, match=r"sensitive_column=\.$"):
             model.predict(X)
-        assert FTMClassifier().fairness_weight == 1.0
+
+    def test_a_path_needs_a_classifier(self):
+        with pytest.raises(InputError, match=r"RepresentationClassifier\(LAFTRTransformer"):
+            fairness_path(X, Y, sensitive_features=GROUP, estimator=LAFTRTransformer())
+
+
+@pytest.mark.parametrize("family", [LAFTRTransformer, SIPMTransformer])
+class TestRebuilding:
+    def test_of_another_width(self, family):
+        model = family(epochs=1, random_state=0).fit(X, Y, sensitive_features=GROUP)
+        with pytest.raises(InputError, match="columns; a representation has"):
+            model.inverse_transform(np.zeros((3, 50)), sensitive_features=GROUP[:3])
+
+    def test_rows_without_weight_teach_nothing(self, family):
+        weight = np.ones(len(Y))
+        weight[0] = 0.0
+        other = np.array(X, dtype=np.float64)
+        other[0] = 50.0
+        given = {"sensitive_features": GROUP, "sample_weight": weight}
+        plain, changed = (
+            family(epochs=1, encoder=None, random_state=0).fit(rows, Y, **given)
+            for rows in (np.asarray(X, dtype=np.float64), other)
+        )
+        seen = np.asarray(X, dtype=np.float64)[1:]
+        assert_allclose(
+            plain.transform(seen, sensitive_features=GROUP[1:]),
+            changed.transform(seen, sensitive_features=GROUP[1:]),
+        )

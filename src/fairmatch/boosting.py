@@ -371,6 +371,14 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
         self.fairness_weights = fairness_weights
         self.refit = refit
 
+    def _check_choice(self) -> None:
+        super()._check_choice()
+        if self.transport == "predicted" and self.gap_measure == "matched_parity_gap":
+            raise InputError(
+                "With transport='predicted' people are matched on scores of the training rows, "
+                "which held-out rows do not have: matched_parity_gap cannot be the gap_measure."
+            )
+
     def _check_coupling(self, coupling: Coupling | None) -> None:
         self._matcher()
         if coupling is not None and self.early_stopping_rounds is not None:

@@ -7,6 +7,7 @@ differs between the groups; its success, times the fairness weight, is what the 
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -207,6 +208,8 @@ class RepresentationObjective(nn.Module):
         What the decoders rebuild.
     labels : array of shape (n_rows,)
         0 or 1.
+    mass : array of shape (n_rows,)
+        Weight of every row.
     task_weight, reconstruction_weight : float
         The a and b of the formula.
     device : str
@@ -223,6 +226,7 @@ class RepresentationObjective(nn.Module):
         inputs: FloatArray,
         features: FloatArray,
         labels: FloatArray,
+        mass: FloatArray,
         task_weight: float,
         reconstruction_weight: float,
         device: str = "cpu",
@@ -234,7 +238,8 @@ class RepresentationObjective(nn.Module):
         self.labels = torch.as_tensor(labels, dtype=torch.float32, device=device)
         self.task_weight, self.reconstruction_weight = task_weight, reconstruction_weight
         # A table of one point is rebuilt by any constant.
-        self.spread = max(float(features.var(axis=0).sum()), 1e-12)
+        centred = features - np.average(features, axis=0, weights=mass)
+        self.spread = max(float(np.average(centred**2, axis=0, weights=mass).sum()), 1e-12)
         self.to(device)
 
     def forward(self, batch: Batch) -> Tensor:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from fairmatch.coupling import Coupling
-from fairmatch.exceptions import LabelError
+from fairmatch.exceptions import InputError, LabelError
 from fairmatch.inputs import FloatArray
 from fairmatch.interface import accuracy
 from fairmatch.measures import MEASURES, Measure, gap_table
@@ -140,6 +140,11 @@ def fairness_path(
         from fairmatch.estimators import FTMClassifier
 
         estimator = FTMClassifier()
+    if not hasattr(estimator, "predict_proba"):
+        raise InputError(
+            f"{type(estimator).__name__} does not classify. Train a classifier on what it gives: "
+            f"estimator=RepresentationClassifier({type(estimator).__name__}(...))."
+        )
     if fairness_weights is None:
         fairness_weights = getattr(estimator, "default_weights", PAPER_WEIGHTS)
     weights = np.asarray(fairness_weights, dtype=np.float64)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairmatch.coupling import Coupling
 from fairmatch.exceptions import InputError
 from fairmatch.grouped import TrainingRows
-from fairmatch.inputs import FloatArray, read_groups, read_weights
+from fairmatch.inputs import FloatArray, read_column, read_groups, read_weights
 from fairmatch.matching import OptimalTransportMatcher
 from fairmatch.staircase import rows_with_mass
 from fairmatch.transforming import GroupTransformer
@@ -61,12 +61,18 @@ class TransportRepairTransformer(GroupTransformer):
     .. math:: x \mapsto (1 - t)\, x + t\, \bigl(\pi_s x +
               \pi_{s'} E_{\mathbb{Q}}[X_{s'} \mid X_s = x]\bigr).
 
-    Where groups have equally many different rows, partners are one to one, and after full repair
-    they coincide. Otherwise mass is split, and means of partners differ from single people: the
-    groups' means agree, but a forest still finds traces of the group.
+    Where the groups are equally large and no row occurs twice, partners are one to one, and after
+    full repair they coincide. Otherwise mass is split, and means of partners differ from single
+    people: the groups' means agree, but a forest still finds traces of the group.
 
     Out of sample a row moves by the shift of the nearest training row of its group, or by the mean
-    shift of the ``n_neighbors`` nearest. Training rows are their own nearest.
+    shift of the ``n_neighbors`` nearest. Training rows are their own nearest; with more neighbours
+    than one they too move by a mean, and what is said above holds nearly.
+
+    The projection to the barycenter is that of Gordaliza et al.; moving part of the way is the
+    geometric repair of Feldman et al. (2015), and gives every row the same amount.
+
+    It keeps every different training row, encoded; so does the file that ``save`` writes.
 
     Examples
     --------
@@ -103,7 +109,13 @@ class TransportRepairTransformer(GroupTransformer):
         if self.encoder_ is not None:
             names: NDArray[np.object_] = self.encoder_.get_feature_names_out()
             return names
-        return np.array([f"x{index}" for index in range(self.points_[0].shape[1])], dtype=object)
+        n_columns = self.points_[0].shape[1]
+        seen = getattr(self, "feature_names_in_", None)
+        if seen is not None:
+            kept = np.array([name for name in seen if name != self.sensitive_column], dtype=object)
+            if len(kept) == n_columns:
+                return kept
+        return np.array([f"x{index}" for index in range(n_columns)], dtype=object)
 
     def _fit_path(
         self,
@@ -119,6 +131,8 @@ class TransportRepairTransformer(GroupTransformer):
         template: Self = clone(self)
         template._check_parameters(fairness_weights)
         rows = template._read_rows(X, sensitive_features, sample_weight)
+        if y is not None and (n_labels := len(read_column(y, "y"))) != len(rows.groups):
+            raise InputError(f"y has {n_labels} samples, X has {len(rows.groups)}.")
         features = template._fit_encoder(rows)
         if coupling is None:
             matcher = OptimalTransportMatcher(tolerance=self.tolerance)
@@ -186,8 +200,10 @@ class TransportRepairTransformer(GroupTransformer):
             own = np.flatnonzero(codes == code)
             if len(own):
                 n_neighbors = min(self.n_neighbors, len(points))
-                search = NearestNeighbors(n_neighbors=n_neighbors).fit(points)
-                nearest = search.kneighbors(features[own], return_distance=False)
+                # Distances are taken from squares: far from the origin they would be rounded off.
+                centre = points.mean(axis=0)
+                search = NearestNeighbors(n_neighbors=n_neighbors).fit(points - centre)
+                nearest = search.kneighbors(features[own] - centre, return_distance=False)
                 shift[own] = shifts[nearest].mean(axis=1)
         return shift
 

@@ -13,7 +13,7 @@ from fairmatch.batches import PairBatches
 from fairmatch.coupling import Coupling
 from fairmatch.descent import GradientLearner, check_count, check_widths, torch_generator
 from fairmatch.exceptions import CouplingError, InputError, LabelError
-from fairmatch.grouped import TrainingRows, with_groups
+from fairmatch.grouped import TrainingRows, check_lengths, with_groups
 from fairmatch.inputs import FloatArray, read_column, read_features
 from fairmatch.interface import check_fairness_weights, seed_sequence
 from fairmatch.latents import (
@@ -81,6 +81,8 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         self.verbose = verbose
         self.keep_on_interrupt = keep_on_interrupt
 
+    __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -122,7 +124,13 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
                 "sensitive_features=."
             )
         codes = self._group_codes(read_column(sensitive_features, "sensitive_features"))
-        return _apply(self.decoder_, with_groups(read_features(X), codes))
+        latents = read_features(X)
+        if latents.shape[1] != self._n_features_out:
+            raise InputError(
+                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}."
+            )
+        check_lengths(latents, codes)
+        return _apply(self.decoder_, with_groups(latents, codes))
 
     def _fit_path(
         self,
@@ -179,6 +187,7 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
             inputs=inputs,
             features=features,
             labels=rows.labels,
+            mass=rows.mass,
             task_weight=self.task_weight,
             reconstruction_weight=self.reconstruction_weight,
             device=self.device,

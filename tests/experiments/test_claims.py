@@ -123,8 +123,9 @@ def label_weight_runs(study, store, accuracies, costs=None):
         key, settings = study.of_label_weight("ftm", value)
         # The main lines are read at every second weight, like the others.
         n = 2 if settings else 3
+        gaps = [0.3, 0.15, 0.0] if n == 3 else [0.3, 0.0]
         columns = {
-            DP: [0.3, 0.15, 0.0] if n == 3 else [0.3, 0.0],
+            **dict.fromkeys((DP, MEAN, WDP), gaps),
             "accuracy": [accuracies[value]] * n,
             "transport_cost": [(costs or accuracies)[value]] * n,
         }

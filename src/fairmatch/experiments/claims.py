@@ -113,8 +113,9 @@ def _splits(found: Iterable[Answer]) -> str:
     counts = sorted({answer.best.n for answer in found})
     if not counts:
         return "no split"
-    one = len(counts) == 1
-    return f"{counts[0]} splits" if one else f"{counts[0]} to {counts[-1]} splits"
+    if len(counts) > 1:
+        return f"{counts[0]} to {counts[-1]} splits"
+    return "one split" if counts[0] == 1 else f"{counts[0]} splits"
 
 
 def _shown(question: Question, answer: Answer) -> str:
@@ -275,9 +276,9 @@ def _representations(answers: Answers) -> Judgement:
                 n_all += 1
                 gain = stated["ftm-batch"] - stated[key]
                 held += gain > 0.0
-                n = min(found[key].best.n, found["ftm-batch"].best.n)
+                splits = _splits((found[key], found["ftm-batch"]))
                 told.append(
-                    f"{question.dataset} over {found[key].series.label} {gain:+.4f} ({n} splits)"
+                    f"{question.dataset} over {found[key].series.label} {gain:+.4f} ({splits})"
                 )
     return _graded(held, n_all), f"FTM's accuracy {'; '.join(told)}."
 
