@@ -106,11 +106,23 @@ silent or contradicts itself."""
 
 
 def _counted(answers: Answers) -> str:
+    """Say on how many splits each kind of method is recorded."""
     told = []
     for dataset in answers.study.datasets:
-        counts = [len(answers.records(key, dataset)) for key in answers.study.series]
-        told.append(f"{dataset} {min(counts)} to {max(counts)} splits per method")
-    return ", ".join(told)
+        kinds: dict[str, list[int]] = {}
+        for key in answers.study.series:
+            kind = "trees" if key.startswith("trees") else _KINDS.get(key, "networks")
+            kinds.setdefault(kind, []).append(len(answers.records(key, dataset)))
+        told.append(f"{dataset} ({', '.join(f'{k} {_span(n)}' for k, n in kinds.items())})")
+    return f"splits per method are {', '.join(told)}"
+
+
+_KINDS = dict.fromkeys(("laftr", "sipm", "repair"), "representations")
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _claims(answers: Answers) -> str:
