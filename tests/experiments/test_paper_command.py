@@ -61,7 +61,7 @@ def test_the_page_is_what_the_records_say_until_one_of_them_changes(results, cap
     content["curve"]["accuracy"] = [value - 0.2 for value in content["curve"]["accuracy"]]
     file.write_text(json.dumps(content))
     assert main(["paper", "tables", "--check", *where]) == 1
-    assert "should be" in capsys.readouterr().out
+    assert "+++ as recorded" in capsys.readouterr().out
 
 
 def test_the_page_shows_every_line_and_its_number_of_splits(results):

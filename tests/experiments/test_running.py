@@ -134,9 +134,11 @@ def test_guessed_time_is_the_mean_of_runs_like_it(store):
     run(study, store)
     records = [replace(r, seconds=2.0 + 2.0 * r.spec.seed) for r in store]
     specs = study.runs(["tradeoff"])
-    assert estimate_seconds(specs, records) == 4 * 3.0
-    assert estimate_seconds(specs, records[:1]) is None
-    assert estimate_seconds([], records) == 0.0
+    assert estimate_seconds(specs, records) == (4 * 3.0, 0)
+    known = records[0].spec.method
+    unknown = sum(spec.method != known for spec in specs)
+    assert estimate_seconds(specs, records[:1]) == (2.0 * (len(specs) - unknown), unknown)
+    assert estimate_seconds([], records) == (0.0, 0)
 
 
 # Real runs, in processes that are killed.

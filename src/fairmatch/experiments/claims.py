@@ -250,8 +250,8 @@ def _cost_trend(answers: Answers) -> Judgement:
 
 
 def _stability(answers: Answers) -> Judgement:
-    question = next(_asked(answers, "imbalance"))
-    found = _paper_answers(answers, question)
+    question = next(_asked(answers, "imbalance"), None)
+    found = {} if question is None else _paper_answers(answers, question)
     spreads = {key: answer.best.spread for key, answer in found.items()}
     stated = {key: value for key, value in spreads.items() if np.isfinite(value)}
     if "ftm-batch" not in stated or len(stated) < 2:
