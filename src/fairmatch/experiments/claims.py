@@ -87,26 +87,38 @@ def _wins(
     """Count the cells in which FTM is among the best of the paper's lines."""
     cells = [(question, _paper_answers(answers, question)) for question in asked]
     cells = [(question, found) for question, found in cells if found]
-    held, at_nearest, told = 0, 0, []
+    held, close, at_nearest = 0, 0, 0
+    told: dict[str, list[str]] = {}
     for question, found in cells:
         order = ranked(list(found.values()), question.better)
         best, mine = order[min(places, len(order)) - 1], found["ftm-batch"]
         won = question.better * (mine.best.mean - best.best.mean) >= 0.0
         held += won
+        close += not won and _within_errors(mine, best)
         better = sum(
             question.better * (other.nearest.mean - mine.nearest.mean) > 0.0
             for other in found.values()
         )
         at_nearest += better < places
-        told.append(
-            f"{question.dataset} at {question.level:g} {question.label} {_shown(question, mine)}"
+        told.setdefault(f"{question.dataset} at {question.level:g}", []).append(
+            f"{question.label} {_shown(question, mine)}"
             + ("" if won else f" ({best.series.label} {_shown(question, best)})")
         )
-    place = "best" if places == 1 else "best or second (in brackets: the second)"
-    counts = f"FTM is {place} in {held} of {len(cells)}, at the nearest weights in {at_nearest}"
+    rank = "best" if places == 1 else "best or second (in brackets: the second)"
+    counts = f"FTM is {rank} in {held} of {len(cells)}"
+    if close:
+        counts += f", within two standard errors of it in {close} more"
+    counts += f"; at the nearest weights it is in {at_nearest}"
     splits = _splits(answer for _, found in cells for answer in found.values())
-    numbers = f"{counts}; {splits}: {'; '.join(told)}."
+    listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
+    numbers = f"{counts} ({splits}). {listed}."
     return _graded(held, len(cells), needed(len(cells))), numbers
+
+
+def _within_errors(one: Answer, other: Answer) -> bool:
+    """Say whether two means differ by at most two standard errors of their difference."""
+    error = np.hypot(one.best.error, other.best.error)
+    return bool(abs(one.best.mean - other.best.mean) <= 2.0 * error)  # False where it is NaN
 
 
 def _splits(found: Iterable[Answer]) -> str:
@@ -120,11 +132,8 @@ def _splits(found: Iterable[Answer]) -> str:
 
 def _shown(question: Question, answer: Answer) -> str:
     value = answer.best.mean
-    return (
-        f"{value:.1f}"
-        if "outliers" in question.label or "flips" in question.label
-        else (f"{value:.4f}")
-    )
+    counted = question.label.startswith(("outliers", "flips"))
+    return f"{value:.1f}" if counted else f"{value:.4f}"
 
 
 def _all(n_cells: int) -> int:

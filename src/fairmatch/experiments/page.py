@@ -62,7 +62,7 @@ def check_page(answers: Answers, folder: str | Path) -> list[str]:
 def render_page(answers: Answers, folder: str | Path) -> str:
     """Write the whole page as Markdown."""
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
-    parts = [_head(answers), _claims(answers), _unconstrained(answers)]
+    parts = [_head(answers), _short_answer(answers), _claims(answers), _unconstrained(answers)]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
         parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
@@ -125,18 +125,59 @@ def _span(counts: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
+# Columns of the short answer, for the marginal map and for the joint one.
+_SHORT = {
+    "FTM": ("ftm-batch", "ftm", "trees-ftm", "trees-predicted"),
+    "FTM joint": ("ftm-batch-joint", "ftm-joint", "trees-ftm-joint"),
+}
+
+
+def _short_answer(answers: Answers) -> str:
+    """Put FTM as the paper has it beside ours, at the levels of two of its tables."""
+    lines = []
+    for question in questions():
+        if question.experiment not in ("consistency", "joint") or question.better < 0:
+            continue
+        if question.dataset not in answers.study.datasets:
+            continue
+        found = {answer.series.key: answer.best for answer in answers.answer(question)}
+        for name, keys in _SHORT.items():
+            paper = question.paper.get(name)
+            if paper is None or not found.keys() & set(keys):
+                continue
+            level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
+            label = question.label + (", joint map" if name == "FTM joint" else "")
+            cells = [_beside(paper, found.get(key)) for key in keys]
+            cells += [""] * (len(_SHORT["FTM"]) - len(cells))
+            start = [question.dataset, level, label, _as_printed(paper, 4)]
+            lines.append("| " + " | ".join([*start, *cells]) + " |")
+    if not lines:
+        return ""
+    labels = [answers.study.series[key].label for key in _SHORT["FTM"]]
+    names = ["table", "level", "", "FTM in the paper", *labels]
+    told = "FTM at equal gap, interpolated; in bold what is at least the paper's figure."
+    head = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
+    return "\n".join(["## The short answer", "", told, "", *head, *lines])
+
+
+def _beside(paper: float, reading: Reading | None) -> str:
+    if reading is None or not reading.n:
+        return ""
+    shown = _reading(reading, 4)
+    return f"**{shown}**" if round(reading.mean, 4) >= paper else shown
+
+
 def _claims(answers: Answers) -> str:
-    lines = [
-        f"| {verdict.claim} | **{verdict.state}** | {verdict.numbers} |"
-        for verdict in verdicts(answers)
-    ]
     rule = (
         "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
         "*holds in part*: in some; *does not hold*: in none. FTM means the paper's, with maps of "
         "mini-batches, unless all rows are named. Means are compared, whatever their errors."
     )
-    head = ["## The paper's claims", "", rule, "", "| claim | | numbers |", "|---|---|---|"]
-    return "\n".join([*head, *lines])
+    lines = [
+        f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
+        for number, verdict in enumerate(verdicts(answers), start=1)
+    ]
+    return "\n".join(["## The paper's claims", "", rule, "", *lines])
 
 
 def _unconstrained(answers: Answers) -> str:
@@ -164,7 +205,7 @@ def _title(name: str) -> str:
 
 
 def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:
-    tables = []
+    tables, any_paper = [], False
     for (dataset, gap, level), cells in groupby(
         asked, key=lambda question: (question.dataset, question.gap, question.level)
     ):
@@ -172,16 +213,18 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
             continue
         listed = list(cells)
         compared = any(question.paper for question in listed)
+        any_paper |= compared
         rows = [row for question in listed for row in _rows(question, answers, compared)]
         if rows:
             head = f"**{dataset}, {MEASURES[gap].symbol} = {level:g}**"
             tables.append("\n".join([head, "", *_table_head(compared), *rows]))
     if not tables:
         return ""
+    pictures = _pictures(name, drawn)
+    if pictures and not any_paper:  # the pictures say it; the numbers are there to look up
+        tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
     extra = _spreads(answers) if name == "imbalance" else ""
-    return "\n\n".join(
-        part for part in (f"## {_title(name)}", _pictures(name, drawn), *tables, extra) if part
-    )
+    return "\n\n".join(part for part in (f"## {_title(name)}", pictures, *tables, extra) if part)
 
 
 def _table_head(compared: bool) -> tuple[str, str]:

@@ -1,0 +1,67 @@
+"""The page of results, from made-up records."""
+
+import pytest
+from curves import fill, record
+
+from fairmatch.experiments.answers import Answers
+from fairmatch.experiments.page import render_page
+from fairmatch.experiments.questions import GAPS
+from fairmatch.experiments.records import RecordStore
+from fairmatch.experiments.study import FULL, Study
+
+
+@pytest.fixture
+def study():
+    return Study.of(FULL)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RecordStore(tmp_path / "records")
+
+
+def curve(accuracy):
+    return {
+        **dict.fromkeys(GAPS.values(), [0.3, 0.0]),
+        "accuracy": [accuracy] * 2,
+        "consistency": [0.9] * 2,
+    }
+
+
+def section(text, title):
+    return text.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_short_answer_marks_what_is_at_least_the_papers_figure(study, store, tmp_path):
+    fill(study, store, "ftm-batch", "bank", curve(0.8849))  # the paper has .885
+    fill(study, store, "ftm", "bank", curve(0.885))
+    lines = section(render_page(Answers(study, store), tmp_path), "The short answer").splitlines()
+    accuracy = next(line for line in lines if line.startswith("| bank") and "accuracy" in line)
+    assert "| 0.885 | 0.8849 ± 0.0000 (2) | **0.8850 ± 0.0000 (2)** |" in accuracy
+    consistency = next(line for line in lines if "consistency" in line)
+    assert "| 0.972 | 0.9000 ± 0.0000 (2) |" in consistency
+    assert not any(line.startswith("| adult") for line in lines)  # nothing is recorded of it
+
+
+def test_tables_the_paper_does_not_print_are_folded_under_their_pictures(study, store, tmp_path):
+    fill(study, store, "ftm", "bank", curve(0.9))
+    answers = Answers(study, store)
+    assert "<details>" not in render_page(answers, tmp_path)  # no picture that could say it
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "tradeoff-wdp.svg").touch()
+    tradeoff = section(render_page(answers, tmp_path), "Accuracy against fairness")
+    opened, closed = tradeoff.index("<details>"), tradeoff.index("</details>")
+    assert opened < tradeoff.index("**bank, ΔWDP") < closed
+
+
+@pytest.mark.parametrize(("spread", "told"), [(0.05, True), (0.0001, False)])
+def test_a_claim_says_how_often_the_difference_is_within_the_errors(
+    study, store, tmp_path, spread, told
+):
+    for key, mean in (("ftm-batch", 0.8), ("reduction", 0.81)):
+        for seed, sign in enumerate((-1, 1)):
+            spec = study.spec(key, "german", seed)
+            store.write(record(spec, **curve(mean + sign * spread)))
+    claims = section(render_page(Answers(study, store), tmp_path), "The paper's claims")
+    german = next(line for line in claims.splitlines() if line.startswith("2. "))
+    assert ("within two standard errors of it in 3 more" in german) == told
