@@ -22,7 +22,7 @@ def store(tmp_path):
 
 def curve(accuracy):
     return {
-        **dict.fromkeys(GAPS.values(), [0.3, 0.0]),
+        **{gap: [0.3, 0.0] for gap in GAPS.values()},
         "accuracy": [accuracy] * 2,
         "consistency": [0.9] * 2,
     }
