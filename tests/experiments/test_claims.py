@@ -34,6 +34,7 @@ def judged(study, store):
 
 def curve(accuracy=0.8, gaps=(0.3, 0.0), **columns):
     both = {DP: list(gaps), MEAN: list(gaps), WDP: list(gaps), "accuracy": [accuracy] * 2}
+    both["half-spaces: box"] = [[0.0, 0.1, 0.2, 0.3, 0.4]] * 2
     return both | {name: [value] * 2 for name, value in columns.items()}
 
 

@@ -97,9 +97,13 @@ def test_flips_are_shares_of_the_group():
     assert quantity_of(found, "flips to 0 per 1,000: S=0") == [pytest.approx(11 / 4.102)]
 
 
-def test_outliers_are_counted():
-    found = record(RunSpec("adult", "ftm", 0, {}), **{"half-spaces: outliers": [[0.1, 0.2], []]})
-    assert quantity_of(found, "half-spaces: outliers, number") == [2, 0]
+def test_outliers_above_the_box_are_counted():
+    box = [0.1, 0.15, 0.2, 0.25, 0.3]
+    found = record(
+        RunSpec("adult", "ftm", 0, {}),
+        **{"half-spaces: outliers": [[0.0, 0.5, 0.6], [0.0], []], "half-spaces: box": [box] * 3},
+    )
+    assert quantity_of(found, "half-spaces: high outliers") == [2, 0, 0]
 
 
 def test_the_unconstrained_model_agrees_with_itself():

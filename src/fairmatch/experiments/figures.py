@@ -103,7 +103,8 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str]) -> Any:
             panels.append(_panel(alt, dataset, curves, points, gap, shown, answers))
     if not panels:
         return None
-    return _finished(alt.concat(*panels, columns=2, spacing=28))
+    told = "Means over the splits, a point per fairness weight; crosses: unconstrained models"
+    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
 
 
 _POINTS = ("unfair", "trees-unfair")
@@ -121,7 +122,8 @@ def _panel(
     labels = [answers.study.series[key].label for key in keys]
     styles = [_STYLES.get(key, ("#333333", (1, 2))) for key in keys]
     symbol = MEASURES[GAPS[gap]].symbol
-    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True))
+    axis = alt.Axis(tickCount=6)  # more would run into each other
+    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
     y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False, domain=_range(curves)))
     legend = alt.Legend(
         title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
@@ -183,7 +185,10 @@ def subset_boxes(answers: Answers) -> Any:
             outliers += [{"method": label, "gap": value} for value in found]
         if boxes:
             panels.append(_box_panel(alt, dataset, level, boxes, outliers))
-    return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
+    told = "Nearest weight on the first split; box plots of 1,000 half-spaces, points: outliers"
+    if not panels:
+        return None
+    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
 
 
 def _box_panel(
@@ -240,6 +245,10 @@ def label_weights(answers: Answers) -> Any:
             title = f"Adult, ΔDP = {level:g} (points: α)"
             panels.append((dots + text).properties(width=330, height=230, title=title))
     return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
+
+
+def _caption(alt: Any, text: str) -> Any:
+    return alt.TitleParams(text, fontSize=11, fontWeight="normal", color="#555555", offset=12)
 
 
 def _finished(chart: Any) -> Any:

@@ -114,7 +114,7 @@ def _subsets() -> Iterator[Question]:
     std = {name: values for name, values in part["reported_std"].items()}
     for dataset, level in part["at_meanDP"].items():
         for quantity, label in (
-            ("half-spaces: outliers, number", "outliers"),
+            ("half-spaces: high outliers", "outliers"),
             ("half-spaces: std", "standard deviation"),
             ("half-spaces: largest", "largest"),
         ):
