@@ -80,14 +80,40 @@ def test_a_quantity_that_is_linear_in_the_gap_is_read_exactly(gaps, level, a, b)
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=8))
 def test_mean_and_standard_error_are_numpys(values):
-    reading = Reading(tuple(values), tuple(values), len(values))
+    reading = Reading(dict(enumerate(values)), tuple(values), len(values))
     assert reading.mean == pytest.approx(np.mean(values))
     assert reading.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def test_one_split_has_no_standard_error():
-    assert np.isnan(Reading((0.5,), (0.1,), 1).error)
-    assert np.isnan(Reading((), (), 3).mean)
+    assert np.isnan(Reading({0: 0.5}, (0.1,), 1).error)
+    assert np.isnan(Reading({}, (), 3).mean)
+
+
+def test_a_mean_is_stated_if_at_least_half_of_the_splits_have_a_value():
+    values = dict.fromkeys(range(2), 0.5)
+    assert Reading(values, (0.1, 0.1), 4).stated
+    assert not Reading(values, (0.1, 0.1), 5).stated
+    assert not Reading({}, (), 0).stated
+
+
+@given(st.dictionaries(st.integers(0, 9), st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1))
+def test_readings_are_compared_on_the_splits_that_both_have(pairs):
+    one = Reading({seed: a for seed, (a, _) in pairs.items()}, (), 10)
+    other = Reading({seed: b for seed, (_, b) in pairs.items() if seed % 2}, (), 10)
+    common = [a - b for seed, (a, b) in pairs.items() if seed % 2]
+    assert one.less(other).values == tuple(common)
+
+
+@pytest.mark.parametrize("accepted", [0.0, 0.005, 0.995, 1.0])
+def test_models_that_decide_nothing_are_left_out(accepted):
+    collapsed = curve([0.2, 0.1, 0.0], [0.9, 0.8, 0.4])
+    records = seeds(collapsed | {"acceptance_rate": [0.3, 0.3, accepted]})
+    assert interpolated(records, GAP, 0.05, "accuracy").n == 0
+    assert nearest(records, GAP, 0.0, "accuracy").values == (0.8,)
+    assert interpolated(records, GAP, 0.15, "accuracy").values == (pytest.approx(0.85),)
+    nothing = seeds(collapsed | {"acceptance_rate": [accepted] * 3})
+    assert nearest(nothing, GAP, 0.0, "accuracy").n == 0
 
 
 def test_flips_are_shares_of_the_group():

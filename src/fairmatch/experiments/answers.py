@@ -1,6 +1,6 @@
 """Answer the tables' questions from the records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,14 +34,11 @@ class Answer:
     paper: float | None
 
     @property
-    def best(self) -> Reading:
-        """The interpolated reading, or the nearest one where no curve comes to the level."""
-        return self.interpolated if self.interpolated.n else self.nearest
-
-    @property
     def difference(self) -> float | None:
-        """Ours less the paper's."""
-        return None if self.paper is None or not self.best.n else self.best.mean - self.paper
+        """Ours less the paper's; None where too few curves come to the level."""
+        if self.paper is None or not self.interpolated.stated:
+            return None
+        return self.interpolated.mean - self.paper
 
 
 class Answers:
@@ -66,7 +63,7 @@ class Answers:
             self._found[name] = self.study.records(self.store, key, dataset, **settings)
         return self._found[name]
 
-    def start_of(self, key: str, dataset: str) -> Mapping[int, Record]:
+    def start_of(self, key: str, dataset: str, **settings: object) -> Mapping[int, Record]:
         """Find the unconstrained models with which a line's curves begin.
 
         Curves that have a weight of 0 begin with that; a researcher's own begin where they say.
@@ -74,7 +71,7 @@ class Answers:
         method = self.study.methods[self.study.series[key].method]
         if method.reference is None or method.schedule == "own" or method.weights[0] == 0.0:
             return {}
-        return self.records(method.reference, dataset)
+        return self.records(method.reference, dataset, **settings)
 
     def of_label_weight(self, maps: str, value: float) -> dict[int, Record]:
         """Find runs on Adult with a label weight, all with the same fairness weights."""
@@ -115,8 +112,7 @@ class Answers:
             if not records:
                 continue
             asked = question.gap, question.level, question.quantity
-            # Thinned training rows have another unconstrained model, which is not trained.
-            start = {} if question.settings else self.start_of(key, question.dataset)
+            start = self.start_of(key, question.dataset, **question.settings)
             found.append(
                 Answer(
                     series,
@@ -131,12 +127,6 @@ class Answers:
 def _thinned(record: Record) -> Record:
     thin = {name: values[::ONE_LEVEL] for name, values in record.curve.items()}
     return replace(record, curve=thin)
-
-
-def ranked(answers: Sequence[Answer], better: int) -> list[Answer]:
-    """Order answers from the best to the worst; those without a value are left out."""
-    stated = [answer for answer in answers if answer.best.n]
-    return sorted(stated, key=lambda answer: -better * answer.best.mean)
 
 
 def mean_curve(records: Mapping[int, Record], gap: str, quantity: str) -> list[tuple[float, ...]]:

@@ -176,7 +176,11 @@ def subset_boxes(answers: Answers) -> Any:
                 continue
             first = records[min(records)]
             index = nearest_index(first, GAPS["meanDP"], level)
-            label = answers.study.series[key].label
+            if index is None:
+                continue
+            label = (
+                f"{answers.study.series[key].label}, at {first.curve[GAPS['meanDP']][index]:.3f}"
+            )
             low, q1, median, q3, high = first.curve["half-spaces: box"][index]
             boxes.append(
                 {"method": label, "low": low, "q1": q1, "median": median, "q3": q3, "high": high}

@@ -8,6 +8,10 @@ import numpy as np
 
 from fairmatch.experiments.records import Record
 
+# A model that accepts fewer or more people than this decides nothing: it is fair by default, and
+# averaging it with a model that does decide describes neither.
+FEWEST_ACCEPTED, MOST_ACCEPTED = 0.01, 0.99
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -15,8 +19,8 @@ class Reading:
 
     Attributes
     ----------
-    values : tuple of float
-        One for each seed whose curve gives one.
+    by_seed : mapping
+        Its value for each seed whose curve gives one.
     reached : tuple of float
         The gap that each of them really has.
     n_seeds : int
@@ -24,24 +28,34 @@ class Reading:
 
     Examples
     --------
-    >>> reading = Reading((0.8, 0.9), (0.05, 0.07), 5)
-    >>> round(reading.mean, 3), round(reading.error, 3), reading.n
-    (0.85, 0.05, 2)
+    >>> reading = Reading({0: 0.8, 3: 0.9}, (0.05, 0.07), 5)
+    >>> round(reading.mean, 3), round(reading.error, 3), reading.n, reading.stated
+    (0.85, 0.05, 2, False)
     """
 
-    values: tuple[float, ...]
+    by_seed: Mapping[int, float]
     reached: tuple[float, ...]
     n_seeds: int
 
     @property
+    def values(self) -> tuple[float, ...]:
+        """The values alone."""
+        return tuple(self.by_seed.values())
+
+    @property
     def n(self) -> int:
         """Number of values."""
-        return len(self.values)
+        return len(self.by_seed)
+
+    @property
+    def stated(self) -> bool:
+        """Whether at least half of the seeds give a value, so that a mean says something."""
+        return self.n > 0 and 2 * self.n >= self.n_seeds
 
     @property
     def mean(self) -> float:
         """Their mean; NaN if there are none."""
-        return float(np.mean(self.values)) if self.values else float("nan")
+        return float(np.mean(self.values)) if self.n else float("nan")
 
     @property
     def level(self) -> float:
@@ -57,6 +71,18 @@ class Reading:
     def error(self) -> float:
         """Standard error of the mean; NaN for fewer than two seeds."""
         return self.spread / self.n**0.5 if self.n > 1 else float("nan")
+
+    def less(self, other: "Reading") -> "Reading":
+        """Take another reading off this one, seed by seed, where both have a value.
+
+        Examples
+        --------
+        >>> Reading({0: 0.75, 1: 0.5}, (0.1, 0.1), 2).less(Reading({1: 0.25}, (0.1,), 2)).values
+        (0.25,)
+        """
+        common = [seed for seed in self.by_seed if seed in other.by_seed]
+        values = {seed: self.by_seed[seed] - other.by_seed[seed] for seed in common}
+        return Reading(values, (self.level,) * len(common), min(self.n_seeds, other.n_seeds))
 
 
 def nearest(records: Mapping[int, Record], gap: str, level: float, quantity: str) -> Reading:
@@ -76,19 +102,35 @@ def nearest(records: Mapping[int, Record], gap: str, level: float, quantity: str
     Reading
         Every seed gives a value, however far from the level it is: see what was reached.
     """
-    values, reached = [], []
-    for record in records.values():
+    values, reached = {}, []
+    for seed, record in records.items():
         index = nearest_index(record, gap, level)
-        value = quantity_of(record, quantity)[index]
-        if value is not None:
-            values.append(float(value))
+        value = None if index is None else quantity_of(record, quantity)[index]
+        if index is not None and value is not None:
+            values[seed] = float(value)
             reached.append(float(record.curve[gap][index]))
-    return Reading(tuple(values), tuple(reached), len(records))
+    return Reading(values, tuple(reached), len(records))
 
 
-def nearest_index(record: Record, gap: str, level: float) -> int:
-    """Say which model of a curve is nearest to a level; of equals the first."""
-    return int(np.argmin(np.abs(np.asarray(record.curve[gap], dtype=np.float64) - level)))
+def nearest_index(record: Record, gap: str, level: float) -> int | None:
+    """Say which model of a curve that decides anything is nearest to a level; of equals the first.
+
+    None if no model does.
+    """
+    gaps = gaps_of(record, gap)
+    distances = [np.inf if value is None else abs(value - level) for value in gaps]
+    index = int(np.argmin(distances))
+    return index if np.isfinite(distances[index]) else None
+
+
+def gaps_of(record: Record, gap: str) -> list[float | None]:
+    """Give the gap of every model of a curve; None for one that accepts nobody or everybody."""
+    gaps = record.curve[gap]
+    accepted = record.curve.get("acceptance_rate", [0.5] * len(gaps))
+    return [
+        value if FEWEST_ACCEPTED <= share <= MOST_ACCEPTED else None
+        for value, share in zip(gaps, accepted, strict=True)
+    ]
 
 
 def interpolated(
@@ -118,19 +160,20 @@ def interpolated(
     The curve is followed from its fairest end, the largest weight. Between the first two models
     whose gaps enclose the level, the quantity at the level lies on the line between theirs. A noisy
     curve may come to a level several times; from the other end one would often read it between the
-    unconstrained model and the smallest weight, where fairness is an accident.
+    unconstrained model and the smallest weight, where fairness is an accident. Models that accept
+    fewer than 1 % or more than 99 % of the people are left out.
     """
-    values = []
+    values = {}
     for seed, record in records.items():
-        gaps, found = [*record.curve[gap]], [*quantity_of(record, quantity)]
+        gaps, found = gaps_of(record, gap), [*quantity_of(record, quantity)]
         first = (start or {}).get(seed)
         if first is not None:
             begin = _OF_ITSELF.get(quantity, quantity_of(first, quantity)[0])
             gaps, found = [first.curve[gap][0], *gaps], [begin, *found]
         value = _crossing(gaps, found, level)
         if value is not None:
-            values.append(value)
-    return Reading(tuple(values), (level,) * len(values), len(records))
+            values[seed] = value
+    return Reading(values, (level,) * len(values), len(records))
 
 
 # What the unconstrained model has when it is compared with itself.
@@ -156,9 +199,9 @@ def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float 
 def quantity_of(record: Record, quantity: str) -> list[Any]:
     """Give a quantity of every model of a curve, also those that records hold in another form.
 
-    Beside the records' own columns there are ``"half-spaces: high outliers"``, the number of
-    outliers above the box, and, after the paper's definition, ``"flips to 1 per 1,000: S=1"`` and
-    ``"flips to 0 per 1,000: S=0"``.
+    Beside the records' own columns there are ``"half-spaces: outliers, number"`` and, of these,
+    ``"half-spaces: high outliers"`` above the box; and, after the paper's definition, ``"flips to 1
+    per 1,000: S=1"`` and ``"flips to 0 per 1,000: S=0"``.
     """
     columns, read = _DERIVED.get(quantity, ((quantity,), lambda value: value))
     # A run without an unconstrained model to compare with has no flips.
@@ -179,6 +222,7 @@ def _high_outliers(outliers: Sequence[float], box: Sequence[float]) -> int:
 
 # Cells of a table: fair 0 unfair 0, fair 0 unfair 1, fair 1 unfair 0, fair 1 unfair 1.
 _DERIVED: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "half-spaces: outliers, number": (("half-spaces: outliers",), len),
     "half-spaces: high outliers": (("half-spaces: outliers", "half-spaces: box"), _high_outliers),
     "flips to 1 per 1,000: S=1": (("flips: S=1",), _per_thousand(2)),
     "flips to 0 per 1,000: S=0": (("flips: S=0",), _per_thousand(1)),

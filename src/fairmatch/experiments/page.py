@@ -10,7 +10,13 @@ import numpy as np
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.answers import Answer, Answers
 from fairmatch.experiments.claims import verdicts
-from fairmatch.experiments.levels import Reading, interpolated, nearest
+from fairmatch.experiments.levels import (
+    FEWEST_ACCEPTED,
+    MOST_ACCEPTED,
+    Reading,
+    interpolated,
+    nearest,
+)
 from fairmatch.experiments.questions import GAPS, Question, questions, reported
 from fairmatch.experiments.study import (
     EXPERIMENTS,
@@ -40,29 +46,44 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def write_page(answers: Answers, folder: str | Path) -> Path:
+def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
     """Write the page of results into a folder."""
     file = Path(folder) / PAGE
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(render_page(answers, folder), encoding="utf-8")
+    file.write_text(render_page(answers, folder, options), encoding="utf-8")
     return file
 
 
-def check_page(answers: Answers, folder: str | Path) -> list[str]:
+def check_page(answers: Answers, folder: str | Path, options: str = "") -> list[str]:
     """Compare the page with what the records say, line by line; empty if they agree."""
     file = Path(folder) / PAGE
     try:
         written = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}): write it first.") from error
-    wanted = render_page(answers, folder).splitlines()
+    wanted = render_page(answers, folder, options).splitlines()
     return list(unified_diff(written, wanted, "as written", "as recorded", lineterm="", n=0))
 
 
-def render_page(answers: Answers, folder: str | Path) -> str:
-    """Write the whole page as Markdown."""
+def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
+    """Write the whole page as Markdown.
+
+    Parameters
+    ----------
+    answers : Answers
+        What the records say.
+    folder : str or path
+        Where the page and its figures are.
+    options : str
+        Options of the command that makes the page, beginning with a space: it tells how.
+    """
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
-    parts = [_head(answers), _short_answer(answers), _claims(answers), _unconstrained(answers)]
+    parts = [
+        _head(answers, options),
+        _short_answer(answers),
+        _claims(answers),
+        _unconstrained(answers),
+    ]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
         parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
@@ -71,7 +92,7 @@ def render_page(answers: Answers, folder: str | Path) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _head(answers: Answers) -> str:
+def _head(answers: Answers, options: str) -> str:
     study, store = answers.study, answers.store
     wanted = study.runs()
     found = [record for spec in wanted if (record := store.find(spec)) is not None]
@@ -79,13 +100,12 @@ def _head(answers: Answers) -> str:
         raise InputError(f"There are no records of this study in {store.folder}: run it first.")
     hours = sum(record.seconds for record in found) / 3600.0
     versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
-    quick = "" if study.profile is FULL else " --quick"
     lengths = study.profile.lengths["network"]
     return f"""# The paper's experiments: its figures and ours
 
-Made of the records in `{RECORDS}/` by `fairmatch paper tables{quick}`; no number here is typed by
-hand, and `fairmatch paper tables{quick} --check` fails if one is. The records are made by
-`fairmatch paper run{quick}`.
+Made of the records in `{RECORDS}/` by `fairmatch paper tables{options}`; no number here is typed by
+hand, and `--check` makes the same command fail if one is. `fairmatch paper run{options}` makes the
+records, `fairmatch paper figures{options}` the figures.
 
 {len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time (the processes that
 compute mini-batch maps not counted): {_counted(answers)}.
@@ -98,8 +118,10 @@ How to read the tables. A method is a curve of models, one per fairness weight. 
 with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
 itself. Both are means over the random splits ± standard error, with the number of splits in
 brackets; where it is smaller than the number of splits recorded, the other curves never come to the
-level, or the quantity is not defined there. A curve is followed from its fairest end. The
-difference is interpolated less paper (nearest where nothing could be interpolated).
+level, or the quantity is not defined there. A curve is followed from its fairest end; models that
+accept fewer than {FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out,
+because they decide nothing. The difference is interpolated less paper, where at least half of the
+curves come to the level.
 Every level is read off the test rows, as in the paper, so nothing here says what a user who picks a
 weight on other rows would get; `docs/reproduction.md` lists what was chosen where the paper is
 silent or contradicts itself."""
@@ -136,11 +158,13 @@ def _short_answer(answers: Answers) -> str:
     """Put FTM as the paper has it beside ours, at the levels of two of its tables."""
     lines = []
     for question in questions():
+        dataset, quantity = question.dataset, question.quantity
         if question.experiment not in ("consistency", "joint") or question.better < 0:
             continue
-        if question.dataset not in answers.study.datasets:
+        if dataset not in answers.study.datasets:
             continue
-        found = {answer.series.key: answer.best for answer in answers.answer(question)}
+        found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
+        free = nearest(answers.records("unfair", dataset), question.gap, 0.0, quantity)
         for name, keys in _SHORT.items():
             paper = question.paper.get(name)
             if paper is None or not found.keys() & set(keys):
@@ -149,29 +173,38 @@ def _short_answer(answers: Answers) -> str:
             label = question.label + (", joint map" if name == "FTM joint" else "")
             cells = [_beside(paper, found.get(key)) for key in keys]
             cells += [""] * (len(_SHORT["FTM"]) - len(cells))
-            start = [question.dataset, level, label, _as_printed(paper, 4)]
-            lines.append("| " + " | ".join([*start, *cells]) + " |")
+            start = [dataset, level, label, _as_printed(paper, 4)]
+            lines.append("| " + " | ".join([*start, *cells, _mean(free)]) + " |")
     if not lines:
         return ""
     labels = [answers.study.series[key].label for key in _SHORT["FTM"]]
-    names = ["table", "level", "", "FTM in the paper", *labels]
-    told = "FTM at equal gap, interpolated; in bold what is at least the paper's figure."
+    names = ["table", "level", "", "FTM in the paper", *labels, "our network without a penalty"]
+    told = (
+        "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last "
+        "column is not at that gap: it says how far the tables differ before anything is fair."
+    )
     head = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
     return "\n".join(["## The short answer", "", told, "", *head, *lines])
 
 
 def _beside(paper: float, reading: Reading | None) -> str:
-    if reading is None or not reading.n:
+    if reading is None:
         return ""
     shown = _reading(reading, 4)
-    return f"**{shown}**" if round(reading.mean, 4) >= paper else shown
+    return f"**{shown}**" if reading.stated and round(reading.mean, 4) >= paper else shown
+
+
+def _mean(reading: Reading) -> str:
+    return f"{reading.mean:.4f}" if reading.n else ""
 
 
 def _claims(answers: Answers) -> str:
     rule = (
         "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
-        "*holds in part*: in some; *does not hold*: in none. FTM means the paper's, with maps of "
-        "mini-batches, unless all rows are named. Means are compared, whatever their errors."
+        "*holds in part*: in some; *does not hold*: in none (in at most half). FTM means the "
+        "paper's, with maps of mini-batches, unless all rows are named. Methods are compared split "
+        "by split, interpolated to the level; a rival that comes to it on fewer than half of the "
+        "splits is left out there. In brackets: who is better, and by how much."
     )
     lines = [
         f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
@@ -224,7 +257,19 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
     if pictures and not any_paper:  # the pictures say it; the numbers are there to look up
         tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
     extra = _spreads(answers) if name == "imbalance" else ""
-    return "\n\n".join(part for part in (f"## {_title(name)}", pictures, *tables, extra) if part)
+    told = _NOTES.get(name, "")
+    parts = (f"## {_title(name)}", told, pictures, *tables, extra)
+    return "\n\n".join(part for part in parts if part)
+
+
+_NOTES = {
+    "flips": (
+        "Decisions that fairness turns against its purpose: S = 1 from 0 to 1, S = 0 from 1 to 0. "
+        "German stands without the paper's figures, because its Y = 1 seems to be bad credit there "
+        "and is good credit here; on Bank the favoured group is S = 0, so the rule is the paper's "
+        "and not the purpose."
+    ),
+}
 
 
 def _table_head(compared: bool) -> tuple[str, str]:
@@ -283,7 +328,8 @@ def _spreads(answers: Answers) -> str:
         "|---|---|---|---|",
     ]
     for answer in answers.answer(question):
-        best, name = answer.best, answer.series.paper
+        best = answer.interpolated if answer.interpolated.stated else answer.nearest
+        name = answer.series.paper
         ours = (best.mean, best.spread, best.spread / best.mean)
         cells = [
             (f"{paper[kind][name]:.3f} | " if name in paper[kind] else "").replace("|", "\\|")

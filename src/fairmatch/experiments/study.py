@@ -255,8 +255,7 @@ class Study:
     def _references(self, spec: RunSpec) -> list[RunSpec]:
         """Name the unconstrained run that a run is compared with."""
         reference = self.methods[spec.method].reference
-        # Rows that were dropped from the training make another unconstrained model; none is
-        # trained.
+        # Scores are not compared where rows were dropped from the training.
         if reference is None or "minority_share" in spec.settings:
             return []
         return [self.spec(reference, spec.dataset, spec.seed)]
@@ -288,7 +287,8 @@ def _lines(*keys: str, only: Sequence[str] = ()) -> Callable[[Study, str, int], 
 def _imbalance(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
     if dataset != "adult":
         return []
-    keys = (*PAPER_RIVALS, "ftm-batch", "ftm")
+    # The unconstrained model of the thinned rows is where the curves begin.
+    keys = ("unfair", *PAPER_RIVALS, "ftm-batch", "ftm")
     return [study.spec(key, dataset, seed, minority_share=MINORITY_SHARE) for key in keys]
 
 
