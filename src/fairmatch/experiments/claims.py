@@ -8,9 +8,8 @@ import numpy as np
 
 from fairmatch.datasets import DATASET_NAMES
 from fairmatch.experiments.answers import Answer, Answers
-from fairmatch.experiments.levels import Reading, gaps_of, interpolated
+from fairmatch.experiments.levels import Reading, interpolated, least_gap
 from fairmatch.experiments.questions import GAPS, Question, questions, reported
-from fairmatch.experiments.records import Record
 from fairmatch.experiments.study import PAPER_RIVALS
 
 HOLDS, IN_PART, DOES_NOT, UNKNOWN = "holds", "holds in part", "does not hold", "not recorded"
@@ -177,12 +176,6 @@ def _change(reading: Reading) -> str:
     return f"{reading.mean:+.4f}{error}"
 
 
-def _least(records: Iterable[Record], gap: str) -> float:
-    """Average the smallest gap of each split's models that decide anything."""
-    gaps = [[value for value in gaps_of(record, gap) if value is not None] for record in records]
-    return float(np.mean([min(values) for values in gaps if values]))
-
-
 def _competitive(answers: Answers) -> Judgement:
     told, held, n_all = [], 0, 0
     for dataset, asked in groupby(
@@ -193,7 +186,7 @@ def _competitive(answers: Answers) -> Judgement:
         ]
         if not leads:
             continue
-        smallest = _least(answers.records("ftm-batch", dataset).values(), GAPS["WDP"])
+        smallest = least_gap(answers.records("ftm-batch", dataset), GAPS["WDP"]).mean
         n_all += 1
         held += max(leads) <= COMPETITIVE and smallest <= ANY_LEVEL
         told.append(
@@ -209,10 +202,10 @@ def _competitive(answers: Answers) -> Judgement:
 
 def _german(answers: Answers) -> Judgement:
     won, numbers = _wins(answers, _asked(answers, "tradeoff", dataset="german"))
-    records = answers.records("reduction", "german").values()
+    records = answers.records("reduction", "german")
     if won == UNKNOWN:
         return UNKNOWN, ""
-    by_scores, by_decisions = _least(records, GAPS["WDP"]), _least(records, GAPS["DP"])
+    by_scores, by_decisions = (least_gap(records, GAPS[name]).mean for name in ("WDP", "DP"))
     state = _graded((won == HOLDS) + (by_scores > 0.06), 2)
     if state == DOES_NOT and won == IN_PART:
         state = IN_PART

@@ -133,6 +133,16 @@ def gaps_of(record: Record, gap: str) -> list[float | None]:
     ]
 
 
+def least_gap(records: Mapping[int, Record], gap: str) -> Reading:
+    """Find the smallest gap of each seed's models that decide anything."""
+    found = {
+        seed: [value for value in gaps_of(record, gap) if value is not None]
+        for seed, record in records.items()
+    }
+    least = {seed: min(gaps) for seed, gaps in found.items() if gaps}
+    return Reading(least, tuple(least.values()), len(records))
+
+
 def interpolated(
     records: Mapping[int, Record],
     gap: str,
