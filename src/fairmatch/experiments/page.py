@@ -5,27 +5,20 @@ from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
-
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.answers import Answer, Answers
 from fairmatch.experiments.claims import verdicts
-from fairmatch.experiments.levels import (
-    FEWEST_ACCEPTED,
-    MOST_ACCEPTED,
-    Reading,
-    interpolated,
-    least_gap,
-    nearest,
+from fairmatch.experiments.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
+from fairmatch.experiments.markdown import mean_cell, paper_cell, table
+from fairmatch.experiments.othertables import (
+    label_weights,
+    schedules,
+    short_answer,
+    stability,
+    unconstrained,
 )
-from fairmatch.experiments.questions import GAPS, Question, questions, reported
-from fairmatch.experiments.study import (
-    EXPERIMENTS,
-    FULL,
-    SCHEDULE_SEEDS,
-    SCHEDULE_WEIGHTS,
-    SCHEDULES,
-)
+from fairmatch.experiments.questions import Question, reported
+from fairmatch.experiments.study import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS
 from fairmatch.measures import MEASURES
 
 PAGE = "README.md"
@@ -44,7 +37,21 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
     "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
     "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
     "representation": (("representation", "Fair representations: Δ‾DP against accuracy"),),
+    "illustrations": (
+        ("appendix-b", "Two fair models, one of them cruel (Appendix B)"),
+        ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
+    ),
 }
+
+_SHORT_ANSWER = (
+    "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last column "
+    "is not at that gap: it says how far the tables differ before anything is fair."
+)
+_SCHEDULES = (
+    f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
+    "The rate falls by 5 % after each epoch in the first two, by 10 % in the third. The least ΔWDP "
+    "is that of models which do not accept (almost) everybody or nobody."
+)
 
 
 def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
@@ -81,15 +88,16 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
     parts = [
         _head(answers, options),
-        _short_answer(answers),
+        _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
         _claims(answers),
-        _unconstrained(answers),
+        _joined("Unconstrained models", "", unconstrained(answers)),
     ]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
         parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
             parts.append(_label_weights(answers, drawn))
-    parts += [_schedules(answers), _illustrations(drawn)]
+    parts.append(_joined(_title("schedule"), _SCHEDULES, schedules(answers)))
+    parts.append(_joined("Illustrations", "", _pictures("illustrations", drawn)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -148,57 +156,6 @@ def _span(counts: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-# Columns of the short answer, for the marginal map and for the joint one.
-_SHORT = {
-    "FTM": ("ftm-batch", "ftm", "trees-ftm", "trees-predicted"),
-    "FTM joint": ("ftm-batch-joint", "ftm-joint", "trees-ftm-joint"),
-}
-
-
-def _short_answer(answers: Answers) -> str:
-    """Put FTM as the paper has it beside ours, at the levels of two of its tables."""
-    lines = []
-    for question in questions():
-        dataset, quantity = question.dataset, question.quantity
-        if question.experiment not in ("consistency", "joint") or question.better < 0:
-            continue
-        if dataset not in answers.study.datasets:
-            continue
-        found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
-        free = nearest(answers.records("unfair", dataset), question.gap, 0.0, quantity)
-        for name, keys in _SHORT.items():
-            paper = question.paper.get(name)
-            if paper is None or not found.keys() & set(keys):
-                continue
-            level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
-            label = question.label + (", joint map" if name == "FTM joint" else "")
-            cells = [_beside(paper, found.get(key)) for key in keys]
-            cells += [""] * (len(_SHORT["FTM"]) - len(cells))
-            start = [dataset, level, label, _as_printed(paper, 4)]
-            lines.append("| " + " | ".join([*start, *cells, _mean(free)]) + " |")
-    if not lines:
-        return ""
-    labels = [answers.study.series[key].label for key in _SHORT["FTM"]]
-    names = ["table", "level", "", "FTM in the paper", *labels, "our network without a penalty"]
-    told = (
-        "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last "
-        "column is not at that gap: it says how far the tables differ before anything is fair."
-    )
-    head = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
-    return "\n".join(["## The short answer", "", told, "", *head, *lines])
-
-
-def _beside(paper: float, reading: Reading | None) -> str:
-    if reading is None:
-        return ""
-    shown = _reading(reading, 4)
-    return f"**{shown}**" if reading.stated and round(reading.mean, 4) >= paper else shown
-
-
-def _mean(reading: Reading) -> str:
-    return f"{reading.mean:.4f}" if reading.n else ""
-
-
 def _claims(answers: Answers) -> str:
     rule = (
         "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
@@ -212,21 +169,6 @@ def _claims(answers: Answers) -> str:
         for number, verdict in enumerate(verdicts(answers), start=1)
     ]
     return "\n".join(["## The paper's claims", "", rule, "", *lines])
-
-
-def _unconstrained(answers: Answers) -> str:
-    """Show where every curve begins."""
-    columns = ("accuracy", *GAPS.values(), "consistency")
-    names = [MEASURES[name].symbol if name in MEASURES else name for name in columns]
-    lines = [f"| table | model | {' | '.join(names)} |", "|---" * (len(columns) + 2) + "|"]
-    for dataset in answers.study.datasets:
-        for key in ("unfair", "trees-unfair"):
-            records = answers.records(key, dataset)
-            if records:
-                label = answers.study.series[key].label
-                cells = [_reading(nearest(records, columns[1], 0.0, c), 4) for c in columns]
-                lines.append(f"| {dataset} | {label} | {' | '.join(cells)} |")
-    return "\n".join(["## Unconstrained models", "", *lines]) if len(lines) > 2 else ""
 
 
 def _title(name: str) -> str:
@@ -250,17 +192,24 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
         any_paper |= compared
         rows = [row for question in listed for row in _rows(question, answers, compared)]
         if rows:
+            ours = ["ours, nearest [level]", "ours, interpolated"]
+            names = ["", "method", *(["paper", *ours, "difference"] if compared else ours)]
             head = f"**{dataset}, {MEASURES[gap].symbol} = {level:g}**"
-            tables.append("\n".join([head, "", *_table_head(compared), *rows]))
+            tables.append(f"{head}\n\n{table(names, rows)}")
     if not tables:
         return ""
     pictures = _pictures(name, drawn)
     if pictures and not any_paper:  # the pictures say it; the numbers are there to look up
         tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
-    extra = _spreads(answers) if name == "imbalance" else ""
-    told = _NOTES.get(name, "")
-    parts = (f"## {_title(name)}", told, pictures, *tables, extra)
-    return "\n\n".join(part for part in parts if part)
+    if name == "imbalance":
+        tables += ["Stability, interpolated or else nearest:", stability(answers)]
+    return _joined(_title(name), _NOTES.get(name, ""), pictures, *tables)
+
+
+def _joined(title: str, told: str, *parts: str) -> str:
+    """Put a section together; nothing if there is nothing but its title and a remark."""
+    shown = [part for part in parts if part]
+    return "\n\n".join([f"## {title}", *([told] if told else []), *shown]) if shown else ""
 
 
 _NOTES = {
@@ -273,44 +222,21 @@ _NOTES = {
 }
 
 
-def _table_head(compared: bool) -> tuple[str, str]:
-    """Name the columns; where the paper prints nothing there is nothing to compare with."""
-    ours = ["ours, nearest [level]", "ours, interpolated"]
-    names = ["", "method", *(["paper", *ours, "difference"] if compared else ours)]
-    return "| " + " | ".join(names) + " |", "|---" * len(names) + "|"
-
-
-def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[str]:
+def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[list[str]]:
     for index, answer in enumerate(answers.answer(question)):
         label = question.label if index == 0 else ""
         cells = _cells(question, answer)
-        shown = cells if compared else cells[1:3]
-        yield "| " + " | ".join([label, answer.series.label, *shown]) + " |"
+        yield [label, answer.series.label, *(cells if compared else cells[1:3])]
 
 
 def _cells(question: Question, answer: Answer) -> list[str]:
     digits = 1 if question.label.startswith(("flips", "outliers")) else 4
-    paper = "" if answer.paper is None else _as_printed(answer.paper, digits)
-    near = _reading(answer.nearest, digits)
+    near = mean_cell(answer.nearest, digits)
     if answer.nearest.n:
         near += f" [{answer.nearest.level:.3f}]"
     difference = "" if answer.difference is None else f"{answer.difference:+.{digits}f}"
-    return [paper, near, _reading(answer.interpolated, digits), difference]
-
-
-def _as_printed(value: float, digits: int) -> str:
-    """Write a figure of the paper with its three digits, or four where it has them."""
-    shown = f"{value:.{digits}f}"
-    return shown[:-1] if digits == 4 and shown.endswith("0") else shown
-
-
-def _reading(reading: Reading, digits: int) -> str:
-    """Write a mean with its standard error and the number of splits it is of."""
-    if not reading.n:
-        return f"not reached (0 of {reading.n_seeds})"
-    of = f"{reading.n}" if reading.n == reading.n_seeds else f"{reading.n} of {reading.n_seeds}"
-    error = f" ± {reading.error:.{digits}f}" if np.isfinite(reading.error) else ""
-    return f"{reading.mean:.{digits}f}{error} ({of})"
+    ours = [near, mean_cell(answer.interpolated, digits)]
+    return [paper_cell(answer.paper, digits), *ours, difference]
 
 
 def _pictures(name: str, drawn: set[str]) -> str:
@@ -318,101 +244,16 @@ def _pictures(name: str, drawn: set[str]) -> str:
     return "\n\n".join(f"![{text}]({FIGURES}/{stem}.svg)" for stem, text in wanted if stem in drawn)
 
 
-def _spreads(answers: Answers) -> str:
-    """Give the stability of the accuracy as the paper does: Avg, Std and CV."""
-    question = next(q for q in questions() if q.experiment == "imbalance")
-    paper = reported()["imbalance_adult"]["Acc"]
-    lines = [
-        "Stability of the accuracy, interpolated or else nearest (paper | ours):",
-        "",
-        "| method | Avg | Std | CV |",
-        "|---|---|---|---|",
-    ]
-    for answer in answers.answer(question):
-        best = answer.interpolated if answer.interpolated.stated else answer.nearest
-        name = answer.series.paper
-        ours = (best.mean, best.spread, best.spread / best.mean)
-        cells = [
-            (f"{paper[kind][name]:.3f} | " if name in paper[kind] else "").replace("|", "\\|")
-            + (f"{value:.4f}" if np.isfinite(value) else "one split")
-            for kind, value in zip(("Avg", "Std", "CV"), ours, strict=True)
-        ]
-        lines.append(f"| {answer.series.label} ({best.n}) | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def _label_weights(answers: Answers, drawn: set[str]) -> str:
-    """Show what the label weight does to accuracy and transport cost, on Adult."""
     if "adult" not in answers.study.datasets:
         return ""
-    blocks = []
-    for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
-        lines = [
-            f"**adult, ΔDP = {level:g}**",
-            "",
-            "| α | maps | accuracy | transport cost |",
-            "|---|---|---|---|",
-        ]
-        for maps, kind in (("ftm", "all rows"), ("ftm-batch", "mini-batch")):
-            for value in answers.study.profile.label_weights:
-                records = answers.of_label_weight(maps, value)
-                if not records:
-                    continue
-                start = answers.records("unfair", "adult")
-                cells = [
-                    _reading(interpolated(records, GAPS["DP"], level, q, start=start), digits)
-                    for q, digits in (("accuracy", 4), ("transport_cost", 3))
-                ]
-                lines.append(f"| {value:g} | {kind} | " + " | ".join(cells) + " |")
-        if len(lines) > 4:
-            blocks.append("\n".join(lines))
-    if not blocks:
-        return ""
+    blocks = [
+        f"**adult, ΔDP = {level:g}**\n\n{rows}"
+        for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]
+        if (rows := label_weights(answers, level))
+    ]
     told = (
         "Transport cost of the fair matching on the test rows, by 100 mini-batches of 1,024 people "
         "of each group; interpolated to the level."
     )
-    title = f"## {EXPERIMENTS['label-weight'].title}"
-    return "\n\n".join(p for p in (title, told, _pictures("label-weight", drawn), *blocks) if p)
-
-
-def _schedules(answers: Answers) -> str:
-    """Compare lengths of training: the paper's, and what was used instead."""
-    if answers.study.profile is not FULL:
-        return ""
-    names = ("table", "level", "training", "accuracy, interpolated", "least ΔWDP", "CPU seconds")
-    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
-    for question in questions():
-        dataset = question.dataset
-        if question.experiment != "consistency" or question.quantity != "accuracy":
-            continue
-        for name, schedule in SCHEDULES.items():
-            records = answers.records(
-                "ftm", dataset, weights=list(SCHEDULE_WEIGHTS), **dict(schedule)
-            )
-            if not records:
-                continue
-            asked = question.gap, question.level, "accuracy"
-            reading = interpolated(records, *asked, start=answers.records("unfair", dataset))
-            seconds = np.mean([record.seconds for record in records.values()])
-            level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
-            least = least_gap(records, GAPS["WDP"])
-            cells = [dataset, level, name, _reading(reading, 4), _reading(least, 4)]
-            lines.append("| " + " | ".join([*cells, f"{seconds:.0f}"]) + " |")
-    if len(lines) == 2:
-        return ""
-    told = (
-        f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness "
-        "weights. The rate falls by 5 % after each epoch in the first two, by 10 % in the third. The "
-        "least ΔWDP is that of models which do not accept (almost) everybody or nobody."
-    )
-    return "\n".join([f"## {EXPERIMENTS['schedule'].title}", "", told, "", *lines])
-
-
-def _illustrations(drawn: set[str]) -> str:
-    wanted = (
-        ("appendix-b", "Two fair models, one of them cruel (Appendix B)"),
-        ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
-    )
-    pictures = [f"![{text}]({FIGURES}/{stem}.svg)" for stem, text in wanted if stem in drawn]
-    return "\n\n".join(["## Illustrations", *pictures]) if pictures else ""
+    return _joined(_title("label-weight"), told, _pictures("label-weight", drawn), *blocks)
