@@ -116,10 +116,8 @@ class BoostedClassifier(GroupClassifier):
                 for (_, part), penalty in zip(parts, penalties, strict=True)
             ]
             trees, held_out = trainer.train(*objectives)
-            model: Self = clone(self)
-            if weight != model.fairness_weight:
-                model.set_params(fairness_weight=weight)
-            model._adopt(
+            model = self._fitted(
+                weight,
                 template,
                 trees_=trees,
                 base_margin_=trainer.base_margin,

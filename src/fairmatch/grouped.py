@@ -6,7 +6,7 @@ and trees stand on it alike.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,6 +86,8 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
     encoder: Any
     # Whether it can be fitted such that new rows need no groups.
     _may_lack_groups: bool = True
+    # Name of the parameter that trades fairness for accuracy or faithfulness.
+    _weight_name: ClassVar[str] = "fairness_weight"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,6 +100,18 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
         from fairmatch.persistence import save_model
 
         return save_model(self, path)
+
+    def _fitted(self, weight: float, learned: "GroupEstimator", **more: Any) -> Self:
+        """Give a copy with this weight that has learned what another estimator has, and more."""
+        model: Self = clone(self)
+        # An equal weight stays as it was given, which may be an int.
+        if weight != getattr(model, model._weight_name):
+            model._set_weight(float(weight))
+        model._adopt(learned, **more)
+        return model
+
+    def _set_weight(self, weight: float) -> None:
+        self.set_params(**{self._weight_name: weight})
 
     def _adopt(self, model: "GroupEstimator", **more: Any) -> None:
         """Take over what another estimator has learned, and forget what was learned before."""

@@ -112,14 +112,10 @@ class PenalizedClassifier(GradientLearner, GroupClassifier):
         template._check_coupling(coupling)
         rows = template._read_training(X, y, sensitive_features, sample_weight)
         networks = template._train(template._encode(rows), fairness_weights, coupling)
-        models = []
-        for weight, network in zip(fairness_weights, networks, strict=True):
-            model: Self = clone(self)
-            if weight != model.fairness_weight:
-                model.set_params(fairness_weight=float(weight))
-            model._adopt(template, network_=network, fairness_weight_=float(weight))
-            models.append(model)
-        return models
+        return [
+            self._fitted(weight, template, network_=network, fairness_weight_=float(weight))
+            for weight, network in zip(fairness_weights, networks, strict=True)
+        ]
 
     def _encode(self, rows: TrainingRows) -> EncodedRows:
         features = inputs = self._fit_encoder(rows)

@@ -141,14 +141,7 @@ class TransportRepairTransformer(GroupTransformer):
             coupling.read_groups(np.array(rows.groups.labels, dtype=object)[rows.groups.codes])
             coupling = coupling if coupling.groups == rows.groups.labels else coupling.inverse
         template._remember_shifts(features, rows, coupling)
-        models = []
-        for amount in fairness_weights:
-            model: Self = clone(self)
-            if amount != model.amount:
-                model.set_params(amount=float(amount))
-            model._adopt(template)
-            models.append(model)
-        return models
+        return [self._fitted(amount, template) for amount in fairness_weights]
 
     def _read_rows(
         self, X: Any, sensitive_features: ArrayLike | None, sample_weight: ArrayLike | None

@@ -154,15 +154,12 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         template._check_parameters(fairness_weights)
         rows = template._read_training(X, y, sensitive_features, sample_weight)
         pairs = template._train(rows, template._fit_encoder(rows), fairness_weights)
-        models = []
-        for weight, (network, decoder) in zip(fairness_weights, pairs, strict=True):
-            model: Self = clone(self)
-            if weight != model.fairness_weight:
-                model.set_params(fairness_weight=float(weight))
-            facts = {"network_": network, "decoder_": decoder, "fairness_weight_": float(weight)}
-            model._adopt(template, **facts)
-            models.append(model)
-        return models
+        return [
+            self._fitted(
+                weight, template, network_=network, decoder_=decoder, fairness_weight_=float(weight)
+            )
+            for weight, (network, decoder) in zip(fairness_weights, pairs, strict=True)
+        ]
 
     def _train(
         self, rows: TrainingRows, features: FloatArray, fairness_weights: Sequence[float]
