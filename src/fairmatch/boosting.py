@@ -13,7 +13,7 @@ from fairmatch.coupling import Coupling, IndexArray
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.grouped import TrainingRows, with_groups
-from fairmatch.inputs import FloatArray
+from fairmatch.inputs import FloatArray, check_count
 from fairmatch.interface import GroupClassifier, check_fairness_weights, seed_sequence
 from fairmatch.matching import Matcher
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap, TreePenalty
@@ -171,16 +171,11 @@ class BoostedClassifier(GroupClassifier):
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
-        least_values = {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}
+        for name, least in {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}.items():
+            check_count(name, getattr(self, name), least)
+        check_count("early_stopping_rounds", self.early_stopping_rounds, optional=True)
         if self.early_stopping_rounds is not None:
-            least_values["early_stopping_rounds"] = 1
             check_validation_size(self.validation_size)
-        for name, least in least_values.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise InputError(
-                    f"{name} must be a whole number of at least {least}, got {value!r}."
-                )
         if not 0.0 <= self.warmup < 1.0:
             raise InputError(f"warmup must lie in [0, 1), got {self.warmup}.")
         if not 0.0 < self.learning_rate <= 1.0:

@@ -9,7 +9,7 @@ from torch import nn
 
 from fairmatch.batches import Batches
 from fairmatch.exceptions import InputError, TrainingInterruptedWarning
-from fairmatch.inputs import FloatArray
+from fairmatch.inputs import FloatArray, check_count, is_count
 from fairmatch.progress import TrainingProgress
 from fairmatch.training import Schedule, train
 
@@ -82,16 +82,10 @@ class GradientLearner:
             raise InputError(f"learning_rate must be positive, got {self.learning_rate}.")
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise unless a parameter is a whole number of at least 1."""
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
-
-
 def check_widths(network: Any, expected: str = "a list of widths, such as (64, 64)") -> None:
     """Raise unless a parameter is a list of widths, or left out."""
-    sizes = np.asarray(() if network is None else network)
-    if sizes.ndim != 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+    sizes = np.asarray(() if network is None else network, dtype=object)
+    if sizes.ndim != 1 or not all(map(is_count, sizes)):
         raise InputError(f"network must be {expected}; got {network!r}.")
 
 

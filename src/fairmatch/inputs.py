@@ -1,10 +1,11 @@
 """What callers give -> checked NumPy arrays, with an error that names the problem.
 
-Every public function reads its arguments here, so that a score outside [0, 1], a third group
-or a missing label is met by the same sentence wherever it turns up.
+Every public function reads its arguments here, so that a score outside [0, 1], a third group,
+a missing label or half a person is met by the same sentence wherever it turns up.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,15 @@ def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
 def _check_length(array: NDArray[Any], n_rows: int | None, name: str) -> None:
     if n_rows is not None and len(array) != n_rows:
         raise InputError(f"{name} has {len(array)} rows where {n_rows} were expected.")
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Tell whether a value is a whole number of at least so much; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
+    """Raise unless a parameter is a whole number of at least so much, or may be left out."""
+    if not (is_count(value, least) or (optional and value is None)):
+        allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
+        raise InputError(f"{name} must be {allowed}, got {value!r}.")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairmatch.coupling import Coupling
 from fairmatch.exceptions import InputError
 from fairmatch.grouped import TrainingRows
-from fairmatch.inputs import FloatArray, read_column, read_groups, read_weights
+from fairmatch.inputs import FloatArray, check_count, read_column, read_groups, read_weights
 from fairmatch.matching import OptimalTransportMatcher
 from fairmatch.staircase import rows_with_mass
 from fairmatch.transforming import GroupTransformer
@@ -207,7 +207,4 @@ class TransportRepairTransformer(GroupTransformer):
                 f"Amounts of repair must lie between 0 and 1, got {values.tolist()}. Give "
                 "fairness_path such fairness_weights."
             )
-        if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
-            raise InputError(
-                f"n_neighbors must be a whole number of at least 1, got {self.n_neighbors!r}."
-            )
+        check_count("n_neighbors", self.n_neighbors)

@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.batches import PairBatches
 from fairmatch.coupling import Coupling
-from fairmatch.descent import GradientLearner, check_count, check_widths, torch_generator
+from fairmatch.descent import GradientLearner, check_widths, torch_generator
 from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.grouped import TrainingRows, check_lengths, with_groups
-from fairmatch.inputs import FloatArray, read_column, read_features
+from fairmatch.inputs import FloatArray, check_count, read_column, read_features
 from fairmatch.interface import check_fairness_weights, seed_sequence
 from fairmatch.latents import (
     AdversaryCritic,
@@ -202,7 +202,7 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
         check_fairness_weights(fairness_weights)
         self._check_schedule()
-        check_count("n_components", self._n_latents)
+        check_count("n_components", self.n_components, optional=True)
         check_widths(self.network)
         for name in ("task_weight", "reconstruction_weight"):
             value = getattr(self, name)
