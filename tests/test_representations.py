@@ -199,7 +199,7 @@ class TestOnePass:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"fairness_weight": -1.0}, "not negative"),
+            ({"fairness_weight": -1.0}, "fairness_weight must be a number in"),
             ({"n_components": 0}, "n_components"),
             ({"task_weight": -1.0}, "task_weight"),
             ({"reconstruction_weight": float("inf")}, "reconstruction_weight"),

@@ -146,7 +146,8 @@ class RepresentationClassifier(PenalizedClassifier):
     @property
     def fairness_weight(self) -> float:  # type: ignore[override]
         """Weight of the representation."""
-        return float(getattr(self._representation, self._representation._weight_name))
+        weight: float = getattr(self._representation, self._representation._weight_name)
+        return weight
 
     @property
     def sensitive_column(self) -> str | int | None:  # type: ignore[override]

@@ -158,11 +158,12 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
         """Learn how to turn the features into numbers, and do it."""
-        if isinstance(self.encoder, str) and self.encoder != "table":
-            raise InputError(
-                f"encoder must be 'table', None or a transformer, got {self.encoder!r}."
-            )
-        encoder = TableEncoder() if isinstance(self.encoder, str) else self.encoder
+        encoder = self.encoder
+        if isinstance(encoder, str) and encoder == "table":
+            encoder = TableEncoder()
+        is_transformer = hasattr(encoder, "fit_transform") and not isinstance(encoder, type)
+        if not (encoder is None or is_transformer):
+            raise InputError(f"encoder must be 'table', None or a transformer, got {encoder!r}.")
         self.encoder_ = None if encoder is None else clone(encoder)
         features = rows.features
         if self.encoder_ is not None:

@@ -145,17 +145,6 @@ class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
         return accuracy(decided, y, sample_weight)
 
 
-def check_fairness_weights(fairness_weights: Sequence[float]) -> None:
-    """Raise unless the weights are a list of numbers that a penalty can have."""
-    weights = np.asarray(fairness_weights, dtype=np.float64)
-    if weights.ndim != 1 or len(weights) == 0:
-        raise InputError(f"fairness_weights must be a list of numbers, got {weights.tolist()}.")
-    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-        raise InputError(
-            f"Fairness weights must be finite and not negative, got {weights.tolist()}."
-        )
-
-
 def accuracy(decided: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None) -> float:
     """Share of decisions that equal the labels."""
     labels = read_column(y, "y")

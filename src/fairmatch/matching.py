@@ -12,6 +12,7 @@ from fairmatch.inputs import (
     FloatArray,
     Groups,
     check_count,
+    check_number,
     read_column,
     read_features,
     read_groups,
@@ -266,13 +267,9 @@ class OptimalTransportMatcher:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.label_weight < np.inf:
-            raise InputError(
-                f"label_weight must be finite and not negative, got {self.label_weight}."
-            )
+        check_number("label_weight", self.label_weight, "[0, inf)")
         check_count("batch_size", self.batch_size, optional=True)
-        if not self.tolerance > 0.0:
-            raise InputError(f"tolerance must be positive, got {self.tolerance}.")
+        check_number("tolerance", self.tolerance, "(0, 1)")
 
     def match(
         self,

@@ -14,8 +14,15 @@ from fairmatch.coupling import Coupling
 from fairmatch.descent import GradientLearner, check_widths, torch_generator
 from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.grouped import TrainingRows, check_lengths, with_groups
-from fairmatch.inputs import FloatArray, check_count, read_column, read_features
-from fairmatch.interface import check_fairness_weights, seed_sequence
+from fairmatch.inputs import (
+    FloatArray,
+    check_count,
+    check_number,
+    check_weights,
+    read_column,
+    read_features,
+)
+from fairmatch.interface import seed_sequence
 from fairmatch.latents import (
     AdversaryCritic,
     Critic,
@@ -200,14 +207,12 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         return _apply(self.network_, with_groups(features, codes))
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
-        check_fairness_weights(fairness_weights)
+        check_weights("fairness_weight", fairness_weights, "[0, inf)")
         self._check_schedule()
         check_count("n_components", self.n_components, optional=True)
         check_widths(self.network)
         for name in ("task_weight", "reconstruction_weight"):
-            value = getattr(self, name)
-            if not 0.0 <= value < np.inf:
-                raise InputError(f"{name} must be finite and not negative, got {value}.")
+            check_number(name, getattr(self, name), "[0, inf)")
 
 
 def _apply(network: StackedMLP, inputs: FloatArray) -> FloatArray:
