@@ -175,13 +175,19 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
         if self.encoder_ is not None:
             return read_features(self.encoder_.transform(features))
         array = read_features(features)
-        expected = self.n_features_in_ - (self.sensitive_column is not None)
-        if array.shape[1] != expected:
+        if array.shape[1] != self._n_encoded:
             raise InputError(
                 f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{expected} features as input."
+                f"{self._n_encoded} features as input."
             )
         return array
+
+    @property
+    def _n_encoded(self) -> int:
+        """How many numbers the features of a row become."""
+        if self.encoder_ is not None:
+            return len(self.encoder_.get_feature_names_out())
+        return self.n_features_in_ - (self.sensitive_column is not None)
 
     def _inputs(self, features: Any, codes: FloatArray | None) -> FloatArray:
         """Put numbers and groups of new rows side by side, as the model has them."""
