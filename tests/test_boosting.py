@@ -42,9 +42,11 @@ from fairmatch.grouped import TrainingRows
 from fairmatch.inputs import read_groups
 from fairmatch.measures import mean_parity_gap
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap
+from fairmatch.persistence import _digest
 from fairmatch.selection import stratified_split
 from fairmatch.treetraining import unseen_scores
 from synthetic import people
+from test_persistence import edit
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
 FAMILIES = [FTMBoostingClassifier, GapRegularizedBoostingClassifier]
@@ -498,15 +500,18 @@ class TestInterface:
         ("settings", "words"),
         [
             ({"n_rounds": 0}, "n_rounds must be a whole number"),
-            ({"warmup": 1.0}, "warmup must lie in"),
+            ({"warmup": 1.0}, "warmup must be a number in"),
             ({"num_leaves": 1}, "num_leaves must be a whole number of at least 2"),
-            ({"learning_rate": 0.0}, "learning_rate must lie in"),
-            ({"subsample": 1.5}, "subsample must lie in"),
-            ({"reg_lambda": -1.0}, "reg_lambda must not be negative"),
-            ({"scale_pos_weight": 0.0}, "scale_pos_weight must be positive"),
+            ({"learning_rate": 0.0}, "learning_rate must be a number in"),
+            ({"subsample": 1.5}, "subsample must be a number in"),
+            ({"reg_lambda": -1.0}, "reg_lambda must be a number in"),
+            ({"scale_pos_weight": 0.0}, "scale_pos_weight must be a number in"),
             ({"early_stopping_rounds": 0}, "early_stopping_rounds must be a whole number"),
-            ({"early_stopping_rounds": 5, "validation_size": 1.0}, "validation_size must lie"),
-            ({"fairness_weight": -1.0}, "not negative"),
+            (
+                {"early_stopping_rounds": 5, "validation_size": 1.0},
+                "validation_size must be a number in",
+            ),
+            ({"fairness_weight": -1.0}, "fairness_weight must be a number in"),
             ({"transport": "near"}, "transport must be"),
         ],
     )
@@ -562,6 +567,28 @@ class TestFiles:
         assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
         assert_array_equal(load(again.save(tmp_path)).predict(frame), model.predict(frame))
         assert {path.name for path in tmp_path.iterdir()} == {"model.json", "trees.txt"}
+
+    @pytest.mark.parametrize("settings", [{}, {"early_stopping_rounds": 2, "warmup": 0.5}], ids=str)
+    def test_what_early_stopping_watched(self, settings, tmp_path):
+        model = fit(**settings)
+        again = load(model.save(tmp_path))
+        assert_array_equal(again.held_out_objective_, model.held_out_objective_)
+        assert set(vars(again)) == set(vars(model))
+        json.loads((tmp_path / "model.json").read_text(), parse_constant=pytest.fail)
+
+    @pytest.mark.parametrize("content", ["x", [[1.0]], ["x"], 3], ids=str)
+    def test_hostile_objectives(self, saved, content):
+        edit(saved, held_out_objective=content)
+        with pytest.raises(ModelFileError, match="is damaged"):
+            load(saved)
+
+    def test_files_without_them_can_be_read(self, saved):
+        file = saved / "model.json"
+        content = json.loads(file.read_text())
+        del content["held_out_objective"]
+        content["sha256"] = _digest(content)
+        file.write_text(json.dumps(content))
+        assert len(load(saved).held_out_objective_) == 0
 
     def test_lightgbm_reads_the_file_itself(self, saved):
         assert lgb.Booster(model_file=saved / "trees.txt").num_trees() == QUICK["n_rounds"]

@@ -412,11 +412,11 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"fairness_weight": -1.0}, "not negative"),
+            ({"fairness_weight": -1.0}, "fairness_weight must be a number in"),
             ({"epochs": 0}, "epochs must be a whole number"),
             ({"batch_size": 2.5}, "batch_size must be a whole number"),
-            ({"decay": 0.0}, "decay must lie in"),
-            ({"learning_rate": 0.0}, "learning_rate must be positive"),
+            ({"decay": 0.0}, "decay must be a number in"),
+            ({"learning_rate": 0.0}, "learning_rate must be a number in"),
             ({"learning_rate": 1e38}, "Training diverged"),
             ({"encoder": "onehot"}, "encoder must be"),
             ({"network": 5}, "network must be a list of widths"),

@@ -8,7 +8,7 @@ import pytest
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.exceptions import CouplingError, FairmatchError, GroupError, InputError, LabelError
-from fairmatch.inputs import read_features, read_groups
+from fairmatch.inputs import check_count, read_features, read_groups
 from fairmatch.matching import minibatch_transport_cost, transport_cost_range
 from fairmatch.measures import (
     MEASURES,
@@ -240,7 +240,7 @@ def test_tables_may_mix_numbers_and_flags(table):
          GroupError, "privileged='c' is not one of the groups 'a' and 'b'"),
         (lambda: consistency(SCORES, [0.5]), InputError, "flipped_score has 1 rows where 4"),
         (lambda: total_variation_parity_gap(None, SCORES, sensitive_features=GROUPS, bins=0),
-         InputError, "bins must be at least 1"),
+         InputError, "bins must be a whole number of at least 1"),
         (lambda: OptimalTransportMatcher(label_weight=-1.0), InputError, "label_weight"),
         (lambda: OptimalTransportMatcher(label_weight=np.inf), InputError, "label_weight"),
         (lambda: OptimalTransportMatcher(batch_size=0), InputError, "batch_size"),
@@ -257,9 +257,9 @@ def test_tables_may_mix_numbers_and_flags(table):
         (lambda: minibatch_transport_cost(SCORES, GROUPS, X, batch_size=3),
          GroupError, "Group 'a' has 2 rows, fewer than batch_size=3"),
         (lambda: minibatch_transport_cost(SCORES, GROUPS, X, batch_size=0),
-         InputError, "batch_size must be at least 1"),
+         InputError, "batch_size must be a whole number of at least 1"),
         (lambda: minibatch_transport_cost(SCORES, GROUPS, X, batch_size=1, n_batches=0),
-         InputError, "n_batches must be at least 1"),
+         InputError, "n_batches must be a whole number of at least 1"),
     ],
 )  # fmt: skip
 def test_bad_choices(call, error, message):
@@ -319,3 +319,19 @@ def test_columns_of_every_kind(column):
     assert gap == 0.4375
     coupling = fair_matching(scores, groups, X=column([0.0, 1.0, 1.0, 0.0]))
     assert coupling.transport_cost(column([0.0, 1.0, 1.0, 0.0])) == 0.0
+
+
+class TestCounts:
+    @pytest.mark.parametrize("value", [1, np.int8(3), 10**30])
+    def test_whole_numbers(self, value):
+        check_count("n", value)
+
+    @pytest.mark.parametrize("value", [True, np.True_, 0, 1.0, np.float64(2.0), "1", None, [1]])
+    def test_what_is_none(self, value):
+        with pytest.raises(InputError, match=r"^n must be a whole number of at least 1, got "):
+            check_count("n", value)
+
+    def test_those_that_may_be_left_out(self):
+        check_count("n", None, optional=True)
+        with pytest.raises(InputError, match="n must be a whole number of at least 2 or None, got"):
+            check_count("n", 1, 2, optional=True)

@@ -87,7 +87,7 @@ def test_the_papers_weights():
 @pytest.mark.parametrize("weights", [[], [np.nan], [-1.0], [np.inf], [[1.0]]], ids=str)
 def test_bad_weights(weights):
     X, y, group = people()
-    with pytest.raises(InputError, match="weights"):
+    with pytest.raises(InputError, match="fairness_weight"):
         fairness_path(
             X,
             y,

@@ -189,6 +189,17 @@ class TestDamage:
         with pytest.raises(ModelFileError, match="inputs"):
             load(saved)
 
+    @pytest.mark.parametrize("settings", [{}, {"sensitive_at_prediction": False}], ids=str)
+    @pytest.mark.parametrize("column", [None, 4])
+    def test_a_table_that_is_not_encoded_for_another_network(self, settings, column, tmp_path):
+        model = FTMClassifier(**QUICK, encoder=None, sensitive_column=column, **settings)
+        rows, groups = (X, GROUP) if column is None else (np.column_stack([X, GROUP]), None)
+        saved = model.fit(rows, Y, sensitive_features=groups).save(tmp_path)
+        assert load(saved).n_features_in_ == rows.shape[1]
+        edit(saved, n_features_in=rows.shape[1] - 1)
+        with pytest.raises(ModelFileError, match="inputs"):
+            load(saved)
+
 
 @pytest.mark.parametrize("full_at", [1, 2])
 def test_a_disk_that_fills_up_half_way_leaves_the_old_model(saved, full_at, monkeypatch):

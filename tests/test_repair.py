@@ -157,7 +157,7 @@ class TestInputs:
     @pytest.mark.parametrize("amount", [-0.1, 1.5, float("nan")])
     def test_amounts_outside_the_range(self, amount):
         X, group = two_groups(4, 4)
-        with pytest.raises(InputError, match="between 0 and 1"):
+        with pytest.raises(InputError, match=r"amount must be a number in \[0, 1\]"):
             repaired(X, group, amount=amount)
 
     def test_labels_of_another_length(self):

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from fairmatch import (
     LAFTRTransformer,
@@ -199,7 +200,7 @@ class TestOnePass:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"fairness_weight": -1.0}, "not negative"),
+            ({"fairness_weight": -1.0}, "fairness_weight must be a number in"),
             ({"n_components": 0}, "n_components"),
             ({"task_weight": -1.0}, "task_weight"),
             ({"reconstruction_weight": float("inf")}, "reconstruction_weight"),
@@ -303,6 +304,34 @@ class TestSaved:
         assert again.representation.get_params() == model.representation.get_params()
         refitted = clone(again).fit(X, Y, sensitive_features=GROUP)
         assert_array_equal(refitted.predict_proba(X, sensitive_features=GROUP), scores)
+
+    def test_what_a_classifier_was_given_is_not_what_it_has_learned(self, family, tmp_path):
+        settings = {"random_state": None} if family in LEARNED else {}
+        chosen = made(family, sensitive_column="sex", **settings)
+        model = RepresentationClassifier(chosen, **HEAD).fit(table(), Y)
+        again = load(model.save(tmp_path))
+        assert again.representation is not again.representation_
+        with pytest.raises(NotFittedError):
+            check_is_fitted(again.representation)
+        inner, expected = again.representation_, model.representation_
+        assert inner.get_params() == expected.get_params()
+        assert set(vars(expected)) - set(vars(inner)) <= {"n_epochs_"}
+        assert_array_equal(inner.feature_names_in_, expected.feature_names_in_)
+        assert_array_equal(inner.transform(table()), expected.transform(table()))
+        with pytest.raises(ValueError, match="nam"):
+            inner.transform(table().rename(columns={"age": "years"}))
+
+    @pytest.mark.parametrize("head", [False, True])
+    @pytest.mark.parametrize("column", [None, 4])
+    def test_widths_where_nothing_is_encoded(self, family, head, column, tmp_path):
+        model = made(family, encoder=None, sensitive_column=column)
+        model = RepresentationClassifier(model, **HEAD) if head else model
+        rows, groups = (X, GROUP) if column is None else (np.column_stack([X, GROUP]), None)
+        saved = model.fit(rows, Y, sensitive_features=groups).save(tmp_path)
+        assert load(saved).n_features_in_ == rows.shape[1]
+        edit(saved, n_features_in=rows.shape[1] + 1)
+        with pytest.raises(ModelFileError, match=r"inputs|encoded table"):
+            load(saved)
 
     @pytest.mark.parametrize("change", ["nan", "lost", "narrow"])
     def test_other_weights_under_a_right_checksum(self, family, change, tmp_path):

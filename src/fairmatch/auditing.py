@@ -26,7 +26,7 @@ from fairmatch.groupfacts import (
     selection_ratio,
     take_gaps,
 )
-from fairmatch.inputs import FloatArray, Groups
+from fairmatch.inputs import FloatArray, Groups, check_count, check_number
 from fairmatch.matching import fair_matching
 from fairmatch.measures import rank_agreement, undesirable_flips
 from fairmatch.people import PeopleTable, read_model, read_people, sha256
@@ -268,12 +268,10 @@ class _Settings:
     min_group_size: int
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.confidence < 1.0:
-            raise InputError(f"confidence must lie between 0 and 1, got {self.confidence}.")
+        check_number("confidence", self.confidence, "(0, 1)")
         least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
         for name, limit in least.items():
-            if getattr(self, name) < limit:
-                raise InputError(f"{name} must be at least {limit}, got {getattr(self, name)}.")
+            check_count(name, getattr(self, name), limit)
 
 
 def _audit(

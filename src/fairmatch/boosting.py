@@ -9,20 +9,21 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import clone
 
-from fairmatch.coupling import Coupling, IndexArray
+from fairmatch.coupling import Coupling, IndexArray, check_coupling
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.grouped import TrainingRows, with_groups
-from fairmatch.inputs import FloatArray
-from fairmatch.interface import GroupClassifier, check_fairness_weights, seed_sequence
+from fairmatch.inputs import (
+    FloatArray,
+    check_count,
+    check_number,
+    check_verbose,
+    check_weights,
+)
+from fairmatch.interface import GroupClassifier, seed_sequence
 from fairmatch.matching import Matcher
 from fairmatch.objectives import BoostingObjective, MatchedGap, SquaredMeanGap, TreePenalty
-from fairmatch.selection import (
-    LABEL_WEIGHT,
-    MatchingClassifier,
-    check_validation_size,
-    stratified_split,
-)
+from fairmatch.selection import LABEL_WEIGHT, MatchingClassifier, stratified_split
 from fairmatch.staircase import rows_with_mass
 from fairmatch.treetraining import TreeTrainer, unseen_scores
 
@@ -116,10 +117,8 @@ class BoostedClassifier(GroupClassifier):
                 for (_, part), penalty in zip(parts, penalties, strict=True)
             ]
             trees, held_out = trainer.train(*objectives)
-            model: Self = clone(self)
-            if weight != model.fairness_weight:
-                model.set_params(fairness_weight=weight)
-            model._adopt(
+            model = self._fitted(
+                weight,
                 template,
                 trees_=trees,
                 base_margin_=trainer.base_margin,
@@ -172,28 +171,19 @@ class BoostedClassifier(GroupClassifier):
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
-        check_fairness_weights(fairness_weights)
-        least_values = {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}
+        check_weights("fairness_weight", fairness_weights, "[0, inf)")
+        for name, least in {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}.items():
+            check_count(name, getattr(self, name), least)
+        check_count("early_stopping_rounds", self.early_stopping_rounds, optional=True)
         if self.early_stopping_rounds is not None:
-            least_values["early_stopping_rounds"] = 1
-            check_validation_size(self.validation_size)
-        for name, least in least_values.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise InputError(
-                    f"{name} must be a whole number of at least {least}, got {value!r}."
-                )
-        if not 0.0 <= self.warmup < 1.0:
-            raise InputError(f"warmup must lie in [0, 1), got {self.warmup}.")
-        if not 0.0 < self.learning_rate <= 1.0:
-            raise InputError(f"learning_rate must lie in (0, 1], got {self.learning_rate}.")
-        if not self.reg_lambda >= 0.0:
-            raise InputError(f"reg_lambda must not be negative, got {self.reg_lambda}.")
-        if not 0.0 < self.scale_pos_weight < np.inf:
-            raise InputError(f"scale_pos_weight must be positive, got {self.scale_pos_weight}.")
-        for name in ("subsample", "colsample_bytree"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}.")
+            check_number("validation_size", self.validation_size, "(0, 1)")
+        check_number("warmup", self.warmup, "[0, 1)")
+        check_number("reg_lambda", self.reg_lambda, "[0, inf]")
+        check_number("scale_pos_weight", self.scale_pos_weight, "(0, inf)")
+        for name in ("learning_rate", "subsample", "colsample_bytree"):
+            check_number(name, getattr(self, name), "(0, 1]")
+        check_count("n_jobs", self.n_jobs, -1, optional=True)
+        check_verbose(self.verbose)
 
 
 class GapRegularizedBoostingClassifier(BoostedClassifier):
@@ -381,6 +371,7 @@ class FTMBoostingClassifier(BoostedClassifier, MatchingClassifier):
 
     def _check_coupling(self, coupling: Coupling | None) -> None:
         self._matcher()
+        check_coupling(coupling)
         if coupling is not None and self.early_stopping_rounds is not None:
             raise CouplingError(
                 "With early_stopping_rounds part of the rows is held out, so a ready coupling of "

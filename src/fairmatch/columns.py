@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
@@ -193,6 +194,8 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
     >>> list(rest.columns), sex.tolist()
     (['age'], ['f', 'm'])
     """
+    if isinstance(column, bool) or not isinstance(column, str | Integral):
+        raise ColumnError(f"There is no column {column!r}: it is neither a name nor a position.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         name = _column_name(frame.columns, column)
@@ -208,7 +211,7 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
 
 
 def _column_name(names: list[str], column: str | int) -> str:
-    if isinstance(column, int):
+    if not isinstance(column, str):
         return names[_position(len(names), column)]
     if column in names:
         return column
@@ -220,4 +223,4 @@ def _column_name(names: list[str], column: str | int) -> str:
 def _position(n_columns: int, column: int) -> int:
     if not -n_columns <= column < n_columns:
         raise ColumnError(f"There is no column {column}: the data have {n_columns} columns.")
-    return column % n_columns
+    return int(column) % n_columns

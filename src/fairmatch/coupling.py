@@ -295,6 +295,15 @@ class Coupling:
         return difference
 
 
+def check_coupling(coupling: Any) -> None:
+    """Raise unless what was given as a ready matching is one, or nothing was."""
+    if not (coupling is None or isinstance(coupling, Coupling)):
+        raise CouplingError(
+            "coupling must be a Coupling, such as OptimalTransportMatcher().match gives; got "
+            f"{coupling!r}."
+        )
+
+
 def _positions(values: ArrayLike) -> IndexArray:
     array = np.asarray(values)
     if array.ndim != 1 or len(array) == 0:

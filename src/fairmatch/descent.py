@@ -9,7 +9,7 @@ from torch import nn
 
 from fairmatch.batches import Batches
 from fairmatch.exceptions import InputError, TrainingInterruptedWarning
-from fairmatch.inputs import FloatArray
+from fairmatch.inputs import FloatArray, check_count, check_number, check_verbose, is_count
 from fairmatch.progress import TrainingProgress
 from fairmatch.training import Schedule, train
 
@@ -76,22 +76,28 @@ class GradientLearner:
     def _check_schedule(self) -> None:
         for name in ("epochs", "batch_size"):
             check_count(name, getattr(self, name))
-        if not 0.0 < self.decay <= 1.0:
-            raise InputError(f"decay must lie in (0, 1], got {self.decay}.")
-        if not self.learning_rate > 0.0:
-            raise InputError(f"learning_rate must be positive, got {self.learning_rate}.")
+        check_number("decay", self.decay, "(0, 1]")
+        check_number("learning_rate", self.learning_rate, "(0, inf)")
+        check_verbose(self.verbose)
+        _check_device(self.device)
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raise unless a parameter is a whole number of at least 1."""
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
+def _check_device(device: Any) -> None:
+    """Raise unless torch can compute there."""
+    try:
+        torch.empty(0, device=device)
+    # What torch raises depends on the kind of device, and on how it was built.
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        raise InputError(
+            "device must be where torch can compute, such as 'cpu' or 'cuda'; got "
+            f"{device!r}: {error}"
+        ) from error
 
 
 def check_widths(network: Any, expected: str = "a list of widths, such as (64, 64)") -> None:
     """Raise unless a parameter is a list of widths, or left out."""
-    sizes = np.asarray(() if network is None else network)
-    if sizes.ndim != 1 or (sizes.size and (sizes.dtype.kind not in "iu" or sizes.min() < 1)):
+    sizes = np.asarray(() if network is None else network, dtype=object)
+    if sizes.ndim != 1 or not all(map(is_count, sizes)):
         raise InputError(f"network must be {expected}; got {network!r}.")
 
 

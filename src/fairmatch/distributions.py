@@ -5,11 +5,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.exceptions import GroupError
 from fairmatch.inputs import (
     BoolArray,
     FloatArray,
     Groups,
+    check_count,
     read_groups,
     read_scores,
     read_weights,
@@ -130,11 +131,10 @@ class ScoreDistributions:
 
     def total_variation(self, bins: int | None) -> float:
         """Half the summed difference of the two mass functions, exact or in equal bins."""
+        check_count("bins", bins, optional=True)
         if bins is None:
             differences = np.diff(self._differences, prepend=0.0)
         else:
-            if bins < 1:
-                raise InputError(f"bins must be at least 1 or None, got {bins}.")
             weights = self.weights or (None, None)
             counts = [
                 np.histogram(s, bins=bins, range=(0.0, 1.0), weights=w)[0].astype(np.float64)

@@ -115,18 +115,12 @@ class RepresentationClassifier(PenalizedClassifier):
         inputs = path[0]._represent_path(path, features, codes)
         # Heads have no weights of their own: plain training, each on its representation.
         heads = template._train(EncodedRows(rows, features, inputs), [0.0] * len(path), None)
-        models = []
-        for weight, fitted, head in zip(fairness_weights, path, heads, strict=True):
-            model: Self = clone(self)
-            if weight != self.fairness_weight:
-                name = self._representation._weight_name
-                model.representation = clone(self._representation).set_params(
-                    **{name: float(weight)}
-                )
-            facts = {"network_": head, "representation_": fitted, "fairness_weight_": float(weight)}
-            model._adopt(template, **facts)
-            models.append(model)
-        return models
+        return [
+            self._fitted(
+                weight, template, network_=head, representation_=one, fairness_weight_=float(weight)
+            )
+            for weight, one, head in zip(fairness_weights, path, heads, strict=True)
+        ]
 
     @property
     def default_weights(self) -> tuple[float, ...]:
@@ -152,7 +146,8 @@ class RepresentationClassifier(PenalizedClassifier):
     @property
     def fairness_weight(self) -> float:  # type: ignore[override]
         """Weight of the representation."""
-        return float(getattr(self._representation, self._representation._weight_name))
+        weight: float = getattr(self._representation, self._representation._weight_name)
+        return weight
 
     @property
     def sensitive_column(self) -> str | int | None:  # type: ignore[override]
@@ -172,6 +167,10 @@ class RepresentationClassifier(PenalizedClassifier):
     @property
     def _may_lack_groups(self) -> bool:  # type: ignore[override]
         return self._representation._may_lack_groups
+
+    def _set_weight(self, weight: float) -> None:
+        self.representation = clone(self._representation)
+        self.representation._set_weight(weight)
 
     def _seeded(self) -> GroupTransformer:
         """Give the representation a seed, where it has none of its own."""

@@ -294,8 +294,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         if self.missing not in ("error", "encode"):
             raise InputError(f"missing must be 'error' or 'encode', not {self.missing!r}")
-        if not np.issubdtype(np.dtype(self.dtype), np.floating):
-            raise InputError(f"dtype must be a floating dtype, not {np.dtype(self.dtype)}")
+        try:
+            floating = np.issubdtype(np.dtype(self.dtype), np.floating)
+        except TypeError:  # it names no type at all
+            floating = False
+        if not floating:
+            raise InputError(f"dtype must be a floating dtype, not {self.dtype!r}")
 
     def _set_columns(self, columns: list[_FittedColumn]) -> None:
         ends = np.cumsum([0, *(len(column.name_endings) for column in columns)]).tolist()

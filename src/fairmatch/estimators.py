@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from fairmatch.batches import Batches, CoupledBatches, MatchedBatches
-from fairmatch.coupling import Coupling
+from fairmatch.coupling import Coupling, check_coupling
 from fairmatch.exceptions import InputError
 from fairmatch.matching import Matcher, OptimalTransportMatcher
 from fairmatch.penalized import EncodedRows, Network, PenalizedClassifier
@@ -310,6 +310,7 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
 
     def _check_coupling(self, coupling: Coupling | None) -> None:
         self._matcher()
+        check_coupling(coupling)
 
     def _batches(
         self, encoded: EncodedRows, coupling: Coupling | None, generator: np.random.Generator

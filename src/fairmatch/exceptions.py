@@ -4,7 +4,7 @@ Each is also the builtin that callers already catch, and each message says what 
 what was expected and what to do::
 
     FairmatchError
-    ├── InputError (ValueError)          the data given cannot be used as it is
+    ├── InputError (ValueError)          data or a parameter that cannot be used as it is
     │   ├── GroupError                   not exactly two groups, or a group too small
     │   ├── LabelError                   not exactly two classes, or a label that is missing
     │   └── ColumnError (KeyError)       a column that is not there, or of the wrong kind
@@ -24,7 +24,7 @@ class FairmatchError(Exception):
 
 
 class InputError(FairmatchError, ValueError):
-    """The data given cannot be used as it is."""
+    """The data or a parameter given cannot be used as it is."""
 
 
 class GroupError(InputError):

@@ -6,7 +6,7 @@ and trees stand on it alike.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,6 +86,8 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
     encoder: Any
     # Whether it can be fitted such that new rows need no groups.
     _may_lack_groups: bool = True
+    # Name of the parameter that trades fairness for accuracy or faithfulness.
+    _weight_name: ClassVar[str] = "fairness_weight"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,6 +100,18 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
         from fairmatch.persistence import save_model
 
         return save_model(self, path)
+
+    def _fitted(self, weight: float, learned: "GroupEstimator", **more: Any) -> Self:
+        """Give a copy with this weight that has learned what another estimator has, and more."""
+        model: Self = clone(self)
+        # An equal weight stays as it was given, which may be an int.
+        if weight != getattr(model, model._weight_name):
+            model._set_weight(float(weight))
+        model._adopt(learned, **more)
+        return model
+
+    def _set_weight(self, weight: float) -> None:
+        self.set_params(**{self._weight_name: weight})
 
     def _adopt(self, model: "GroupEstimator", **more: Any) -> None:
         """Take over what another estimator has learned, and forget what was learned before."""
@@ -144,11 +158,12 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
         """Learn how to turn the features into numbers, and do it."""
-        if isinstance(self.encoder, str) and self.encoder != "table":
-            raise InputError(
-                f"encoder must be 'table', None or a transformer, got {self.encoder!r}."
-            )
-        encoder = TableEncoder() if isinstance(self.encoder, str) else self.encoder
+        encoder = self.encoder
+        if isinstance(encoder, str) and encoder == "table":
+            encoder = TableEncoder()
+        is_transformer = hasattr(encoder, "fit_transform") and not isinstance(encoder, type)
+        if not (encoder is None or is_transformer):
+            raise InputError(f"encoder must be 'table', None or a transformer, got {encoder!r}.")
         self.encoder_ = None if encoder is None else clone(encoder)
         features = rows.features
         if self.encoder_ is not None:
@@ -160,13 +175,19 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
         if self.encoder_ is not None:
             return read_features(self.encoder_.transform(features))
         array = read_features(features)
-        expected = self.n_features_in_ - (self.sensitive_column is not None)
-        if array.shape[1] != expected:
+        if array.shape[1] != self._n_encoded:
             raise InputError(
                 f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{expected} features as input."
+                f"{self._n_encoded} features as input."
             )
         return array
+
+    @property
+    def _n_encoded(self) -> int:
+        """How many numbers the features of a row become."""
+        if self.encoder_ is not None:
+            return len(self.encoder_.get_feature_names_out())
+        return self.n_features_in_ - (self.sensitive_column is not None)
 
     def _inputs(self, features: Any, codes: FloatArray | None) -> FloatArray:
         """Put numbers and groups of new rows side by side, as the model has them."""

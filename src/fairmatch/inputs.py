@@ -1,10 +1,11 @@
 """What callers give -> checked NumPy arrays, with an error that names the problem.
 
-Every public function reads its arguments here, so that a score outside [0, 1], a third group
-or a missing label is met by the same sentence wherever it turns up.
+Every public function reads its arguments here, so that a score outside [0, 1], a third group,
+a missing label or half a person is met by the same sentence wherever it turns up.
 """
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,42 @@ def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
 def _check_length(array: NDArray[Any], n_rows: int | None, name: str) -> None:
     if n_rows is not None and len(array) != n_rows:
         raise InputError(f"{name} has {len(array)} rows where {n_rows} were expected.")
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Tell whether a value is a whole number of at least so much; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
+    """Raise unless a parameter is a whole number of at least so much, or may be left out."""
+    if not (is_count(value, least) or (optional and value is None)):
+        allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
+        raise InputError(f"{name} must be {allowed}, got {value!r}.")
+
+
+def check_number(name: str, value: Any, within: str) -> None:
+    """Raise unless a parameter is a number within an interval, written such as ``"[0, 1)"``."""
+    low, high = map(float, within[1:-1].split(","))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        above = number >= low if within[0] == "[" else number > low
+        below = number <= high if within[-1] == "]" else number < high
+        if above and below:
+            return
+    raise InputError(f"{name} must be a number in {within}, got {value!r}.")
+
+
+def check_weights(name: str, weights: Any, within: str) -> None:
+    """Raise unless there is a weight or more, each a number within an interval."""
+    values = np.asarray(weights, dtype=object)
+    if values.ndim == 0 or len(values) == 0:
+        raise InputError(f"{name}s must be a list of numbers in {within}, got {weights!r}.")
+    for weight in weights:
+        check_number(name, weight, within)
+
+
+def check_verbose(value: Any) -> None:
+    """Raise unless ``verbose`` is a whole number; here True and False are as good as 1 and 0."""
+    if not isinstance(value, Integral):
+        raise InputError(f"verbose must be a whole number, 1 to show progress; got {value!r}.")

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairmatch.coupling import Coupling
 from fairmatch.exceptions import InputError
 from fairmatch.grouped import GroupEstimator
-from fairmatch.inputs import FloatArray, read_column, read_weights
+from fairmatch.inputs import FloatArray, check_count, read_column, read_weights
 
 
 class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
@@ -145,17 +145,6 @@ class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
         return accuracy(decided, y, sample_weight)
 
 
-def check_fairness_weights(fairness_weights: Sequence[float]) -> None:
-    """Raise unless the weights are a list of numbers that a penalty can have."""
-    weights = np.asarray(fairness_weights, dtype=np.float64)
-    if weights.ndim != 1 or len(weights) == 0:
-        raise InputError(f"fairness_weights must be a list of numbers, got {weights.tolist()}.")
-    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-        raise InputError(
-            f"Fairness weights must be finite and not negative, got {weights.tolist()}."
-        )
-
-
 def accuracy(decided: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None) -> float:
     """Share of decisions that equal the labels."""
     labels = read_column(y, "y")
@@ -173,6 +162,5 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63 - 1)))
-    if not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise InputError(f"random_state must be a whole number from 0, got {random_state!r}.")
+    check_count("random_state", random_state, 0, optional=True)
     return np.random.SeedSequence(int(random_state))

@@ -11,6 +11,8 @@ from fairmatch.exceptions import GroupError, InputError
 from fairmatch.inputs import (
     FloatArray,
     Groups,
+    check_count,
+    check_number,
     read_column,
     read_features,
     read_groups,
@@ -186,8 +188,7 @@ def minibatch_transport_cost(
     generator = np.random.default_rng(random_state)
     rows = groups.rows(0), groups.rows(1)
     _check_batch(batch_size, groups)
-    if n_batches < 1:
-        raise InputError(f"n_batches must be at least 1, got {n_batches}.")
+    check_count("n_batches", n_batches)
     costs = np.empty(n_batches)
     for batch in range(n_batches):
         drawn = [generator.choice(r, size=batch_size, replace=False) for r in rows]
@@ -198,8 +199,7 @@ def minibatch_transport_cost(
 
 
 def _check_batch(batch_size: int, groups: Groups) -> None:
-    if batch_size < 1:
-        raise InputError(f"batch_size must be at least 1, got {batch_size}.")
+    check_count("batch_size", batch_size)
     for code, label in enumerate(groups.labels):
         size = len(groups.rows(code))
         if size < batch_size:
@@ -267,14 +267,9 @@ class OptimalTransportMatcher:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.label_weight < np.inf:
-            raise InputError(
-                f"label_weight must be finite and not negative, got {self.label_weight}."
-            )
-        if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch_size must be at least 1 or None, got {self.batch_size}.")
-        if not self.tolerance > 0.0:
-            raise InputError(f"tolerance must be positive, got {self.tolerance}.")
+        check_number("label_weight", self.label_weight, "[0, inf)")
+        check_count("batch_size", self.batch_size, optional=True)
+        check_number("tolerance", self.tolerance, "(0, 1)")
 
     def match(
         self,

@@ -22,6 +22,7 @@ from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelErr
 from fairmatch.inputs import (
     BoolArray,
     FloatArray,
+    check_count,
     read_column,
     read_features,
     read_groups,
@@ -454,6 +455,7 @@ def random_subset_gaps(
     mass = np.ones(len(scores)) if weights is None else weights
     in_group = np.stack([groups.is_group(0), groups.is_group(1)]) * mass
     columns = np.concatenate([in_group, in_group * scores]).T
+    check_count("n_subsets", n_subsets, 0)
     generator = np.random.default_rng(random_state)
     directions = generator.uniform(-1.0, 1.0, size=(n_subsets, features.shape[1]))
     sums = np.empty((n_subsets, 4))

@@ -34,8 +34,6 @@ def restore(model: Any, content: bytes, description: dict[str, Any]) -> None:
     network = StackedMLP.from_tensors(n_inputs, description["hidden_sizes"], tensors)
     if not all(values.isfinite().all() for values in network.parameters()):
         raise ModelFileError("The weights are not all finite.")
-    n_features = n_inputs - bool(model.sensitive_at_prediction)
-    encoder = model.encoder_
-    if encoder is not None and len(encoder.get_feature_names_out()) != n_features:
-        raise ModelFileError("The encoder does not give as many inputs as the network takes.")
+    if n_inputs != model._n_encoded + bool(model.sensitive_at_prediction):
+        raise ModelFileError("The table does not give as many inputs as the network takes.")
     model.network_ = network.eval()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from fairmatch.coupling import Coupling
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.inputs import FloatArray
-from fairmatch.interface import accuracy
+from fairmatch.interface import GroupClassifier, accuracy
 from fairmatch.measures import MEASURES, Measure, gap_table
 
 # The weights of the paper's Appendix D.2.
@@ -140,20 +140,20 @@ def fairness_path(
         from fairmatch.estimators import FTMClassifier
 
         estimator = FTMClassifier()
-    if not hasattr(estimator, "predict_proba"):
+    if not isinstance(estimator, GroupClassifier):
+        wrapped = f" Wrap it: RepresentationClassifier({type(estimator).__name__}(...))."
         raise InputError(
-            f"{type(estimator).__name__} does not classify. Train a classifier on what it gives: "
-            f"estimator=RepresentationClassifier({type(estimator).__name__}(...))."
+            f"estimator must be one of fairmatch's classifiers, got {estimator!r}."
+            f"{wrapped if hasattr(estimator, 'transform') else ''}"
         )
     if fairness_weights is None:
         fairness_weights = getattr(estimator, "default_weights", PAPER_WEIGHTS)
-    weights = np.asarray(fairness_weights, dtype=np.float64)
     models = estimator._fit_path(
         X,
         y,
-        weights,
+        fairness_weights,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         coupling=coupling,
     )
-    return FairnessPath(weights, models)
+    return FairnessPath(np.asarray(fairness_weights, dtype=np.float64), models)

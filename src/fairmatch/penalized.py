@@ -14,8 +14,8 @@ from fairmatch.coupling import Coupling
 from fairmatch.descent import GradientLearner, check_widths, torch_generator
 from fairmatch.exceptions import CouplingError
 from fairmatch.grouped import TrainingRows
-from fairmatch.inputs import FloatArray
-from fairmatch.interface import GroupClassifier, check_fairness_weights, seed_sequence
+from fairmatch.inputs import FloatArray, check_weights
+from fairmatch.interface import GroupClassifier, seed_sequence
 from fairmatch.networks import ModuleStack, NetworkStack, StackedMLP
 from fairmatch.penalties import Penalty
 from fairmatch.training import Objective
@@ -112,14 +112,10 @@ class PenalizedClassifier(GradientLearner, GroupClassifier):
         template._check_coupling(coupling)
         rows = template._read_training(X, y, sensitive_features, sample_weight)
         networks = template._train(template._encode(rows), fairness_weights, coupling)
-        models = []
-        for weight, network in zip(fairness_weights, networks, strict=True):
-            model: Self = clone(self)
-            if weight != model.fairness_weight:
-                model.set_params(fairness_weight=float(weight))
-            model._adopt(template, network_=network, fairness_weight_=float(weight))
-            models.append(model)
-        return models
+        return [
+            self._fitted(weight, template, network_=network, fairness_weight_=float(weight))
+            for weight, network in zip(fairness_weights, networks, strict=True)
+        ]
 
     def _encode(self, rows: TrainingRows) -> EncodedRows:
         features = inputs = self._fit_encoder(rows)
@@ -173,7 +169,7 @@ class PenalizedClassifier(GradientLearner, GroupClassifier):
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
-        check_fairness_weights(fairness_weights)
+        check_weights("fairness_weight", fairness_weights, "[0, inf)")
         self._check_schedule()
         self._check_network()
 

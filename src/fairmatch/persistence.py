@@ -162,7 +162,6 @@ def _build(description: dict[str, Any], weights: bytes, learner: Any) -> Any:
     model = getattr(fairmatch, description["class"])(**parameters)
     encoder = description["encoder"]
     model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
-    learner.restore(model, weights, description)
     if description["classes"] is not None or hasattr(model, "predict"):
         model.classes_ = np.array(_two(description["classes"]))
     model.groups_ = tuple(_two(description["groups"]))
@@ -171,6 +170,7 @@ def _build(description: dict[str, Any], weights: bytes, learner: Any) -> Any:
     model.n_features_in_ = int(description["n_features_in"])
     if description["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
+    learner.restore(model, weights, description)
     return model
 
 

@@ -15,7 +15,7 @@ from fairmatch.coupling import Coupling
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.grouped import TrainingRows, with_groups
-from fairmatch.inputs import FloatArray
+from fairmatch.inputs import FloatArray, check_count, check_number
 from fairmatch.interface import GroupClassifier
 
 
@@ -127,8 +127,7 @@ class ExponentiatedGradientClassifier(GroupClassifier):
             )
         if coupling is not None:
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
-        if not self.eps > 0.0:
-            raise InputError(f"eps must be positive, got {self.eps}.")
+        self._check_parameters()
         fitted: Self = clone(self)
         rows = fitted._read_training(X, y, sensitive_features, None)
         fitted._fit_encoder(rows)
@@ -168,6 +167,13 @@ class ExponentiatedGradientClassifier(GroupClassifier):
             "ExponentiatedGradientClassifier has no fairness weight, so it has no path. Fit one "
             "for each eps."
         )
+
+    def _check_parameters(self) -> None:
+        check_number("eps", self.eps, "(0, inf]")
+        check_count("max_iter", self.max_iter)
+        chosen = self.estimator
+        if chosen is not None and (isinstance(chosen, type) or not hasattr(chosen, "fit")):
+            raise InputError(f"estimator must be a classifier or None, got {chosen!r}.")
 
     def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
         if not self._takes_columns():

@@ -10,10 +10,17 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from fairmatch.coupling import Coupling
+from fairmatch.coupling import Coupling, check_coupling
 from fairmatch.exceptions import InputError
 from fairmatch.grouped import TrainingRows
-from fairmatch.inputs import FloatArray, read_column, read_groups, read_weights
+from fairmatch.inputs import (
+    FloatArray,
+    check_count,
+    check_weights,
+    read_column,
+    read_groups,
+    read_weights,
+)
 from fairmatch.matching import OptimalTransportMatcher
 from fairmatch.staircase import rows_with_mass
 from fairmatch.transforming import GroupTransformer
@@ -130,6 +137,7 @@ class TransportRepairTransformer(GroupTransformer):
         """Repair by every amount; people are matched once."""
         template: Self = clone(self)
         template._check_parameters(fairness_weights)
+        check_coupling(coupling)
         rows = template._read_rows(X, sensitive_features, sample_weight)
         if y is not None and (n_labels := len(read_column(y, "y"))) != len(rows.groups):
             raise InputError(f"y has {n_labels} samples, X has {len(rows.groups)}.")
@@ -141,14 +149,7 @@ class TransportRepairTransformer(GroupTransformer):
             coupling.read_groups(np.array(rows.groups.labels, dtype=object)[rows.groups.codes])
             coupling = coupling if coupling.groups == rows.groups.labels else coupling.inverse
         template._remember_shifts(features, rows, coupling)
-        models = []
-        for amount in fairness_weights:
-            model: Self = clone(self)
-            if amount != model.amount:
-                model.set_params(amount=float(amount))
-            model._adopt(template)
-            models.append(model)
-        return models
+        return [self._fitted(amount, template) for amount in fairness_weights]
 
     def _read_rows(
         self, X: Any, sensitive_features: ArrayLike | None, sample_weight: ArrayLike | None
@@ -208,13 +209,5 @@ class TransportRepairTransformer(GroupTransformer):
         return shift
 
     def _check_parameters(self, amounts: Sequence[float]) -> None:
-        values = np.asarray(amounts, dtype=np.float64)
-        if values.ndim != 1 or not len(values) or not ((values >= 0.0) & (values <= 1.0)).all():
-            raise InputError(
-                f"Amounts of repair must lie between 0 and 1, got {values.tolist()}. Give "
-                "fairness_path such fairness_weights."
-            )
-        if not isinstance(self.n_neighbors, int | np.integer) or self.n_neighbors < 1:
-            raise InputError(
-                f"n_neighbors must be a whole number of at least 1, got {self.n_neighbors!r}."
-            )
+        check_weights("amount", amounts, "[0, 1]")
+        check_count("n_neighbors", self.n_neighbors)

@@ -28,7 +28,6 @@ def restore(model: Any, content: bytes, description: dict[str, Any]) -> None:
         raise ModelFileError(f"{FILE} does not hold weights: {error}") from error
     if not all(v.dtype.kind == "f" and np.isfinite(v).all() for v in arrays.values()):
         raise ModelFileError("The weights are not all finite numbers.")
-    model.groups_ = tuple(description["groups"])
     _restore(model, arrays, description)
 
 
@@ -62,18 +61,18 @@ def _restore(model: Any, arrays: Arrays, facts: dict[str, Any]) -> None:
         return
     network = _restore_network("network", arrays, facts)
     if hasattr(model, "representation"):
-        inner = model._representation
-        inner.encoder_, inner.groups_ = model.encoder_, model.groups_
-        inner.n_features_in_ = int(facts["n_features_in"])
+        inner = model._seeded()
+        inner._adopt(model)
+        if isinstance(inner, TransportRepairTransformer):  # which has seen no labels
+            del inner.classes_, inner.fairness_weight_
         _restore(inner, _under("representation", arrays), facts["learned_representation"])
         model.representation_ = inner
         width = _n_out(inner)
     else:
         model.decoder_ = _restore_network("decoder", arrays, facts)
-        width = _n_features(model, model.decoder_.n_outputs) + bool(model.sensitive_at_prediction)
+        width = model._n_encoded + bool(model.sensitive_at_prediction)
         if model.decoder_.n_inputs != network.n_outputs + 1:
             raise ModelFileError("The decoder does not take what the network gives.")
-        model.fairness_weight_ = float(model.fairness_weight)
     if network.n_inputs != width:
         raise ModelFileError("The network does not take as many inputs as it is given.")
     model.network_ = network
@@ -82,9 +81,8 @@ def _restore(model: Any, arrays: Arrays, facts: dict[str, Any]) -> None:
 def _restore_repair(model: Any, arrays: Arrays) -> None:
     model.points_ = arrays["points.0"], arrays["points.1"]
     model.shifts_ = arrays["shifts.0"], arrays["shifts.1"]
-    width = _n_features(model, model.points_[0].shape[-1])
     for points, shifts in zip(model.points_, model.shifts_, strict=True):
-        if points.ndim != 2 or not len(points) or points.shape[1] != width:
+        if points.ndim != 2 or not len(points) or points.shape[1] != model._n_encoded:
             raise ModelFileError("The points are not rows of the encoded table.")
         if points.shape != shifts.shape:
             raise ModelFileError("There is not one shift for every point.")
@@ -103,11 +101,6 @@ def _restore_network(name: str, arrays: Arrays, facts: dict[str, Any]) -> Any:
 def _under(name: str, arrays: Arrays) -> Arrays:
     start = f"{name}."
     return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}
-
-
-def _n_features(model: Any, otherwise: int) -> int:
-    """Width of the encoded table; only the arrays know it where nothing is encoded."""
-    return otherwise if model.encoder_ is None else len(model.encoder_.get_feature_names_out())
 
 
 def _n_out(representation: Any) -> int:

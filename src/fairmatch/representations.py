@@ -11,11 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.batches import PairBatches
 from fairmatch.coupling import Coupling
-from fairmatch.descent import GradientLearner, check_count, check_widths, torch_generator
+from fairmatch.descent import GradientLearner, check_widths, torch_generator
 from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.grouped import TrainingRows, check_lengths, with_groups
-from fairmatch.inputs import FloatArray, read_column, read_features
-from fairmatch.interface import check_fairness_weights, seed_sequence
+from fairmatch.inputs import (
+    FloatArray,
+    check_count,
+    check_number,
+    check_weights,
+    read_column,
+    read_features,
+)
+from fairmatch.interface import seed_sequence
 from fairmatch.latents import (
     AdversaryCritic,
     Critic,
@@ -154,15 +161,12 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         template._check_parameters(fairness_weights)
         rows = template._read_training(X, y, sensitive_features, sample_weight)
         pairs = template._train(rows, template._fit_encoder(rows), fairness_weights)
-        models = []
-        for weight, (network, decoder) in zip(fairness_weights, pairs, strict=True):
-            model: Self = clone(self)
-            if weight != model.fairness_weight:
-                model.set_params(fairness_weight=float(weight))
-            facts = {"network_": network, "decoder_": decoder, "fairness_weight_": float(weight)}
-            model._adopt(template, **facts)
-            models.append(model)
-        return models
+        return [
+            self._fitted(
+                weight, template, network_=network, decoder_=decoder, fairness_weight_=float(weight)
+            )
+            for weight, (network, decoder) in zip(fairness_weights, pairs, strict=True)
+        ]
 
     def _train(
         self, rows: TrainingRows, features: FloatArray, fairness_weights: Sequence[float]
@@ -203,14 +207,12 @@ class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupT
         return _apply(self.network_, with_groups(features, codes))
 
     def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
-        check_fairness_weights(fairness_weights)
+        check_weights("fairness_weight", fairness_weights, "[0, inf)")
         self._check_schedule()
-        check_count("n_components", self._n_latents)
+        check_count("n_components", self.n_components, optional=True)
         check_widths(self.network)
         for name in ("task_weight", "reconstruction_weight"):
-            value = getattr(self, name)
-            if not 0.0 <= value < np.inf:
-                raise InputError(f"{name} must be finite and not negative, got {value}.")
+            check_number(name, getattr(self, name), "[0, inf)")
 
 
 def _apply(network: StackedMLP, inputs: FloatArray) -> FloatArray:

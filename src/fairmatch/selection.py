@@ -18,7 +18,7 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
 )
-from fairmatch.inputs import FloatArray, Groups, read_column, read_groups
+from fairmatch.inputs import FloatArray, Groups, check_number, read_column, read_groups
 from fairmatch.interface import GroupClassifier, seed_sequence
 from fairmatch.matching import Matcher, OptimalTransportMatcher
 from fairmatch.measures import MEASURES
@@ -173,19 +173,20 @@ class MatchingClassifier(GroupClassifier):
         return self._matcher().match(encoded, sensitive, y, sample_weight=sample_weight)
 
     def _check_choice(self) -> None:
-        if self.gap_measure not in MEASURES:
+        if not (isinstance(self.gap_measure, str) and self.gap_measure in MEASURES):
             raise InputError(
                 f"gap_measure={self.gap_measure!r} is not a measure; choose one of "
                 f"{', '.join(MEASURES)}."
             )
-        if self.max_gap is None or not self.max_gap >= 0.0:
-            raise InputError(f"max_gap must not be negative, got {self.max_gap}.")
-        check_validation_size(self.validation_size)
+        check_number("max_gap", self.max_gap, "[0, inf]")
+        check_number("validation_size", self.validation_size, "(0, 1)")
 
     def _matcher(self) -> Matcher:
         if not isinstance(self.transport, str):
             if not hasattr(self.transport, "match"):
-                raise InputError(f"A matcher needs a match method; {self.transport!r} has none.")
+                raise InputError(
+                    f"transport={self.transport!r} is no matcher: it has no match method."
+                )
             return self.transport
         if self.transport not in self._transports:
             names = ", ".join(map(repr, self._transports))
@@ -213,12 +214,6 @@ class MatchingClassifier(GroupClassifier):
 def _plain(values: Any) -> Any:
     """Let lists be indexed like arrays."""
     return np.asarray(values) if isinstance(values, list | tuple) else values
-
-
-def check_validation_size(share: float) -> None:
-    """Raise unless the share leaves rows on both sides."""
-    if not 0.0 < share < 1.0:
-        raise InputError(f"validation_size must lie strictly between 0 and 1, got {share}.")
 
 
 def stratified_split(

@@ -26,8 +26,6 @@ class GroupTransformer(TransformerMixin, GroupEstimator):  # type: ignore[misc]
     """
 
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
-    # Name of the parameter that trades fairness for faithfulness.
-    _weight_name: ClassVar[str] = "fairness_weight"
     # Weights of a whole curve.
     default_weights: ClassVar[tuple[float, ...]]
 

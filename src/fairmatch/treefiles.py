@@ -29,13 +29,18 @@ _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many typ
 
 
 def dump(model: Any) -> tuple[bytes, dict[str, Any]]:
-    """Give the trees, and where they start from."""
-    return model.trees_.model_to_string().encode(), {"base_margin": model.base_margin_}
+    """Give the trees, where they start from, and what was watched while they grew."""
+    # JSON knows no infinity, which stands for the warm-up.
+    watched = [v if np.isfinite(v) else None for v in model.held_out_objective_.tolist()]
+    facts = {"base_margin": model.base_margin_, "held_out_objective": watched}
+    return model.trees_.model_to_string().encode(), facts
 
 
 def restore(model: Any, content: bytes, description: dict[str, Any]) -> None:
     """Give a model its trees back."""
     model.base_margin_ = float(description["base_margin"])
+    watched = description.get("held_out_objective", [])  # older files lack it
+    model.held_out_objective_ = np.array([np.inf if v is None else float(v) for v in watched])
     n_inputs = len(model.encoder_.feature_groups_) + bool(model.sensitive_at_prediction)
     try:
         text = _checked(content.decode("ascii"), n_inputs)
