@@ -138,6 +138,7 @@ SCHEDULES: dict[str, Mapping[str, float]] = {
 }
 SCHEDULE_WEIGHTS = (0.5, 0.8, 1.2, 2, 3)
 SCHEDULE_SEEDS = 2
+SCHEDULE_TABLES = ("adult", "german")  # a large one and a small one
 MINORITY_SHARE = 0.05
 # Every second weight is enough to read one level off a curve.
 ONE_LEVEL = 2
@@ -301,7 +302,7 @@ def _label_weights(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
 
 
 def _schedules(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
-    if seed >= SCHEDULE_SEEDS or study.profile is not FULL or dataset not in DATASET_NAMES:
+    if seed >= SCHEDULE_SEEDS or study.profile is not FULL or dataset not in SCHEDULE_TABLES:
         return []
     return [
         study.spec("ftm", dataset, seed, weights=list(SCHEDULE_WEIGHTS), **schedule)
