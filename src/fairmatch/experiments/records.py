@@ -2,13 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.specs import RunSpec
+
+STALE_SECONDS = 24 * 3600.0
+"""Writing takes a moment: a file that is still partial after this long, nobody writes any more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,7 @@ class RecordStore:
 
     A record's file is named by the spec's digest and put in place by one rename. So a run that is
     killed leaves nothing that could be taken for a record, and the same run cannot be there twice.
+    Files may still be torn by other means, such as a copy that was cut short: `missing` names them.
 
     Parameters
     ----------
@@ -78,12 +85,32 @@ class RecordStore:
         """Give the record of a run, or None."""
         return self._read(self.path(spec)) if spec in self else None
 
+    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """List the runs without a record; raise if files in the place of records are none."""
+        missing, broken = [], []
+        for spec in specs:
+            try:
+                if self.find(spec) is None:
+                    missing.append(spec)
+            except InputError as error:
+                broken.append(str(error))
+        if broken:
+            raise InputError("\n".join(broken))
+        return missing
+
+    def clean(self) -> None:
+        """Remove what writers that were killed have left."""
+        for file in self.folder.glob("*/.*.partial"):
+            with suppress(OSError):  # another process may do the same
+                if time.time() - file.stat().st_mtime > STALE_SECONDS:
+                    file.unlink()
+
     def write(self, record: Record) -> Path:
         """Keep a record, whole or not at all."""
         file = self.path(record.spec)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Two processes may finish the same run; each has a partial file of its own.
-        partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+        # Two processes, on two machines even, may finish the same run: each has its partial file.
+        partial = file.with_name(f".{file.name}.{uuid4().hex}.partial")
         try:
             text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
             with partial.open("w", encoding="utf-8") as stream:
@@ -99,6 +126,9 @@ class RecordStore:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             spec = RunSpec.from_json(content["spec"])
+            n_weights = len(spec.settings["weights"])
+            if {len(values) for values in content["curve"].values()} != {n_weights}:
+                raise ValueError(f"its columns do not have a value for each of {n_weights} weights")
             record = Record(
                 spec,
                 dict(content["curve"]),
@@ -106,7 +136,7 @@ class RecordStore:
                 dict(content["versions"]),
                 content.get("reference_scores"),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{file} is not a record ({error!r}). Remove it, and the run is done again."
             ) from error
