@@ -64,7 +64,7 @@ def test_another_file_in_the_place_of_a_record_is_named(store, text):
 
 @pytest.mark.parametrize(
     "curve",
-    [{}, [], {"weight": [0.5]}, {"weight": [0.5, 1.0], "accuracy": [0.7]}, {"weight": 0.5}],
+    [{}, [], {"accuracy": [0.7]}, {"weight": [0.5, 1.0], "accuracy": [0.7]}, {"weight": 0.5}],
 )
 def test_a_curve_without_a_value_for_each_weight_is_named(store, curve):
     file = store.write(replace(make_record(), curve=curve))

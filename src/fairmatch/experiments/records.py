@@ -14,7 +14,7 @@ from fairmatch.exceptions import InputError
 from fairmatch.experiments.specs import RunSpec
 
 STALE_SECONDS = 24 * 3600.0
-"""Writing takes a moment: a file that is still partial after this long, nobody writes any more."""
+"""A write takes a moment and a run less than this: what is older, nobody is at any more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,29 @@ class RecordStore:
             raise InputError("\n".join(broken))
         return missing
 
+    def claim(self, spec: RunSpec) -> bool:
+        """Tell other processes that a run is begun; False if one of them has begun it.
+
+        It is a hint: a process that is killed leaves it behind.
+        """
+        file = self._claim(spec)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def release(self, spec: RunSpec) -> None:
+        """Take back a claim."""
+        self._claim(spec).unlink(missing_ok=True)
+
+    def _claim(self, spec: RunSpec) -> Path:
+        return self.path(spec).with_name(f".{spec.name}.begun")
+
     def clean(self) -> None:
-        """Remove what writers that were killed have left."""
-        for file in self.folder.glob("*/.*.partial"):
+        """Remove what processes that were killed have left."""
+        for file in (*self.folder.glob("*/.*.partial"), *self.folder.glob("*/.*.begun")):
             with suppress(OSError):  # another process may do the same
                 if time.time() - file.stat().st_mtime > STALE_SECONDS:
                     file.unlink()
@@ -126,9 +146,9 @@ class RecordStore:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             spec = RunSpec.from_json(content["spec"])
-            n_weights = len(spec.settings["weights"])
-            if {len(values) for values in content["curve"].values()} != {n_weights}:
-                raise ValueError(f"its columns do not have a value for each of {n_weights} weights")
+            n_weights = len(content["curve"]["weight"])
+            if any(len(values) != n_weights for values in content["curve"].values()):
+                raise ValueError(f"a column has not {n_weights} values, one for each weight")
             record = Record(
                 spec,
                 dict(content["curve"]),
