@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairmatch.experiments.records import Record, RecordStore
     from fairmatch.experiments.running import Failure
+    from fairmatch.experiments.specs import RunSpec
     from fairmatch.experiments.study import Study
 
 
@@ -32,7 +33,11 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
     for name, text, run in actions:
         sub = commands.add_parser(name, help=text, description=text)
         add = sub.add_argument
-        add("--out", metavar="DIR", default="results", help="where it all is (default: results)")
+        add(
+            "--out",
+            metavar="DIR",
+            help="where it all is (default: results, with --quick quick-results)",
+        )
         add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
         add("--datasets", nargs="+", metavar="NAME", help="only these tables")
         add("--seeds", type=int, metavar="N", help="random splits (default: 5, --quick: 2)")
@@ -52,7 +57,8 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
         sub.set_defaults(run=run)
 
 
-def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore]:
+def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
+    """Give the study, its records, and the folder of all that is written."""
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.page import RECORDS
     from fairmatch.experiments.records import RecordStore
@@ -61,30 +67,62 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore]:
 
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
+    # The quick runs must not come between those of a whole run, such as the committed ones.
+    out = Path(arguments.out or ("quick-results" if arguments.quick else "results"))
+    for path in (out / RECORDS, out, *out.parents):
+        if path.exists() and not path.is_dir():
+            raise InputError(f"--out must be a folder, and {path} is a file.")
     profile = PROFILES["quick" if arguments.quick else "full"]
     study = Study.of(profile, n_seeds=arguments.seeds)
     if arguments.spec is not None:
         study = extend_study(study, arguments.spec)
     if arguments.datasets is not None:
         study = study.only(arguments.datasets)
-    return study, RecordStore(Path(arguments.out) / RECORDS)
+    return study, RecordStore(out / RECORDS), out
+
+
+def _runs(study: Study, arguments: argparse.Namespace) -> list[RunSpec]:
+    from fairmatch.exceptions import InputError
+
+    specs = study.runs(arguments.only)
+    if not specs:
+        raise InputError(
+            f"There is nothing to run: {', '.join(arguments.only)} has no runs on "
+            f"{', '.join(study.datasets)}{' with --quick' if arguments.quick else ''}."
+        )
+    return specs
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    try:
+        return _add_runs(arguments)
+    except KeyboardInterrupt:
+        print(
+            "Interrupted. What is recorded stays; the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return 130  # as shells have it
+
+
+def _add_runs(arguments: argparse.Namespace) -> int:
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.running import Failure, run_all
 
     if arguments.jobs < 1:
         raise InputError(f"--jobs must be at least 1, got {arguments.jobs}.")
-    study, store = _opened(arguments)
-    specs = study.runs(arguments.only)
-    missing = sum(spec not in store for spec in specs)
+    study, store, _ = _opened(arguments)
+    specs = _runs(study, arguments)
+    missing = len(store.missing(specs))
     print(f"{len(specs) - missing} of {len(specs)} runs are recorded in {store.folder}.")
+    n_added = 0
     with _progress(missing) as advance:
 
         def done(result: Record | Failure) -> None:
+            nonlocal n_added
             advance(result.spec.name)
-            if isinstance(result, Failure):
+            if not isinstance(result, Failure):
+                n_added += 1
+            else:
                 print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
 
         failures = run_all(
@@ -95,7 +133,9 @@ def _run(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs,
             on_done=done,
         )
-    print(f"{missing - len(failures)} runs were added, {len(failures)} failed.")
+    print(f"{n_added} runs were added, {len(failures)} failed.")
+    if elsewhere := missing - n_added - len(failures):
+        print(f"{elsewhere} were added by another process meanwhile.")
     return 2 if failures else 0
 
 
@@ -137,17 +177,17 @@ def _status(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.running import estimate_seconds
     from fairmatch.experiments.study import EXPERIMENTS
 
-    study, store = _opened(arguments)
+    study, store, _ = _opened(arguments)
+    wanted = _runs(study, arguments)
+    missing = store.missing(wanted)
     for name in arguments.only or EXPERIMENTS:
         specs = study.runs([name])
         if specs:
             done = sum(spec in store for spec in specs)
             print(f"{name:15}{done:4} of {len(specs):<4} {EXPERIMENTS[name].title}")
-    specs = study.runs(arguments.only)
-    records = [record for spec in specs if (record := store.find(spec)) is not None]
-    missing = [spec for spec in specs if spec not in store]
+    records = [record for spec in wanted if (record := store.find(spec)) is not None]
     hours = sum(record.seconds for record in records) / 3600.0
-    print(f"{'all':15}{len(records):4} of {len(specs):<4} {hours:.2f} hours of CPU time so far")
+    print(f"{'all':15}{len(records):4} of {len(wanted):<4} {hours:.2f} hours of CPU time so far")
     if missing:
         seconds, unknown = estimate_seconds(missing, records)
         left = f"about {seconds / 3600.0:.1f} hours of CPU time"
@@ -161,10 +201,10 @@ def _tables(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.answers import Answers
     from fairmatch.experiments.page import check_page, write_page
 
-    study, store = _opened(arguments)
+    study, store, out = _opened(arguments)
     answers = Answers(study, store)
     if arguments.check:
-        wrong = check_page(answers, arguments.out)
+        wrong = check_page(answers, out)
         for line in wrong[:40]:
             print(line)
         print(
@@ -173,7 +213,7 @@ def _tables(arguments: argparse.Namespace) -> int:
             else "The page says what the records say."
         )
         return int(bool(wrong))
-    print(f"Written: {write_page(answers, arguments.out)}")
+    print(f"Written: {write_page(answers, out)}")
     return 0
 
 
@@ -182,7 +222,7 @@ def _figures(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.figures import draw_figures
     from fairmatch.experiments.page import FIGURES
 
-    study, store = _opened(arguments)
-    for file in draw_figures(Answers(study, store), Path(arguments.out) / FIGURES):
+    study, store, out = _opened(arguments)
+    for file in draw_figures(Answers(study, store), out / FIGURES):
         print(file)
     return 0

@@ -24,6 +24,8 @@ def test_the_example_runs_as_it_is_printed(tmp_path, monkeypatch, capsys):
     assert names["study"].datasets == ("loans",)
     found = {record.spec.method: record.curve for record in names["store"]}
     assert set(found) == {"unfair", "forest", "shifted"}
-    assert found["shifted"]["weight"] == [0.0], "the quick profile trains every third"
+    assert found["shifted"]["weight"] == [0.0, 0.5, 1.0]
+    gaps = found["shifted"]["mean_parity_gap"]
+    assert gaps == sorted(gaps, reverse=True), "from the most accurate to the fairest"
     assert all(curve["accuracy"][0] > 0.55 for curve in found.values())
     assert "shifted" in capsys.readouterr().out

@@ -1,9 +1,16 @@
 """``fairmatch paper`` from end to end, on one split of German with a short training."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
+from test_running import wait_for
 from test_studyfiles import loans
 
 from fairmatch.cli import main
@@ -95,6 +102,8 @@ def test_figures_are_drawn_and_shown_on_the_page(results):
         (["run", "--datasets", "germany"], "german"),
         (["run", "--seeds", "0"], "--seeds"),
         (["run", "--jobs", "0"], "--jobs"),
+        (["run", "--only", "imbalance", "--datasets", "german"], "imbalance has no runs on german"),
+        (["status", "--quick", "--only", "schedule"], "no runs on german, adult with --quick"),
         (["tables"], "run it first"),
         (["tables", "--check"], "write it first"),
     ],
@@ -102,6 +111,59 @@ def test_figures_are_drawn_and_shown_on_the_page(results):
 def test_wrong_arguments_are_told(given, told, tmp_path, capsys):
     assert main(["paper", *given, "--out", str(tmp_path / "none")]) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["run", "status", "tables", "figures"])
+@pytest.mark.parametrize("inside", ["", "folder"])
+def test_a_file_in_the_place_of_the_folder_is_told_before_any_training(
+    action, inside, tmp_path, capsys
+):
+    (tmp_path / "file").write_text("mine")
+    assert main(["paper", action, *PART, "--out", str(tmp_path / "file" / inside)]) == 2
+    assert "--out must be a folder" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("given", "folder"), [([], "results"), (["--quick"], "quick-results")])
+def test_quick_runs_are_kept_apart(given, folder, tmp_path, monkeypatch, capsys):
+    from fairmatch.experiments import running
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "run_all", lambda specs, store, **how: [])
+    assert main(["paper", "run", *given, "--datasets", "german"]) == 0
+    assert f"runs are recorded in {Path(folder, 'records')}." in capsys.readouterr().out
+
+
+def test_a_torn_record_is_named_by_run_and_status(results, capsys):
+    file = next(results.rglob("german-reg-*.json"))
+    file.write_text("")
+    for action in ("run", "status"):
+        assert main(["paper", action, *PART, "--out", str(results)]) == 2
+        assert f"{file.name} is not a record" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a process group")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_ends_the_runs_without_a_traceback(jobs, tmp_path):
+    command = "import sys; from fairmatch.cli import main; sys.exit(main())"
+    given = ["paper", "run", "--datasets", "adult", "--jobs", str(jobs), "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, *given],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        begun = tmp_path / "records" / "adult"
+        wait_for(lambda: begun.exists() or process.poll() is not None)
+        time.sleep(1.0)  # in the midst of a run, or on the way to it
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert "What is recorded stays" in said
+    assert "Traceback" not in said
+    assert list(begun.iterdir()) == [], "nothing half-done is left"
 
 
 def test_a_record_that_was_edited_by_hand_is_found(results, capsys):

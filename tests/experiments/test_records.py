@@ -1,10 +1,12 @@
 import errno
 import os
+import time
+from dataclasses import replace
 
 import pytest
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.records import Record, RecordStore
+from fairmatch.experiments.records import STALE_SECONDS, Record, RecordStore
 from fairmatch.experiments.specs import RunSpec
 
 
@@ -60,6 +62,40 @@ def test_another_file_in_the_place_of_a_record_is_named(store, text):
         list(store)
 
 
+@pytest.mark.parametrize(
+    "curve",
+    [{}, [], {"accuracy": [0.7]}, {"weight": [0.5, 1.0], "accuracy": [0.7]}, {"weight": 0.5}],
+)
+def test_a_curve_without_a_value_for_each_weight_is_named(store, curve):
+    file = store.write(replace(make_record(), curve=curve))
+    with pytest.raises(InputError, match=rf"{file.name} is not a record"):
+        store.find(make_record().spec)
+
+
+def test_what_is_missing_is_listed_and_every_torn_file_is_named(store):
+    specs = [make_record(seed).spec for seed in range(4)]
+    torn = [store.write(make_record(seed)) for seed in (0, 2)]
+    store.write(make_record(3))
+    assert store.missing(specs) == [specs[1]]
+    for file in torn:
+        file.write_text("")
+    with pytest.raises(InputError, match=rf"(?s){torn[0].name}.*{torn[1].name}"):
+        store.missing(specs)
+
+
+def test_what_killed_writers_left_is_ignored_and_removed_when_it_is_old(store):
+    file = store.write(make_record())
+    old, new = (file.with_name(f".{file.name}.{k}.partial") for k in ("old", "new"))
+    for partial in (old, new):
+        partial.write_text("{")
+    yesterday = time.time() - STALE_SECONDS - 60.0
+    for path in (old, file):
+        os.utime(path, (yesterday, yesterday))
+    assert len(list(store)) == 1
+    store.clean()
+    assert files(store) == sorted([file.name, new.name])
+
+
 def test_an_edited_or_renamed_file_is_named(store):
     file = store.write(make_record())
     file.write_text(file.read_text().replace('"weights":[0.5,', '"weights":[0.25,'))
@@ -96,6 +132,15 @@ def test_a_full_disk_leaves_the_record_that_was_there(store, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         store.write(make_record(reference_scores="BBBB"))
     assert store.find(make_record().spec).reference_scores is None
+
+
+def test_two_writers_of_a_run_do_not_share_a_partial_file(store, monkeypatch):
+    names = []
+    monkeypatch.setattr(os, "fsync", lambda _: names.extend(files(store)))
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as on two machines
+    for _ in range(2):
+        store.write(make_record()).unlink()
+    assert len(set(names)) == 2
 
 
 def test_nothing_is_in_place_before_it_is_whole(store, monkeypatch):

@@ -1,11 +1,13 @@
 """Runs are done once, failures are told, and whatever is killed is done again."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import joblib
@@ -14,6 +16,7 @@ import pytest
 from smallruns import content, small_table, tiny_study
 
 from fairmatch.exceptions import InputError
+from fairmatch.experiments import running
 from fairmatch.experiments.methods import Curve, Method
 from fairmatch.experiments.records import RecordStore
 from fairmatch.experiments.running import Failure, estimate_seconds, run_all
@@ -123,6 +126,119 @@ def test_every_reference_is_a_line():
     assert {method.reference for method in study.methods.values()} - {None} <= set(SERIES)
 
 
+def test_a_run_without_the_one_that_it_is_compared_with_is_refused(store):
+    calls = []
+    study = study_of(counted("plain", calls), counted("other", calls, reference="plain"), n_seeds=1)
+    how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
+    alone = [study.spec("other", "small", 0)]
+    with pytest.raises(InputError, match=r"small-other-seed0.* compared with a run of 'plain'"):
+        run_all(alone, store, **how)
+    assert calls == []
+    dropped = [study.spec("other", "small", 0, minority_share=0.3)]
+    assert run_all(dropped, store, **how) == [], "its unconstrained model is never trained"
+    run(study, store)
+    assert run_all(alone, store, **how) == [], "it is recorded"
+
+
+def test_a_torn_record_is_named_before_anything_is_trained(store):
+    calls = []
+    study = study_of(counted("plain", calls))
+    run(study, store)
+    file = next(store.folder.glob("*/*seed1*.json"))
+    file.write_text("")
+    calls.clear()
+    with pytest.raises(InputError, match=f"{file.name} is not a record.*Remove it"):
+        run(replace(study, n_seeds=3), store)
+    assert calls == []
+
+
+def test_versions_of_all_that_a_result_depends_on_are_recorded(store):
+    run(study_of(counted("plain", []), n_seeds=1), store)
+    (record,) = store
+    assert record.versions["python"] == platform.python_version()
+    assert {"fairmatch", "numpy", "pandas", "scikit-learn", "torch"} <= set(record.versions)
+
+
+def test_a_package_that_is_not_installed_has_no_version(store, monkeypatch):
+    def not_fairlearn(name):
+        if name == "fairlearn":
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(running, "version", not_fairlearn)
+    monkeypatch.setattr(running, "_versions", running._versions.__wrapped__)
+    run(study_of(counted("plain", []), n_seeds=1), store)
+    (record,) = store
+    assert "fairlearn" not in record.versions
+    assert record.versions["pandas"] == "1.0"
+
+
+def test_an_exit_is_a_failure(store):
+    def leave(problem, settings, seed):
+        sys.exit(3)
+
+    study = study_of(replace(counted("plain", []), fit=leave), n_seeds=1)
+    (failure,) = run(study, store)
+    assert failure.error == "SystemExit: 3"
+
+
+# Two processes on one folder.
+
+
+def test_what_another_process_records_meanwhile_is_not_done_again(store):
+    calls = []
+    study = study_of(counted("plain", calls), n_seeds=3)
+
+    def other(done):
+        if done.spec.seed == 0:
+            run(replace(study, n_seeds=2), store)
+
+    assert run(study, store, on_done=other) == []
+    assert calls == [("plain", 0), ("plain", 1), ("plain", 2)]
+
+
+def test_what_another_process_has_begun_is_left_until_last(store):
+    calls = []
+    study = study_of(counted("plain", calls), n_seeds=3)
+    assert store.claim(study.spec("plain", "small", 0))
+    assert not store.claim(study.spec("plain", "small", 0))
+    assert run(study, store) == []
+    assert calls == [("plain", 1), ("plain", 2), ("plain", 0)]
+    assert len(content(store)) == 3
+
+
+def test_nothing_but_records_is_left(store):
+    study = study_of(counted("plain", []), counted("broken", [], fails=True))
+    assert len(run(study, store)) == 2
+    assert {file.suffix for file in store.folder.glob("*/*")} == {".json"}
+
+
+# Runs that kill the process they are in.
+
+
+def deadly(name, ends):
+    """Make a method that ends its process on some seeds."""
+    plain = counted(name, [])
+
+    def fit(problem, settings, seed):
+        if seed in ends:
+            os._exit(1)
+        return plain.fit(problem, settings, seed)
+
+    return replace(plain, fit=fit)
+
+
+def test_a_dead_process_costs_its_own_run_only(store):
+    study = study_of(deadly("deadly", ends={1}), n_seeds=4)
+    told = []
+    (failure,) = run(study, store, jobs=2, on_done=told.append)
+    assert failure.spec.seed == 1
+    assert "process died" in failure.error
+    assert sorted(record.spec.seed for record in store) == [0, 2, 3]
+    assert sorted(done.spec.seed for done in told) == [0, 1, 2, 3], "each once"
+    assert {file.suffix for file in store.folder.glob("*/*")} == {".json"}
+
+
 def test_a_method_that_is_not_there(store):
     study = study_of(counted("plain", []))
     with pytest.raises(InputError, match="no method 'plain'"):
@@ -202,7 +318,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(store, undisturbed, tmp_path)
     names = [record.spec.name for record in told]
     assert sorted([*names, *survived]) == sorted(undisturbed), "nothing was done twice"
     left = [file for file in store.folder.rglob("*") if file.is_file() and file.suffix != ".json"]
-    assert all(file.name.endswith(".partial") for file in left)
+    assert all(file.suffix in (".partial", ".begun") for file in left)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills a process")

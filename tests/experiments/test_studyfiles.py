@@ -1,6 +1,7 @@
 """Own tables and methods: what a file may say, and that what it says is run."""
 
 import pickle
+import re
 import sys
 from dataclasses import replace
 
@@ -93,6 +94,10 @@ def test_parquet(write, tmp_path):
     loans().to_parquet(tmp_path / "loans.parquet")
     dataset = write(DROP.replace("csv", "parquet")).loaders["loans"]()
     assert dataset.X.shape == (200, 3)
+
+
+def test_a_table_named_twice_is_looked_at_once():
+    assert tiny_study().only(["german", "adult", "german"]).datasets == ("german", "adult")
 
 
 def test_only_some_tables(write):
@@ -205,8 +210,7 @@ def test_own_code_runs_in_other_processes(write, tmp_path, monkeypatch):
         + SHARE.replace("MODULE", "sharing"),
         sharing=SPEAKING,
     )
-    study = replace(study, profile=replace(study.profile, thinning=1))
-    specs = [study.spec("share", "loans", seed) for seed in range(2)]
+    specs = [study.spec(key, "loans", seed) for seed in range(2) for key in ("unfair", "share")]
     store = RecordStore(tmp_path / "records")
     # Workers start in another folder, and unpickle tasks without knowing the one of the module.
     (tmp_path / "elsewhere").mkdir()
@@ -217,9 +221,83 @@ def test_own_code_runs_in_other_processes(write, tmp_path, monkeypatch):
     here = RecordStore(tmp_path / "here")
     assert run_all(specs, here, **how, jobs=1) == []
     assert content(store) == content(here)
-    for record in store:
+    for record in map(store.find, specs[1::2]):
         assert record.curve["weight"] == [0.2, 0.5]
         assert record.curve["acceptance_rate"] == pytest.approx([0.2, 0.5], abs=0.2)
+
+
+def test_the_quick_profile_trains_all_weights_of_a_method_of_ones_own(write):
+    study = write(SHARE.replace("MODULE", "all_weights"), all_weights=SPEAKING)
+    assert study.profile.thinning > 2
+    assert study.spec("share", "german", 0).settings["weights"] == [0.2, 0.5]
+
+
+def test_whole_numbers_stay_whole(write, tmp_path):
+    text = """
+        [methods.tree]
+        estimator = "sklearn.tree:DecisionTreeClassifier"
+        weight_parameter = "max_depth"
+        weights = [WEIGHTS]
+    """
+    study = write(text.replace("WEIGHTS", "3, 1"))
+    spec = study.spec("tree", "german", 0)
+    assert [type(weight) for weight in spec.settings["weights"]] == [int, int]
+    assert (
+        spec.digest == write(text.replace("WEIGHTS", "3.0, 1.0")).spec("tree", "german", 0).digest
+    )
+    specs = [study.spec(key, "german", 0) for key in ("unfair", "tree")]
+    store = RecordStore(tmp_path / "records")
+    assert run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1) == []
+    assert store.find(spec).curve["weight"] == [3.0, 1.0]
+
+
+ODD = """
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+
+class Share(ClassifierMixin, BaseEstimator):
+    def __init__(self, share=0.5):
+        self.share = share
+
+    def fit(self, X, y):
+        return self
+
+    def HOW(self, X):
+        return GIVEN
+
+    if "HOW" != "predict":
+        def predict(self, X):
+            return np.zeros(len(X))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "given", "message"),
+    [
+        ("predict_proba", "np.ones((len(X), 1))", r"Share.predict_proba .*\(\d+, 1\).*Two columns"),
+        ("predict_proba", "np.ones((len(X), 3))", "Two columns are expected"),
+        ("predict_proba", "np.ones((3, 2))", r"shape \(3, 2\) for 160 rows"),
+        ("predict", "np.array(['yes'] * len(X))", "Share.predict gave .*'yes'.* Labels are 0 or 1"),
+        ("predict", "[None] * len(X)", "needs a finite score"),
+        ("predict", "0.5", "one number for each row"),
+    ],
+)
+def test_what_a_classifier_must_give_is_told(write, tmp_path, monkeypatch, how, given, message):
+    monkeypatch.delitem(sys.modules, "odd", raising=False)
+    code = ODD.replace("HOW", how).replace("GIVEN", given)
+    study = write(SHARE.replace("MODULE", "odd"), odd=code)
+    study = replace(study, datasets=("small",), loaders={"small": small_table})
+    specs = [study.spec(key, "small", 0) for key in ("unfair", "share")]
+    how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
+    (failure,) = run_all(specs, RecordStore(tmp_path / "records"), **how)
+    assert re.search(message, failure.error)
+
+
+def test_a_constructor_that_fails_is_told_with_its_error(write):
+    code = SPEAKING.replace("self.share = share", "raise KeyError('no licence')")
+    with pytest.raises(InputError, match=r"'share': unmakable:Share .*KeyError: 'no licence'"):
+        write(SHARE.replace("MODULE", "unmakable"), unmakable=code)
 
 
 def test_what_a_worker_is_given_names_the_class_only(write):

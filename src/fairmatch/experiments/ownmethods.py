@@ -57,8 +57,11 @@ def own_method(
         plain = clone(kind(**(settings or {})))
         if weight_parameter is not None:
             clone(plain).set_params(**{weight_parameter: weights[0]})
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Method {name!r}: {error}") from error
+    except Exception as error:  # a class of the researcher's may fail in any way
+        raise InputError(
+            f"Method {name!r}: {estimator} cannot be made with these parameters "
+            f"({type(error).__name__}: {error})."
+        ) from error
     for needed in ("fit", "predict"):
         if not hasattr(plain, needed):
             raise InputError(f"Method {name!r}: {estimator} has no method {needed!r}.")
@@ -77,7 +80,7 @@ def own_method(
 
     return Method(
         name,
-        tuple(float(weight) for weight in weights) or (0.0,),
+        tuple(weights) or (0.0,),  # as they were given: the parameter may want whole numbers
         fit,
         schedule="own",
         settings={
@@ -114,9 +117,27 @@ def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
     def scores(features: FloatArray, groups: Any) -> FloatArray:
         how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
         given = {"sensitive_features": groups} if apart and takes_groups(how) else {}
-        found = np.asarray(getattr(model, how)(rows(features, groups), **given), dtype=np.float64)
-        return found[:, 1] if found.ndim == 2 else found
+        found = getattr(model, how)(rows(features, groups), **given)
+        return _as_scores(found, f"{type(model).__name__}.{how}", len(features))
 
     given = {"sensitive_features": split.group_train} if apart else {}
     model.fit(rows(split.X_train, split.group_train), split.y_train, **given)
     return lambda groups: scores(split.X_test, groups), scores(split.X_train, split.group_train)
+
+
+def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
+    """Take the score of Y = 1 from what a classifier gave."""
+    found = np.asarray(given)
+    try:
+        numbers = found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{giver} gave {found.ravel()[0]!r} among others, and not numbers alone. Labels are 0 "
+            "or 1, as they are given to fit."
+        ) from None
+    if found.shape not in ((n_rows,), (n_rows, 2)):
+        raise InputError(
+            f"{giver} gave an array of shape {found.shape} for {n_rows} rows. Two columns are "
+            "expected, for the labels 0 and 1, or one number for each row."
+        )
+    return numbers if numbers.ndim == 1 else numbers[:, 1]

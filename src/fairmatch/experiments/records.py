@@ -2,13 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.specs import RunSpec
+
+STALE_SECONDS = 24 * 3600.0
+"""A write takes a moment and a run less than this: what is older, nobody is at any more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,7 @@ class RecordStore:
 
     A record's file is named by the spec's digest and put in place by one rename. So a run that is
     killed leaves nothing that could be taken for a record, and the same run cannot be there twice.
+    Files may still be torn by other means, such as a copy that was cut short: `missing` names them.
 
     Parameters
     ----------
@@ -78,12 +85,52 @@ class RecordStore:
         """Give the record of a run, or None."""
         return self._read(self.path(spec)) if spec in self else None
 
+    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """List the runs without a record; raise if files in the place of records are none."""
+        missing, broken = [], []
+        for spec in specs:
+            try:
+                if self.find(spec) is None:
+                    missing.append(spec)
+            except InputError as error:
+                broken.append(str(error))
+        if broken:
+            raise InputError("\n".join(broken))
+        return missing
+
+    def claim(self, spec: RunSpec) -> bool:
+        """Tell other processes that a run is begun; False if one of them has begun it.
+
+        It is a hint: a process that is killed leaves it behind.
+        """
+        file = self._claim(spec)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def release(self, spec: RunSpec) -> None:
+        """Take back a claim."""
+        self._claim(spec).unlink(missing_ok=True)
+
+    def _claim(self, spec: RunSpec) -> Path:
+        return self.path(spec).with_name(f".{spec.name}.begun")
+
+    def clean(self) -> None:
+        """Remove what processes that were killed have left."""
+        for file in (*self.folder.glob("*/.*.partial"), *self.folder.glob("*/.*.begun")):
+            with suppress(OSError):  # another process may do the same
+                if time.time() - file.stat().st_mtime > STALE_SECONDS:
+                    file.unlink()
+
     def write(self, record: Record) -> Path:
         """Keep a record, whole or not at all."""
         file = self.path(record.spec)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Two processes may finish the same run; each has a partial file of its own.
-        partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+        # Two processes, on two machines even, may finish the same run: each has its partial file.
+        partial = file.with_name(f".{file.name}.{uuid4().hex}.partial")
         try:
             text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
             with partial.open("w", encoding="utf-8") as stream:
@@ -99,6 +146,9 @@ class RecordStore:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             spec = RunSpec.from_json(content["spec"])
+            n_weights = len(content["curve"]["weight"])
+            if any(len(values) != n_weights for values in content["curve"].values()):
+                raise ValueError(f"a column has not {n_weights} values, one for each weight")
             record = Record(
                 spec,
                 dict(content["curve"]),
@@ -106,7 +156,7 @@ class RecordStore:
                 dict(content["versions"]),
                 content.get("reference_scores"),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{file} is not a record ({error!r}). Remove it, and the run is done again."
             ) from error

@@ -1,12 +1,18 @@
 """Do the runs that are not done yet, several at a time."""
 
+import platform
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from fairmatch.datasets import Dataset
 from fairmatch.exceptions import InputError
@@ -21,7 +27,9 @@ from fairmatch.experiments.problems import Problem
 from fairmatch.experiments.records import Record, RecordStore
 from fairmatch.experiments.specs import RunSpec
 
-_REPORTED_VERSIONS = ("fairmatch", "numpy", "scipy", "POT", "torch", "lightgbm")
+_REPORTED_VERSIONS = (
+    *("numpy", "scipy", "pandas", "scikit-learn", "POT", "torch", "lightgbm", "fairlearn"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +100,7 @@ def _attempt(task: Task | Failure) -> Record | Failure:
         return task
     try:
         return run_task(task)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Failure(task.spec, f"{type(error).__name__}: {error}")
 
 
@@ -100,9 +108,10 @@ def _attempt(task: Task | Failure) -> Record | Failure:
 def _versions() -> dict[str, str]:
     from fairmatch import __version__
 
-    found = {"fairmatch": __version__}
-    for name in _REPORTED_VERSIONS[1:]:
-        found[name] = version(name)
+    found = {"fairmatch": __version__, "python": platform.python_version()}
+    for name in _REPORTED_VERSIONS:
+        with suppress(PackageNotFoundError):  # not every method needs every package
+            found[name] = version(name)
     return found
 
 
@@ -116,6 +125,9 @@ def run_all(
     on_done: Callable[[Record | Failure], None] | None = None,
 ) -> list[Failure]:
     """Do all runs that have no record yet; each is recorded as soon as it is done.
+
+    A run that fails, or that kills the process it is in, holds up no other. (With one job, runs are
+    done in the process of the caller, which dies with them.)
 
     Parameters
     ----------
@@ -135,21 +147,35 @@ def run_all(
     Returns
     -------
     list of Failure
-        Runs that ended in an error; the others were not held up by them.
+        Runs that ended in an error.
+
+    Raises
+    ------
+    InputError
+        If a method is not known, if the unconstrained run that others are compared with is not
+        among the specs, or if a file in the place of a record is none.
     """
     for spec in specs:
         if spec.method not in methods:
             raise InputError(f"There is no method {spec.method!r}; there are {', '.join(methods)}.")
+    store.clean()
     failures: list[Failure] = []
-    pending = [spec for spec in specs if spec not in store]
+    pending = store.missing(specs)
+    references = {spec.digest: _reference(spec, specs, methods[spec.method]) for spec in pending}
+
+    def task(spec: RunSpec) -> Task | Failure:
+        packed, other = None, references[spec.digest]
+        if other is not None:
+            record = store.find(other)
+            if record is None:  # a record without the comparison would never be completed
+                return Failure(spec, f"The run it is compared with, {other.name}, failed.")
+            packed = record.reference_scores
+        return Task(spec, loaders[spec.dataset], methods[spec.method], packed)
+
     first = [spec for spec in pending if methods[spec.method].reference is None]
     then = [spec for spec in pending if methods[spec.method].reference is not None]
     for wave in (first, then):
-        tasks = [
-            _task(spec, specs, store, loaders[spec.dataset], methods[spec.method]) for spec in wave
-        ]
-        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-        for done in parallel(delayed(_attempt)(task) for task in tasks):
+        for done in _results(wave, store, task, jobs):
             if isinstance(done, Failure):
                 failures.append(done)
             else:
@@ -159,24 +185,83 @@ def run_all(
     return failures
 
 
-def _task(
-    spec: RunSpec,
+def _reference(spec: RunSpec, specs: Sequence[RunSpec], method: Method) -> RunSpec | None:
+    """Find the unconstrained run that a run is compared with."""
+    # Rows that were dropped from the training make another unconstrained model; none is trained.
+    if method.reference is None or "minority_share" in spec.settings:
+        return None
+    for other in specs:
+        if (other.dataset, other.method, other.seed) == (spec.dataset, method.reference, spec.seed):
+            return other
+    raise InputError(
+        f"{spec.name} is compared with a run of {method.reference!r} on the same split, which is "
+        "not among the runs. Add it to them; if it is recorded, it is not done again."
+    )
+
+
+def _results(
     specs: Sequence[RunSpec],
     store: RecordStore,
-    load: Callable[[], Dataset],
-    method: Method,
-) -> Task | Failure:
-    packed = None
-    # Rows that were dropped from the training make another unconstrained model; none is trained.
-    if method.reference is not None and "minority_share" not in spec.settings:
-        for other in specs:
-            same = (other.dataset, other.method, other.seed)
-            if same == (spec.dataset, method.reference, spec.seed):
-                record = store.find(other)
-                if record is None:  # a record without the comparison would never be completed
-                    return Failure(spec, f"The run it is compared with, {other.name}, failed.")
-                packed = record.reference_scores
-    return Task(spec, load, method, packed)
+    task: Callable[[RunSpec], Task | Failure],
+    jobs: int | None,
+) -> Iterator[Record | Failure]:
+    """Do runs side by side; one that kills its process fails, and stops no other."""
+    left = {spec.digest: spec for spec in specs}
+    sent: dict[str, RunSpec] = {}
+
+    def calls() -> Iterator[Any]:
+        # Asked just before each run, because another process may share the folder. What it has
+        # begun comes last, in case it never ends it.
+        for hurry in (False, True):
+            for spec in list(left.values()):
+                if spec.digest not in sent and spec not in store and (store.claim(spec) or hurry):
+                    sent[spec.digest] = spec
+                    yield delayed(_attempt)(task(spec))
+
+    # No more runs are sent than there are processes: under way are the first that are not back.
+    how = {"return_as": "generator_unordered", "batch_size": 1, "pre_dispatch": "n_jobs"}
+
+    def results(calls: Iterable[Any]) -> Iterator[Record | Failure]:
+        with _no_interrupts():
+            begun: Iterator[Record | Failure] = Parallel(n_jobs=jobs, **how)(calls)
+        return begun
+
+    while left:
+        try:
+            for done in results(calls()):
+                del left[done.spec.digest]
+                yield done
+                store.release(done.spec)
+            return
+        except BrokenProcessPool:
+            under_way = [spec for spec in sent.values() if spec.digest in left]
+        finally:
+            for spec in sent.values():
+                store.release(spec)
+        # It is not known who died, so each is tried again with nobody beside it.
+        for spec in under_way[: effective_n_jobs(jobs)]:
+            del left[spec.digest]
+            try:
+                yield from results([delayed(_attempt)(task(spec))])
+            except BrokenProcessPool:
+                yield Failure(spec, "The process died, perhaps for lack of memory.")
+        sent.clear()
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Start processes that ignore an interrupt: the one that starts them hears it, and ends them.
+
+    A terminal sends it to all of them, and each would show a traceback.
+    """
+    if threading.current_thread() is not threading.main_thread():  # no other may set it
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes inherit this
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tuple[float, int]:

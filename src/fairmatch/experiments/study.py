@@ -205,14 +205,15 @@ class Study:
             if name not in self.loaders:
                 known = ", ".join(self.loaders)
                 raise InputError(f"There is no dataset {name!r}; there are {known}.")
-        return replace(self, datasets=tuple(datasets))
+        return replace(self, datasets=tuple(dict.fromkeys(datasets)))
 
     def spec(self, key: str, dataset: str, seed: int, **settings: Any) -> RunSpec:
         """Write the spec of a line's run; settings given here come before its own."""
         series = self.series[key]
         method = self.methods[series.method]
         lengths = self.profile.lengths[method.schedule]
-        weights = list(method.weights[:: self.profile.thinning])
+        # A researcher's own weights are few, and were chosen by hand.
+        weights = list(method.weights[:: 1 if method.schedule == "own" else self.profile.thinning])
         if settings.keys() & {"minority_share", "label_weight"}:
             weights = weights[::ONE_LEVEL]
         given = {
