@@ -197,6 +197,18 @@ def _status(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _options(arguments: argparse.Namespace) -> str:
+    """Give the options that say which study this is, as one would type them."""
+    given = [" --quick"] if arguments.quick else []
+    if arguments.spec is not None:
+        given.append(f" --spec {Path(arguments.spec).name}")
+    if arguments.datasets is not None:
+        given.append(f" --datasets {' '.join(arguments.datasets)}")
+    if arguments.seeds is not None:
+        given.append(f" --seeds {arguments.seeds}")
+    return "".join(given)
+
+
 def _tables(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.answers import Answers
     from fairmatch.experiments.page import check_page, write_page
@@ -204,7 +216,7 @@ def _tables(arguments: argparse.Namespace) -> int:
     study, store, out = _opened(arguments)
     answers = Answers(study, store)
     if arguments.check:
-        wrong = check_page(answers, out)
+        wrong = check_page(answers, out, _options(arguments))
         for line in wrong[:40]:
             print(line)
         print(
@@ -213,7 +225,7 @@ def _tables(arguments: argparse.Namespace) -> int:
             else "The page says what the records say."
         )
         return int(bool(wrong))
-    print(f"Written: {write_page(answers, out)}")
+    print(f"Written: {write_page(answers, out, _options(arguments))}")
     return 0
 
 

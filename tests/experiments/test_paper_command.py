@@ -71,6 +71,11 @@ def test_the_page_is_what_the_records_say_until_one_of_them_changes(results, cap
     assert "+++ as recorded" in capsys.readouterr().out
 
 
+def test_the_page_says_which_command_made_it(results):
+    assert main(["paper", "tables", *PART, "--out", str(results)]) == 0
+    assert f"`fairmatch paper run {' '.join(PART)}`" in (results / "README.md").read_text()
+
+
 def test_the_page_shows_every_line_and_its_number_of_splits(results):
     from fairmatch.experiments.study import SERIES
 

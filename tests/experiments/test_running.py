@@ -20,7 +20,7 @@ from fairmatch.experiments import running
 from fairmatch.experiments.methods import Curve, Method
 from fairmatch.experiments.records import RecordStore
 from fairmatch.experiments.running import Failure, estimate_seconds, run_all
-from fairmatch.experiments.study import SERIES, Series, Study
+from fairmatch.experiments.study import MINORITY_SHARE, SERIES, Series, Study
 
 
 def counted(name, calls, reference=None, fails=False):
@@ -102,6 +102,17 @@ def test_runs_are_compared_with_the_unconstrained_model_of_their_split(store):
             assert record.curve["undesirable flips: S=1"] == [0]
 
 
+@pytest.mark.parametrize("thinned_first", [True, False])
+def test_no_run_is_compared_with_a_model_of_thinned_rows(store, thinned_first):
+    study = study_of(counted("plain", []), counted("other", [], reference="plain"), n_seeds=1)
+    whole, other = study.spec("plain", "small", 0), study.spec("other", "small", 0)
+    thinned = study.spec("plain", "small", 0, minority_share=0.3)
+    specs = [thinned, whole, other] if thinned_first else [whole, thinned, other]
+    run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1)
+    assert running._reference(other, specs, study.methods["other"]) == whole
+    assert store.find(thinned).reference_scores is not None
+
+
 def test_a_run_fails_with_the_one_that_it_is_compared_with(store):
     calls, told = [], []
     study = study_of(counted("plain", calls, fails=True), counted("other", calls, "plain"))
@@ -118,7 +129,8 @@ def test_an_experiment_brings_along_what_its_runs_are_compared_with():
     assert runs[0] == ("unfair", 0)
     assert runs.count(("unfair", 0)) == runs.count(("unfair", 1)) == 1
     assert len(runs) == 2 * (1 + 4)
-    assert "unfair" not in {spec.method for spec in study.runs(["imbalance"])}
+    thinned = [spec for spec in study.runs(["imbalance"]) if spec.method == "unfair"]
+    assert [spec.settings["minority_share"] for spec in thinned] == [MINORITY_SHARE] * 2
 
 
 def test_every_reference_is_a_line():

@@ -187,11 +187,13 @@ def run_all(
 
 def _reference(spec: RunSpec, specs: Sequence[RunSpec], method: Method) -> RunSpec | None:
     """Find the unconstrained run that a run is compared with."""
-    # Rows that were dropped from the training make another unconstrained model; none is trained.
+    # Rows that were dropped from the training make another model: nothing is compared with it.
     if method.reference is None or "minority_share" in spec.settings:
         return None
+    wanted = spec.dataset, method.reference, spec.seed
     for other in specs:
-        if (other.dataset, other.method, other.seed) == (spec.dataset, method.reference, spec.seed):
+        found = other.dataset, other.method, other.seed
+        if found == wanted and "minority_share" not in other.settings:
             return other
     raise InputError(
         f"{spec.name} is compared with a run of {method.reference!r} on the same split, which is "
