@@ -36,7 +36,8 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
         add(
             "--out",
             metavar="DIR",
-            help="where it all is (default: results, with --quick quick-results)",
+            help="where it all is (default: results, with --quick quick-results, with --spec "
+            "own-results)",
         )
         add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
         add("--datasets", nargs="+", metavar="NAME", help="only these tables")
@@ -67,8 +68,9 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
 
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
-    # The quick runs must not come between those of a whole run, such as the committed ones.
-    out = Path(arguments.out or ("quick-results" if arguments.quick else "results"))
+    # The paper's whole study has a folder of its own: its page and records are committed.
+    own = "own-results" if arguments.spec is not None else "results"
+    out = Path(arguments.out or ("quick-results" if arguments.quick else own))
     for path in (out / RECORDS, out, *out.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"--out must be a folder, and {path} is a file.")

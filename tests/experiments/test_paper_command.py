@@ -129,11 +129,22 @@ def test_a_file_in_the_place_of_the_folder_is_told_before_any_training(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize(("given", "folder"), [([], "results"), (["--quick"], "quick-results")])
-def test_quick_runs_are_kept_apart(given, folder, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("given", "folder"),
+    [
+        ([], "results"),
+        (["--quick"], "quick-results"),
+        (["--spec", "study.toml"], "own-results"),
+        (["--quick", "--spec", "study.toml"], "quick-results"),
+    ],
+)
+def test_other_runs_are_kept_apart_from_the_papers(given, folder, tmp_path, monkeypatch, capsys):
     from fairmatch.experiments import running
 
     monkeypatch.chdir(tmp_path)
+    Path("study.toml").write_text(
+        '[methods.linear]\nestimator = "sklearn.linear_model:LogisticRegression"\n'
+    )
     monkeypatch.setattr(running, "run_all", lambda specs, store, **how: [])
     assert main(["paper", "run", *given, "--datasets", "german"]) == 0
     assert f"runs are recorded in {Path(folder, 'records')}." in capsys.readouterr().out
