@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 
 from fairmatch import Coupling, FTMClassifier, OptimalTransportMatcher
 from fairmatch.exceptions import (
+    ConstantModelWarning,
     CouplingError,
     GapNotReachedWarning,
     GroupError,
@@ -70,7 +71,8 @@ def test_the_most_accurate_model_within_the_gap_is_kept(rows, fitted):
     ],
 )
 def test_the_choice(gaps, accuracy, position):
-    curve = pd.DataFrame({"demographic_parity_gap": gaps, "accuracy": accuracy})
+    columns = {"demographic_parity_gap": gaps, "accuracy": accuracy, "acceptance_rate": 0.5}
+    curve = pd.DataFrame(columns)
     assert FTMClassifier(max_gap=0.2)._best(curve) == position
 
 
@@ -106,6 +108,17 @@ def test_a_gap_out_of_reach_warns_of_the_smallest(rows):
     assert caught[0].filename == __file__
     best = model.validation_curve_.mean_parity_gap.idxmin()
     assert model.fairness_weight_ == WEIGHTS[best]
+
+
+@pytest.mark.parametrize(("label", "whom"), [(0, "nobody"), (1, "everybody")])
+def test_a_model_that_decides_nothing_is_told(rows, label, whom):
+    X, y, group = rows
+    y = np.where(np.arange(len(y)) % 5 == 0, y, label)  # most people have the same label
+    model = FTMClassifier(max_gap=0.05, **{**SETTINGS, "fairness_weights": [1000.0]})
+    with pytest.warns(ConstantModelWarning, match=f"accepts {whom} among") as caught:
+        model.fit(X, y, sensitive_features=group)
+    assert caught[0].filename == __file__
+    assert model.validation_curve_.acceptance_rate[0] == label
 
 
 @pytest.mark.parametrize("transport", ["marginal", "joint"])

@@ -15,6 +15,7 @@ what was expected and what to do::
     └── ModelFileError (ValueError)      a saved model is damaged or of another kind
     FairmatchWarning (UserWarning)
     ├── GapNotReachedWarning             no model of the path is within ``max_gap``
+    ├── ConstantModelWarning             a model within ``max_gap`` accepts nobody or everybody
     └── TrainingInterruptedWarning       training was ended early and kept
 """
 
@@ -68,6 +69,10 @@ class FairmatchWarning(UserWarning):
 
 class GapNotReachedWarning(FairmatchWarning):
     """No model of the path is within the asked gap on the validation rows."""
+
+
+class ConstantModelWarning(FairmatchWarning):
+    """The model that was chosen accepts nobody, or everybody, among the validation rows."""
 
 
 class TrainingInterruptedWarning(FairmatchWarning):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from fairmatch.coupling import Coupling
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.inputs import FloatArray
+from fairmatch.inputs import FloatArray, read_weights
 from fairmatch.interface import GroupClassifier, accuracy
 from fairmatch.measures import MEASURES, Measure, gap_table
 
@@ -57,8 +57,9 @@ class FairnessPath:
         Returns
         -------
         DataFrame
-            One row per weight: the weight, the accuracy and every gap of `fairmatch.measures`;
-            NaN for gaps of error rates where a group has no rows of a class.
+            One row per weight: the weight, the accuracy, the share of people who are accepted and
+            every gap of `fairmatch.measures`; NaN for gaps of error rates where a group has no rows
+            of a class.
         """
         rows = []
         for weight, model in zip(self.weights, self.models, strict=True):
@@ -69,9 +70,15 @@ class FairnessPath:
             for name, measure in MEASURES.items():
                 if measure.needs_labels:
                     gaps[name] = _measured(measure, y, positive, model.classes_[1], given)
-            decided = model.classes_[(positive >= 0.5).astype(np.intp)]
-            right = accuracy(decided, y, sample_weight)
-            rows.append({"fairness_weight": float(weight), "accuracy": right, **gaps})
+            weights = read_weights(sample_weight, n_rows=len(positive))
+            accepted = positive >= 0.5
+            decided = model.classes_[accepted.astype(np.intp)]
+            told = {
+                "fairness_weight": float(weight),
+                "accuracy": accuracy(decided, y, sample_weight),
+                "acceptance_rate": float(np.average(accepted, weights=weights)),
+            }
+            rows.append(told | gaps)
         return pd.DataFrame(rows)
 
 

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from fairmatch.coupling import Coupling, IndexArray
 from fairmatch.exceptions import (
+    ConstantModelWarning,
     CouplingError,
     GapNotReachedWarning,
     GroupError,
@@ -152,7 +153,9 @@ class MatchingClassifier(GroupClassifier):
             )
         within = gaps <= self.max_gap
         if within.any():
-            return int(np.argmax(np.where(within, curve["accuracy"].to_numpy(), -np.inf)))
+            best = int(np.argmax(np.where(within, curve["accuracy"].to_numpy(), -np.inf)))
+            self._warn_if_constant(curve["acceptance_rate"][best])
+            return best
         warnings.warn(
             f"No fairness weight reached {self.gap_measure} <= {self.max_gap:g} on the held-out "
             f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
@@ -162,6 +165,19 @@ class MatchingClassifier(GroupClassifier):
             stacklevel=3,
         )
         return int(gaps.argmin())
+
+    def _warn_if_constant(self, acceptance_rate: float) -> None:
+        if 0.0 < acceptance_rate < 1.0:
+            return
+        whom = "everybody" if acceptance_rate else "nobody"
+        warnings.warn(
+            f"The most accurate model with {self.gap_measure} <= {self.max_gap:g} accepts {whom} "
+            "among the held-out rows: it is fair because it decides nothing. Allow a larger "
+            "max_gap, or try FTMBoostingClassifier('predicted', warmup=0.5), which reaches small "
+            "gaps with models that decide.",
+            ConstantModelWarning,
+            stacklevel=4,
+        )
 
     def _match_held_out(
         self, model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
