@@ -53,7 +53,12 @@ def test_the_curve_is_the_table_of_gaps_and_the_accuracy():
         scores = model.predict_proba(X, sensitive_features=group)[:, 1]
         gaps = gap_table(labels, scores, pos_label="yes", **given)
         right = model.score(X, labels, weight, sensitive_features=group)
-        expected = {"fairness_weight": path.weights[position], "accuracy": right, **gaps}
+        expected = {
+            "fairness_weight": path.weights[position],
+            "accuracy": right,
+            "acceptance_rate": np.average(scores >= 0.5, weights=weight),
+            **gaps,
+        }
         assert curve.iloc[position].to_dict() == pytest.approx(expected)
 
 

@@ -81,6 +81,7 @@ def test_labels_survive(labels, tmp_path):
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.ConstantModelWarning")
 def test_a_loaded_model_predicts_and_trains_like_the_saved_one(settings, tmp_path):
     model = fitted(**settings)
     again = load(model.save(tmp_path))
@@ -251,7 +252,8 @@ def test_other_models_are_refused(tmp_path):
 def test_nothing_in_the_package_can_unpickle():
     banned = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
     # These hand work to other processes; they read no file that a user was sent.
-    allowed = {"joblib.externals.loky", "joblib.Parallel", "joblib.delayed"}
+    allowed = {"joblib.externals.loky"}
+    allowed |= {f"joblib.{name}" for name in ("Parallel", "delayed", "effective_n_jobs")}
     for file in Path(fairmatch.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             names = []

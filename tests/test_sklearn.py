@@ -252,6 +252,7 @@ def test_any_two_labels(labels):
 
 @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
 @pytest.mark.parametrize("more", [{}, {"max_gap": 0.5, "fairness_weights": (0.0, 5.0)}], ids=str)
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.ConstantModelWarning")
 def test_tables_of_every_library_give_the_same_model(kind, more):
     X, y = table()
     reference = in_the_table(**more).fit(X, y)

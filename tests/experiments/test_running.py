@@ -300,7 +300,7 @@ def undisturbed(tmp_path_factory):
     return content(store)
 
 
-def wait_for(happened, seconds=120.0):
+def wait_for(happened, seconds=240.0):
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it took too long"
