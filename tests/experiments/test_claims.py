@@ -150,6 +150,16 @@ def label_weight_runs(study, store, accuracies, costs=None):
         fill(study, store, key, "adult", columns, **settings)
 
 
+def test_label_weights_are_shown_on_the_splits_that_all_of_them_have(study, store):
+    label_weight_runs(study, store, dict.fromkeys(study.profile.label_weights, 0.8))
+    key, settings = study.of_label_weight("ftm", 5)
+    store.path(study.spec(key, "adult", 0, **settings)).unlink()
+    found = Answers(study, store).by_label_weight("ftm")
+    assert [*found] == [*study.profile.label_weights]
+    assert all([*records] == [1] for records in found.values())
+    assert Answers(study, store).by_label_weight("ftm-batch") == {}
+
+
 def test_saturation_holds_if_only_smaller_label_weights_differ(study, store):
     values = {value: 0.8 if value < 100 else 0.82 for value in study.profile.label_weights}
     label_weight_runs(study, store, values)

@@ -79,6 +79,17 @@ class Answers:
         found = self.records(key, "adult", **settings)
         return found if settings else {seed: _thinned(record) for seed, record in found.items()}
 
+    def by_label_weight(self, maps: str) -> dict[float, dict[int, Record]]:
+        """Find runs for all label weights recorded, on the splits that they have in common.
+
+        Splits differ more than label weights do, so means over different ones say nothing.
+        """
+        weights = self.study.profile.label_weights
+        found = {value: self.of_label_weight(maps, value) for value in weights}
+        found = {value: records for value, records in found.items() if records}
+        common = set.intersection(*map(set, found.values())) if found else set()
+        return {value: {seed: r[seed] for seed in sorted(common)} for value, r in found.items()}
+
     def questions(self) -> list[Question]:
         """List what the paper's tables ask, and the like for a researcher's own tables."""
         own = [name for name in self.study.datasets if name not in DATASET_NAMES]

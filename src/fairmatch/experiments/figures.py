@@ -224,13 +224,12 @@ def label_weights(answers: Answers) -> Any:
     """Draw transport cost against accuracy for every label weight; None without records."""
     import altair as alt
 
+    if "adult" not in answers.study.datasets:
+        return None
     panels = []
     for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
         rows = []
-        for value in answers.study.profile.label_weights:
-            if "adult" not in answers.study.datasets:
-                continue
-            records = answers.of_label_weight("ftm", value)
+        for value, records in answers.by_label_weight("ftm").items():
             asked: Mapping[str, Any] = {"start": answers.records("unfair", "adult")}
             found = [
                 interpolated(records, GAPS["DP"], level, quantity, **asked)

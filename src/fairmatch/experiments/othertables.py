@@ -84,13 +84,12 @@ def label_weights(answers: Answers, level: float) -> str:
     start = answers.records("unfair", "adult")
     rows = []
     for maps, kind in (("ftm", "all rows"), ("ftm-batch", "mini-batch")):
-        for value in answers.study.profile.label_weights:
-            if records := answers.of_label_weight(maps, value):
-                cells = [
-                    mean_cell(interpolated(records, GAPS["DP"], level, q, start=start), digits)
-                    for q, digits in (("accuracy", 4), ("transport_cost", 3))
-                ]
-                rows.append([f"{value:g}", kind, *cells])
+        for value, records in answers.by_label_weight(maps).items():
+            cells = [
+                mean_cell(interpolated(records, GAPS["DP"], level, q, start=start), digits)
+                for q, digits in (("accuracy", 4), ("transport_cost", 3))
+            ]
+            rows.append([f"{value:g}", kind, *cells])
     return table(["α", "maps", "accuracy", "transport cost"], rows) if rows else ""
 
 

@@ -254,6 +254,6 @@ def _label_weights(answers: Answers, drawn: set[str]) -> str:
     ]
     told = (
         "Transport cost of the fair matching on the test rows, by 100 mini-batches of 1,024 people "
-        "of each group; interpolated to the level."
+        "of each group; interpolated to the level, on the splits that all α have in common."
     )
     return _joined(_title("label-weight"), told, _pictures("label-weight", drawn), *blocks)
