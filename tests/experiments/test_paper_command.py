@@ -161,7 +161,9 @@ def test_a_torn_record_is_named_by_run_and_status(results, capsys):
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a process group")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_ends_the_runs_without_a_traceback(jobs, tmp_path):
-    command = "import sys; from fairmatch.cli import main; sys.exit(main())"
+    # A job in the background of a shell begins with interrupts ignored.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = f"{listen}; import sys; from fairmatch.cli import main; sys.exit(main())"
     given = ["paper", "run", "--datasets", "adult", "--jobs", str(jobs), "--out", str(tmp_path)]
     process = subprocess.Popen(
         [sys.executable, "-c", command, *given],
