@@ -126,7 +126,7 @@ QUICK = Profile(
         "trees": {"rounds": 60},
         "own": {},
     },
-    3,
+    4,
     (0, 5, 100),
 )
 PROFILES = {profile.name: profile for profile in (FULL, QUICK)}
