@@ -53,7 +53,7 @@ def paper_literal(n_steps):
 
 def curve(transport, epochs):
     """Seconds done once, per epoch of training 18 models, and peak memory in GB."""
-    from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
+    from fairmatch import FTMClassifier, OptimalTransportMatcher
 
     split = _split()
     coupling, matching = None, 0.0
@@ -67,21 +67,25 @@ def curve(transport, epochs):
         torch.set_num_threads(1)
         matcher = OptimalTransportMatcher(batch_size=BATCH)
         estimator = FTMClassifier(matcher, epochs=epochs, encoder=None, random_state=0)
-    seconds = []
     # The first run also starts the process that matches ahead: that is done once, not per epoch.
-    for _ in range(2):
-        start = time.perf_counter()
-        fairness_path(
-            split.X_train,
-            split.y_train,
-            sensitive_features=split.group_train,
-            estimator=estimator,
-            coupling=coupling,
-        )
-        seconds.append(time.perf_counter() - start)
+    seconds = [_path_seconds(split, estimator, coupling) for _ in range(2)]
     once = matching + max(0.0, seconds[0] - seconds[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {"once": once, "matching": matching, "epoch": seconds[1] / epochs, "peak": peak}
+
+
+def _path_seconds(split, estimator, coupling):
+    from fairmatch import fairness_path
+
+    start = time.perf_counter()
+    fairness_path(
+        split.X_train,
+        split.y_train,
+        sensitive_features=split.group_train,
+        estimator=estimator,
+        coupling=coupling,
+    )
+    return time.perf_counter() - start
 
 
 def representations(epochs):
@@ -92,7 +96,6 @@ def representations(epochs):
         RepresentationClassifier,
         SIPMTransformer,
         TransportRepairTransformer,
-        fairness_path,
     )
 
     split, seconds = _split(), {}
@@ -107,16 +110,8 @@ def representations(epochs):
             estimator = RepresentationClassifier(
                 family(encoder=None, **own), epochs=length, batch_size=BATCH, random_state=0
             )
-            start = time.perf_counter()
-            fairness_path(
-                split.X_train,
-                split.y_train,
-                sensitive_features=split.group_train,
-                estimator=estimator,
-                # Quickly made: the time of the matching itself is that of the curve of FTM.
-                coupling=None if learns else coupling,
-            )
-            taken.append(time.perf_counter() - start)
+            # Quickly made: the time of the matching itself is that of the curve of FTM.
+            taken.append(_path_seconds(split, estimator, None if learns else coupling))
         epoch = (taken[1] - taken[0]) / epochs
         seconds[family.__name__] = {"once": max(taken[0] - epoch, 0.0), "epoch": epoch}
     return seconds

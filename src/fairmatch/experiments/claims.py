@@ -147,19 +147,14 @@ def _wins(
 
 def _listed(better: dict[str, float], question: Question) -> str:
     """Name the rivals that are better, and by how much."""
-    digits = 1 if _counted(question) else 4
-    named = [f"{label} by {value:.{digits}f}" for label, value in better.items()]
+    named = [f"{label} by {value:.{question.digits}f}" for label, value in better.items()]
     return f" ({', '.join(named)})" if named else ""
-
-
-def _counted(question: Question) -> bool:
-    return question.label.startswith(("outliers", "flips"))
 
 
 def _shown(question: Question, reading: Reading) -> str:
     if not reading.stated:
         return "not reached"
-    return f"{reading.mean:.1f}" if _counted(question) else f"{reading.mean:.4f}"
+    return f"{reading.mean:.{question.digits}f}"
 
 
 def _splits(found: Iterable[Reading]) -> str:

@@ -230,7 +230,7 @@ def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[list
 
 
 def _cells(question: Question, answer: Answer) -> list[str]:
-    digits = 1 if question.label.startswith(("flips", "outliers")) else 4
+    digits = question.digits
     near = mean_cell(answer.nearest, digits)
     if answer.nearest.n:
         near += f" [{answer.nearest.level:.3f}]"

@@ -78,6 +78,11 @@ class Question:
     paper: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def digits(self) -> int:
+        """Digits after the point: one for means of counts, four for shares."""
+        return 1 if self.label.startswith(("flips", "outliers")) else 4
+
 
 @cache
 def reported() -> dict[str, Any]:
