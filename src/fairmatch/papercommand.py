@@ -55,6 +55,8 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
             )
         if name == "tables":
             add("--check", action="store_true", help="only compare README.md with the records")
+        if name == "figures":
+            add("--check", action="store_true", help="only compare the figures with the records")
         sub.set_defaults(run=run)
 
 
@@ -233,10 +235,17 @@ def _tables(arguments: argparse.Namespace) -> int:
 
 def _figures(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.answers import Answers
-    from fairmatch.experiments.figures import draw_figures
+    from fairmatch.experiments.figures import draw_figures, stale_figures
     from fairmatch.experiments.page import FIGURES
 
     study, store, out = _opened(arguments)
+    if arguments.check:
+        stale = stale_figures(Answers(study, store), out / FIGURES)
+        for file in stale:
+            print(f"{file} does not show what the records say: draw it anew, without --check.")
+        if not stale:
+            print("The figures show what the records say.")
+        return int(bool(stale))
     for file in draw_figures(Answers(study, store), out / FIGURES):
         print(file)
     return 0

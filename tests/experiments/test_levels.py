@@ -6,7 +6,7 @@ from curves import record, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairmatch.experiments.levels import Reading, interpolated, nearest, quantity_of
+from fairmatch.experiments.levels import Reading, interpolated, nearest, picked, quantity_of
 from fairmatch.experiments.specs import RunSpec
 
 GAP = "demographic_parity_gap"
@@ -27,6 +27,25 @@ def test_nearest_takes_the_model_whose_gap_is_nearest_and_says_which_gap_that_is
     assert found.reached == (0.09, 0.05)
     assert found.mean == pytest.approx(0.7)
     assert found.level == pytest.approx(0.07)
+
+
+def test_a_weight_is_picked_without_a_look_at_the_test_rows():
+    known = {
+        f"training: {GAP}": [0.2, 0.05, 0.04, 0.0],
+        "training: accuracy": [0.95, 0.8, 0.85, 0.7],
+    }
+    found = picked(
+        seeds(
+            curve([0.3, 0.01, 0.09, 0.02], [0.9, 0.8, 0.6, 0.5]) | known,
+            curve([0.3] * 4, [0.9] * 4) | known | {f"training: {GAP}": [0.2] * 4},
+        ),
+        GAP,
+        0.05,
+        "accuracy",
+    )
+    assert found.values == (0.6,)  # the most accurate on the training rows, not on these
+    assert found.reached == (0.09,)  # more than was allowed
+    assert (found.n, found.n_seeds) == (1, 2)  # no model of the second keeps the gap
 
 
 def test_interpolation_is_linear_between_the_models_that_enclose_the_level():

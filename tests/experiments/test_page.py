@@ -43,6 +43,16 @@ def test_the_short_answer_marks_what_is_at_least_the_papers_figure(study, store,
     assert not any(line.startswith("| adult") for line in lines)  # nothing is recorded of it
 
 
+def test_a_weight_picked_on_the_training_rows_is_judged_on_the_test_rows(study, store, tmp_path):
+    gap = GAPS["DP"]
+    known = {f"training: {gap}": [0.3, 0.03], "training: accuracy": [0.9, 0.8]}
+    fill(study, store, "ftm", "bank", curve(0.7) | {gap: [0.3, 0.06]} | known)
+    page = render_page(Answers(study, store), tmp_path)
+    told = section(page, "If the weight is picked on the training rows")
+    cells = "0.7000 ± 0.0000 (2) | 0.0600 ± 0.0000 (2) | 0 of 2 |"
+    assert f"| bank | ΔDP = 0.04 | FTM, all rows (ours) | {cells}" in told
+
+
 def test_tables_the_paper_does_not_print_are_folded_under_their_pictures(study, store, tmp_path):
     fill(study, store, "ftm", "bank", curve(0.9))
     answers = Answers(study, store)

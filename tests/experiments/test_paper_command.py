@@ -100,6 +100,22 @@ def test_figures_are_drawn_and_shown_on_the_page(results):
         assert (results / "figures" / name).read_text().startswith("<svg")
 
 
+def test_figures_show_what_the_records_say_until_one_of_them_changes(results, capsys):
+    where = [*PART, "--out", str(results)]
+    assert main(["paper", "figures", "--check", *where]) == 1  # none is drawn yet
+    assert main(["paper", "figures", *where]) == 0
+    assert main(["paper", "figures", "--check", *where]) == 0
+    file = next(results.rglob("german-reg-*.json"))
+    content = json.loads(file.read_text())
+    content["curve"]["accuracy"][0] += 0.0001
+    file.write_text(json.dumps(content))
+    capsys.readouterr()
+    assert main(["paper", "figures", "--check", *where]) == 1
+    told = capsys.readouterr().out
+    assert "tradeoff-wdp.svg" in told
+    assert "subsets.svg" not in told  # it shows no accuracy
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -111,6 +127,7 @@ def test_figures_are_drawn_and_shown_on_the_page(results):
         (["status", "--quick", "--only", "schedule"], "no runs on german, adult with --quick"),
         (["tables"], "run it first"),
         (["tables", "--check"], "write it first"),
+        (["figures", "--check"], "run the study first"),
     ],
 )
 def test_wrong_arguments_are_told(given, told, tmp_path, capsys):

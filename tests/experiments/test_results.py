@@ -15,8 +15,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_page_says_what_the_records_say(capsys):
-    assert main(["paper", "tables", "--check", "--out", str(RESULTS)]) == 0, capsys.readouterr().out
+@pytest.mark.parametrize("action", ["tables", "figures"])
+def test_page_and_figures_say_what_the_records_say(action, capsys):
+    assert main(["paper", action, "--check", "--out", str(RESULTS)]) == 0, capsys.readouterr().out
 
 
 def test_every_record_belongs_to_the_study_and_is_small():

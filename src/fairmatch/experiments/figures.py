@@ -1,11 +1,13 @@
 """The paper's figures, drawn from the records."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fairmatch.exceptions import InputError
 from fairmatch.experiments.answers import Answers, mean_curve
 from fairmatch.experiments.levels import interpolated, nearest_index
 from fairmatch.experiments.questions import GAPS, reported
@@ -36,14 +38,7 @@ _NETWORKS = (*PAPER_RIVALS, "ftm-batch", "ftm")
 
 
 def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
-    """Draw every figure that the records allow, as SVG."""
-    require_charts()
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    return [save_chart(chart, home / f"{name}.svg") for name, chart in _charts(answers)]
-
-
-def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
+    """Draw every figure that the records allow, as SVG, and the illustrations."""
     from fairmatch.experiments.illustrations import (
         appendix_b,
         appendix_b_chart,
@@ -51,6 +46,46 @@ def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
         counterfactuals,
     )
 
+    require_charts()
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for name, chart in _charts(answers):
+        file = save_chart(chart, home / f"{name}.svg")
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(f"\n<!-- {_fingerprint(chart)} -->\n")
+        drawn.append(file)
+    for name, chart in (
+        ("appendix-b", appendix_b_chart(appendix_b())),
+        ("counterfactual", counterfactual_chart(counterfactuals())),
+    ):
+        drawn.append(save_chart(chart, home / f"{name}.svg"))
+    return drawn
+
+
+def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
+    """List the figures that are missing, or show something else than the records say."""
+    require_charts()
+    charts = {Path(folder) / f"{name}.svg": chart for name, chart in _charts(answers)}
+    if not charts:
+        raise InputError(f"There are no records in {answers.store.folder}: run the study first.")
+    return [
+        file
+        for file, chart in charts.items()
+        if not file.exists() or _fingerprint(chart) not in file.read_text(encoding="utf-8")
+    ]
+
+
+def _fingerprint(chart: Any) -> str:
+    """Give a hash of the numbers that a chart shows, however it is styled."""
+    shown = chart.to_dict()["datasets"].values()
+    # The last digits of a mean may differ from machine to machine.
+    rounded = [pd.DataFrame(rows).round(6).to_json(double_precision=6) for rows in shown]
+    return f"data: sha256 {sha256(''.join(sorted(rounded)).encode()).hexdigest()}"
+
+
+def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
+    """Make the charts of the records, one after the other."""
     named: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("tradeoff-wdp", lambda: tradeoff(answers, "WDP", _NETWORKS)),
         ("tradeoff-dp", lambda: tradeoff(answers, "DP", _NETWORKS)),
@@ -60,8 +95,6 @@ def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
         ("representation", lambda: _representation(answers)),
         ("subsets", lambda: subset_boxes(answers)),
         ("label-weight", lambda: label_weights(answers)),
-        ("appendix-b", lambda: appendix_b_chart(appendix_b())),
-        ("counterfactual", lambda: counterfactual_chart(counterfactuals())),
     )
     for name, draw in named:
         chart = draw()

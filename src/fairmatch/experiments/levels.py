@@ -143,6 +143,35 @@ def least_gap(records: Mapping[int, Record], gap: str) -> Reading:
     return Reading(least, tuple(least.values()), len(records))
 
 
+def picked(records: Mapping[int, Record], gap: str, level: float, quantity: str) -> Reading:
+    """Take the model that a user would, who knows the training rows alone.
+
+    It is the most accurate of those that keep the gap there; of equals the first.
+
+    Parameters
+    ----------
+    records, gap, quantity
+        As in `nearest`; the quantity is that of the test rows.
+    level : float
+        The gap that is allowed.
+
+    Returns
+    -------
+    Reading
+        Seeds of which no model keeps the gap on the training rows give no value. What is reached
+        is the gap on the test rows.
+    """
+    values, reached = {}, []
+    for seed, record in records.items():
+        gaps, accuracies = (quantity_of(record, f"training: {q}") for q in (gap, "accuracy"))
+        kept = [k for k, value in enumerate(gaps) if value is not None and value <= level]
+        if kept:
+            best = max(kept, key=lambda k: accuracies[k])
+            values[seed] = float(quantity_of(record, quantity)[best])
+            reached.append(float(record.curve[gap][best]))
+    return Reading(values, tuple(reached), len(records))
+
+
 def interpolated(
     records: Mapping[int, Record],
     gap: str,

@@ -1,12 +1,14 @@
 """Tables of the page of results that do not have the form of the paper's questions."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from fairmatch.experiments.answers import Answers
-from fairmatch.experiments.levels import Reading, interpolated, least_gap, nearest
+from fairmatch.experiments.levels import Reading, interpolated, least_gap, nearest, picked
 from fairmatch.experiments.markdown import mean_cell, paper_cell, table
-from fairmatch.experiments.questions import GAPS, questions, reported
-from fairmatch.experiments.study import SCHEDULE_WEIGHTS, SCHEDULES
+from fairmatch.experiments.questions import GAPS, Question, questions, reported
+from fairmatch.experiments.study import PAPER_RIVALS, SCHEDULE_WEIGHTS, SCHEDULES
 from fairmatch.measures import MEASURES
 
 # Columns of the short answer, for the marginal map and for the joint one.
@@ -31,12 +33,11 @@ def short_answer(answers: Answers) -> str:
             paper = question.paper.get(name)
             if paper is None or not found.keys() & set(keys):
                 continue
-            level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
             label = question.label + (", joint map" if name == "FTM joint" else "")
             cells = [_beside(paper, found.get(key)) for key in keys]
             cells += [""] * (len(_SHORT["FTM"]) - len(cells))
             last = f"{free.mean:.4f}" if free.n else ""
-            rows.append([dataset, level, label, paper_cell(paper), *cells, last])
+            rows.append([dataset, _level(question), label, paper_cell(paper), *cells, last])
     labels = [answers.study.series[key].label for key in _SHORT["FTM"]]
     names = ["table", "level", "", "FTM in the paper", *labels, "our network without a penalty"]
     return table(names, rows) if rows else ""
@@ -93,16 +94,54 @@ def label_weights(answers: Answers, level: float) -> str:
     return table(["α", "maps", "accuracy", "transport cost"], rows) if rows else ""
 
 
+def picked_on_training(answers: Answers) -> str:
+    """Show what comes of a level if the weight is picked on the training rows."""
+    keys = (
+        *PAPER_RIVALS,
+        "ftm-batch",
+        "ftm",
+        "trees-reg",
+        "trees-eg",
+        "trees-ftm",
+        "trees-predicted",
+    )
+    rows = []
+    for question in _consistency_accuracy(answers):
+        asked = question.gap, question.level
+        for key in keys:
+            records = answers.records(key, question.dataset)
+            if not records:
+                continue
+            accuracy, gap = (
+                picked(records, *asked, quantity) for quantity in ("accuracy", asked[0])
+            )
+            held = sum(value <= question.level for value in gap.values)
+            kept = f"{held} of {gap.n}" if gap.n else ""
+            shown = [mean_cell(accuracy), mean_cell(gap), kept]
+            rows.append(
+                [question.dataset, _level(question), answers.study.series[key].label, *shown]
+            )
+    names = ["table", "allowed", "method", "accuracy", "gap", "gap kept"]
+    return table(names, rows) if rows else ""
+
+
+def _consistency_accuracy(answers: Answers) -> Iterator[Question]:
+    """Give the questions that ask for the accuracy at one level of each table."""
+    for question in questions():
+        wanted = question.experiment == "consistency" and question.quantity == "accuracy"
+        if wanted and question.dataset in answers.study.datasets:
+            yield question
+
+
+def _level(question: Question) -> str:
+    return f"{MEASURES[question.gap].symbol} = {question.level:g}"
+
+
 def schedules(answers: Answers) -> str:
     """Compare lengths of training: the paper's, and what was used instead."""
     rows = []
-    for question in questions():
+    for question in _consistency_accuracy(answers):
         dataset = question.dataset
-        if question.experiment != "consistency" or question.quantity != "accuracy":
-            continue
-        if dataset not in answers.study.datasets:
-            continue
-        level = f"{MEASURES[question.gap].symbol} = {question.level:g}"
         start = answers.records("unfair", dataset)
         for name, schedule in SCHEDULES.items():
             records = answers.records("ftm", dataset, weights=[*SCHEDULE_WEIGHTS], **schedule)
@@ -112,6 +151,6 @@ def schedules(answers: Answers) -> str:
             least = least_gap(records, GAPS["WDP"])
             seconds = np.mean([record.seconds for record in records.values()])
             shown = [mean_cell(accuracy), mean_cell(least), f"{seconds:.0f}"]
-            rows.append([dataset, level, name, *shown])
+            rows.append([dataset, _level(question), name, *shown])
     names = ["table", "level", "training", "accuracy, interpolated", "least ΔWDP", "CPU seconds"]
     return table(names, rows) if rows else ""

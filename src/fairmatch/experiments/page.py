@@ -12,6 +12,7 @@ from fairmatch.experiments.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
 from fairmatch.experiments.markdown import mean_cell, paper_cell, table
 from fairmatch.experiments.othertables import (
     label_weights,
+    picked_on_training,
     schedules,
     short_answer,
     stability,
@@ -46,6 +47,12 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
 _SHORT_ANSWER = (
     "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last column "
     "is not at that gap: it says how far the tables differ before anything is fair."
+)
+_PICKED = "If the weight is picked on the training rows"
+_PICKED_NOTE = (
+    "Of the models that keep the allowed gap on the training rows, the one that is most accurate "
+    "there; accuracy and gap on the test rows, and on how many splits the gap is kept there too. "
+    "Nothing is interpolated, so a method with few weights near the level stays further below it."
 )
 _SCHEDULES = (
     f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
@@ -96,6 +103,7 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
         parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
             parts.append(_label_weights(answers, drawn))
+    parts.append(_joined(_PICKED, _PICKED_NOTE, picked_on_training(answers)))
     parts.append(_joined(_title("schedule"), _SCHEDULES, schedules(answers)))
     parts.append(_joined("Illustrations", "", _pictures("illustrations", drawn)))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -131,9 +139,9 @@ level, or the quantity is not defined there. A curve is followed from its faires
 accept fewer than {FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out,
 because they decide nothing. The difference is interpolated less paper, where at least half of the
 curves come to the level.
-Every level is read off the test rows, as in the paper, so nothing here says what a user who picks a
-weight on other rows would get; `docs/reproduction.md` lists what was chosen where the paper is
-silent or contradicts itself."""
+Every level is read off the test rows, as in the paper; only *{_PICKED}*
+says what a user gets who does not know them. `docs/reproduction.md` lists what was chosen where the
+paper is silent or contradicts itself."""
 
 
 def _counted(answers: Answers) -> str:
