@@ -23,7 +23,15 @@ from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import ColumnError, CouplingError, InputError
 from fairmatch.inputs import check_number, check_weights
 from fairmatch.matching import minibatch_transport_cost
-from fairmatch.measures import random_subset_gaps, total_variation_parity_gap
+from fairmatch.measures import (
+    consistency,
+    demographic_parity_gap,
+    gap_table,
+    matched_parity_gap,
+    random_subset_gaps,
+    total_variation_parity_gap,
+    undesirable_flips,
+)
 from synthetic import NETWORKS, QUICK, people
 
 X, Y, GROUP = people(40)
@@ -120,6 +128,15 @@ def test_a_coupling_that_is_none(model, coupling):
         model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
 
 
+@pytest.mark.parametrize(
+    ("measure", "coupling"),
+    [(matched_parity_gap, 3), (matched_parity_gap, None), (gap_table, "x"), (gap_table, [0])],
+)
+def test_a_coupling_that_is_none_is_not_measured(measure, coupling):
+    with pytest.raises(CouplingError, match="coupling must be a Coupling"):
+        measure(None, Y, sensitive_features=GROUP, coupling=coupling)
+
+
 @pytest.mark.parametrize("weights", [3, "abc", ["1"], [None], [True], [[1.0]], [], [-1.0]], ids=str)
 @pytest.mark.parametrize(
     "estimator",
@@ -175,6 +192,21 @@ def test_a_position_may_be_of_numpy():
         ("n_resamples", lambda: audit(Y, sensitive_features=GROUP, n_resamples="x")),
         ("n_sample", lambda: audit(Y, sensitive_features=GROUP, n_sample=True)),
         ("confidence", lambda: audit(Y, sensitive_features=GROUP, confidence="x")),
+        ("random_state", lambda: audit(Y, sensitive_features=GROUP, random_state="x")),
+        ("random_state", lambda: audit(Y, sensitive_features=GROUP, random_state=-1)),
+        ("random_state", lambda: OptimalTransportMatcher(random_state="x")),
+        ("random_state", lambda: OptimalTransportMatcher(random_state=-1, batch_size=4)),
+        ("random_state", lambda: minibatch_transport_cost(
+            Y, GROUP, X, batch_size=4, random_state="x")),
+        ("random_state", lambda: random_subset_gaps(
+            None, Y, sensitive_features=GROUP, X=X, random_state=-1)),
+        ("threshold", lambda: audit(Y, sensitive_features=GROUP, threshold="x")),
+        ("threshold", lambda: demographic_parity_gap(
+            None, Y, sensitive_features=GROUP, threshold=float("nan"))),
+        ("threshold", lambda: gap_table(None, Y, sensitive_features=GROUP, threshold="0.5")),
+        ("threshold", lambda: consistency(Y, Y, threshold=None)),
+        ("threshold", lambda: undesirable_flips(
+            Y, Y, sensitive_features=GROUP, privileged=1, threshold=[0.5])),
     ],
 )  # fmt: skip
 def test_functions_and_matchers(name, call):

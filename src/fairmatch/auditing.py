@@ -26,7 +26,7 @@ from fairmatch.groupfacts import (
     selection_ratio,
     take_gaps,
 )
-from fairmatch.inputs import FloatArray, Groups, check_count, check_number
+from fairmatch.inputs import FloatArray, Groups, check_count, check_number, check_threshold
 from fairmatch.matching import fair_matching
 from fairmatch.measures import rank_agreement, undesirable_flips
 from fairmatch.people import PeopleTable, read_model, read_people, sha256
@@ -268,6 +268,7 @@ class _Settings:
     min_group_size: int
 
     def __post_init__(self) -> None:
+        check_threshold(self.threshold)
         check_number("confidence", self.confidence, "(0, 1)")
         least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
         for name, limit in least.items():
@@ -282,6 +283,7 @@ def _audit(
     model_name: str,
     progress: Callable[[str], None] | None,
 ) -> Audit:
+    check_count("random_state", seed, 0)
     step = progress or (lambda name: None)
     data = Scored(
         scores=scores,

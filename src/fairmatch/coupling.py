@@ -295,9 +295,9 @@ class Coupling:
         return difference
 
 
-def check_coupling(coupling: Any) -> None:
-    """Raise unless what was given as a ready matching is one, or nothing was."""
-    if not (coupling is None or isinstance(coupling, Coupling)):
+def check_coupling(coupling: Any, *, optional: bool = True) -> None:
+    """Raise unless what was given as a ready matching is one, or may be left out and is."""
+    if not (isinstance(coupling, Coupling) or (optional and coupling is None)):
         raise CouplingError(
             "coupling must be a Coupling, such as OptimalTransportMatcher().match gives; got "
             f"{coupling!r}."

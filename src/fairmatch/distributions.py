@@ -11,6 +11,7 @@ from fairmatch.inputs import (
     FloatArray,
     Groups,
     check_count,
+    check_threshold,
     read_groups,
     read_scores,
     read_weights,
@@ -77,6 +78,7 @@ class ScoreDistributions:
         """Share of accepted people in each group; mean scores where the threshold is None."""
         if threshold is None:
             return self._mean(self.scores)
+        check_threshold(threshold)
         return self._mean((self.scores[0] >= threshold, self.scores[1] >= threshold))
 
     def rate_gap(self, threshold: float | None) -> float:

@@ -256,6 +256,18 @@ def check_number(name: str, value: Any, within: str) -> None:
     raise InputError(f"{name} must be a number in {within}, got {value!r}.")
 
 
+def check_threshold(value: Any) -> None:
+    """Raise unless the least score that is accepted is a number."""
+    check_number("threshold", value, "(-inf, inf)")
+
+
+def read_generator(random_state: Any) -> np.random.Generator:
+    """Make a generator of random numbers of a seed; a generator is taken as it is."""
+    if not isinstance(random_state, np.random.Generator):
+        check_count("random_state", random_state, 0, optional=True)
+    return np.random.default_rng(random_state)
+
+
 def check_weights(name: str, weights: Any, within: str) -> None:
     """Raise unless there is a weight or more, each a number within an interval."""
     values = np.asarray(weights, dtype=object)

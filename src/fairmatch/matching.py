@@ -15,6 +15,7 @@ from fairmatch.inputs import (
     check_number,
     read_column,
     read_features,
+    read_generator,
     read_groups,
     read_labels,
     read_scores,
@@ -185,7 +186,7 @@ def minibatch_transport_cost(
     scores = read_scores(y_score)
     groups = read_groups(sensitive_features, n_rows=len(scores))
     features = read_features(X, n_rows=len(scores))
-    generator = np.random.default_rng(random_state)
+    generator = read_generator(random_state)
     rows = groups.rows(0), groups.rows(1)
     _check_batch(batch_size, groups)
     check_count("n_batches", n_batches)
@@ -270,6 +271,7 @@ class OptimalTransportMatcher:
         check_number("label_weight", self.label_weight, "[0, inf)")
         check_count("batch_size", self.batch_size, optional=True)
         check_number("tolerance", self.tolerance, "(0, 1)")
+        check_count("random_state", self.random_state, 0)
 
     def match(
         self,

@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.coupling import Coupling
+from fairmatch.coupling import Coupling, check_coupling
 from fairmatch.distributions import ScoreDistributions
 from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelError
 from fairmatch.inputs import (
     BoolArray,
     FloatArray,
     check_count,
+    check_threshold,
     read_column,
     read_features,
+    read_generator,
     read_groups,
     read_labels,
     read_scores,
@@ -232,6 +234,7 @@ def matched_parity_gap(
             "sample_weight was given together with a coupling, which carries its own mass. Give "
             "the weights to the matcher instead."
         )
+    check_coupling(coupling, optional=False)
     scores = read_scores(y_score)
     coupling.check_rows(len(scores))
     coupling.read_groups(sensitive_features)
@@ -456,7 +459,7 @@ def random_subset_gaps(
     in_group = np.stack([groups.is_group(0), groups.is_group(1)]) * mass
     columns = np.concatenate([in_group, in_group * scores]).T
     check_count("n_subsets", n_subsets, 0)
-    generator = np.random.default_rng(random_state)
+    generator = read_generator(random_state)
     directions = generator.uniform(-1.0, 1.0, size=(n_subsets, features.shape[1]))
     sums = np.empty((n_subsets, 4))
     step = max(1, _BLOCK_CELLS // len(scores))
@@ -492,6 +495,7 @@ def consistency(y_score: ArrayLike, flipped_score: ArrayLike, *, threshold: floa
     """
     scores = read_scores(y_score)
     flipped = read_scores(flipped_score, name="flipped_score", n_rows=len(scores))
+    check_threshold(threshold)
     return float(np.mean((scores >= threshold) == (flipped >= threshold)))
 
 
@@ -603,6 +607,7 @@ def undesirable_flips(
     >>> flips.tables[1].tolist()
     [[0, 0], [1, 1]]
     """
+    check_threshold(threshold)
     reference = read_scores(reference_score, name="reference_score") >= threshold
     decisions = read_scores(y_score, n_rows=len(reference)) >= threshold
     groups = read_groups(sensitive_features, n_rows=len(reference))
@@ -707,6 +712,7 @@ def gap_table(
         "total_variation_parity_gap": groups.total_variation(bins),
         "ks_parity_gap": groups.kolmogorov_smirnov,
     }
+    check_coupling(coupling)
     if coupling is not None:
         coupling.read_groups(sensitive_features)
         gaps["matched_parity_gap"] = coupling.gap(scores)
