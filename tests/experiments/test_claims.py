@@ -139,13 +139,14 @@ def test_joint_against_marginal(study, store, accuracy, gap, state):
 def label_weight_runs(study, store, accuracies, costs=None):
     for value in study.profile.label_weights:
         key, settings = study.of_label_weight("ftm", value)
-        # The main lines are read at every second weight, like the others.
-        n = 2 if settings else 3
-        gaps = [0.3, 0.15, 0.0] if n == 3 else [0.3, 0.0]
+        # The main lines have more weights, at which the others were not trained.
+        weights = [1.0, 2.0] if settings else [0.9, 1.0, 2.0, 10.0]
+        gaps = [{1.0: 0.3, 2.0: 0.0}.get(weight, 0.04) for weight in weights]
         columns = {
-            **dict.fromkeys((DP, MEAN, WDP), gaps),
-            "accuracy": [accuracies[value]] * n,
-            "transport_cost": [(costs or accuracies)[value]] * n,
+            "weight": weights,
+            **{name: gaps for name in (DP, MEAN, WDP)},
+            "accuracy": [accuracies[value] if w in (1.0, 2.0) else 0.1 for w in weights],
+            "transport_cost": [(costs or accuracies)[value]] * len(weights),
         }
         fill(study, store, key, "adult", columns, **settings)
 

@@ -1,6 +1,6 @@
 """Answer the tables' questions from the records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from fairmatch.datasets import DATASET_NAMES
 from fairmatch.experiments.levels import Reading, interpolated, nearest
 from fairmatch.experiments.questions import Question, questions
 from fairmatch.experiments.records import Record, RecordStore
-from fairmatch.experiments.study import ONE_LEVEL, SERIES, Series, Study
+from fairmatch.experiments.study import SERIES, Series, Study
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Answers:
     def of_label_weight(self, maps: str, value: float) -> dict[int, Record]:
         """Find runs on Adult with a label weight, all with the same fairness weights."""
         key, settings = self.study.of_label_weight(maps, value)
-        found = self.records(key, "adult", **settings)
-        return found if settings else {seed: _thinned(record) for seed, record in found.items()}
+        found, grid = self.records(key, "adult", **settings), self.study.profile.label_weight_grid
+        return {seed: _at_weights(record, grid) for seed, record in found.items()}
 
     def by_label_weight(self, maps: str) -> dict[float, dict[int, Record]]:
         """Find runs for all label weights recorded, on the splits that they have in common.
@@ -135,9 +135,11 @@ class Answers:
         return found
 
 
-def _thinned(record: Record) -> Record:
-    thin = {name: values[::ONE_LEVEL] for name, values in record.curve.items()}
-    return replace(record, curve=thin)
+def _at_weights(record: Record, weights: Sequence[float]) -> Record:
+    """Keep the models of some fairness weights."""
+    kept = [index for index, weight in enumerate(record.curve["weight"]) if weight in weights]
+    curve = {name: [values[index] for index in kept] for name, values in record.curve.items()}
+    return replace(record, curve=curve)
 
 
 def mean_curve(records: Mapping[int, Record], gap: str, quantity: str) -> list[tuple[float, ...]]:

@@ -93,6 +93,8 @@ class Profile:
         Every so many-th fairness weight is trained.
     label_weights : tuple of float
         The values of α that are compared.
+    label_weight_grid : tuple of float
+        At these fairness weights, which enclose the levels in question.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Profile:
     lengths: Mapping[str, Mapping[str, float]]
     thinning: int
     label_weights: tuple[float, ...]
+    label_weight_grid: tuple[float, ...]
 
 
 # Forty epochs at three times the paper's learning rate take the place of its 200: see the
@@ -116,6 +119,7 @@ FULL = Profile(
     },
     1,
     (0, 1, 5, 10, 50, 100, 200, 1000),
+    (0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2, 3),
 )
 QUICK = Profile(
     "quick",
@@ -128,6 +132,7 @@ QUICK = Profile(
     },
     4,
     (0, 5, 100),
+    (0.1, 0.5, 0.9, 1.3, 3),
 )
 PROFILES = {profile.name: profile for profile in (FULL, QUICK)}
 
@@ -214,7 +219,7 @@ class Study:
         lengths = self.profile.lengths[method.schedule]
         # A researcher's own weights are few, and were chosen by hand.
         weights = list(method.weights[:: 1 if method.schedule == "own" else self.profile.thinning])
-        if settings.keys() & {"minority_share", "label_weight"}:
+        if "minority_share" in settings:
             weights = weights[::ONE_LEVEL]
         given = {
             "weights": weights,
@@ -231,7 +236,7 @@ class Study:
         main = {0.0: key, 100.0: f"{key}-joint"}
         if value in main:
             return main[value], {}
-        return key, {"label_weight": value}
+        return key, {"label_weight": value, "weights": [*self.profile.label_weight_grid]}
 
     def records(
         self, store: RecordStore, key: str, dataset: str, **settings: Any
