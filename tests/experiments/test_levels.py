@@ -61,6 +61,17 @@ def test_the_fairest_crossing_counts_where_a_noisy_curve_has_several():
     assert found.values == (pytest.approx(0.4),)
 
 
+def test_a_curve_whose_gap_rises_again_is_read_where_the_weight_is_smaller():
+    gaps, accuracies = [0.3, 0.05, 0.2], [0.9, 0.8, 0.5]
+    found = interpolated(seeds(curve(gaps, accuracies)), GAP, 0.175, "accuracy")
+    assert found.values == (pytest.approx(0.85),)
+
+
+def test_a_curve_whose_first_model_is_the_fairest_is_read_beyond_it():
+    found = interpolated(seeds(curve([0.0, 0.1], [0.9, 0.7])), GAP, 0.05, "accuracy")
+    assert found.values == (pytest.approx(0.8),)
+
+
 def test_a_curve_that_never_comes_to_the_level_gives_no_value_and_is_counted():
     found = interpolated(
         seeds(curve([0.2, 0.1], [0.9, 0.8]), curve([0.2, 0.0], [0.9, 0.7])), GAP, 0.05, "accuracy"

@@ -167,32 +167,36 @@ def _splits(found: Iterable[Reading]) -> str:
 
 
 def _change(reading: Reading) -> str:
+    if not reading.stated:
+        return f"not compared ({_splits([reading])} in common)"
     error = f" ± {reading.error:.4f}" if reading.n > 1 else ""
-    return f"{reading.mean:+.4f}{error}"
+    return f"{reading.mean:+.4f}{error} ({_splits([reading])})"
 
 
 def _competitive(answers: Answers) -> Judgement:
-    told, held, n_all = [], 0, 0
+    told, n_tables, n_competitive, n_any = [], 0, 0, 0
     for dataset, asked in groupby(
         _asked(answers, "tradeoff"), key=lambda question: question.dataset
     ):
-        leads = [
-            lead.mean for cell in _cells(answers, asked) for lead in cell.leads().values() if lead.n
-        ]
+        cells = _cells(answers, asked)
+        compared = [found for cell in cells if (found := cell.leads())]
+        leads = [lead.mean for found in compared for lead in found.values()]
         if not leads:
             continue
         smallest = least_gap(answers.records("ftm-batch", dataset), GAPS["WDP"]).mean
-        n_all += 1
-        held += max(leads) <= COMPETITIVE and smallest <= ANY_LEVEL
+        n_tables += 1
+        n_competitive += max(leads) <= COMPETITIVE
+        n_any += smallest <= ANY_LEVEL
         told.append(
-            f"{dataset}: least ΔWDP {smallest:.3f}, accuracy less a rival's {-max(leads):+.4f} to "
-            f"{-min(leads):+.4f}"
+            f"{dataset}: accuracy less a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
+            f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
         )
     limit = (
-        f"competitive is taken as at most {COMPETITIVE:g} below every rival at every level "
-        f"compared, any level as a gap of at most {ANY_LEVEL:g} by a model that decides anything"
+        f"Competitive ({n_competitive} of {n_tables} tables) is taken as at most {COMPETITIVE:g} "
+        f"below every rival at every level compared, any level ({n_any} of {n_tables}) as a gap of "
+        f"at most {ANY_LEVEL:g} by a model that decides anything"
     )
-    return _graded(held, n_all), f"{'; '.join(told)}; {limit}."
+    return _graded(n_competitive + n_any, 2 * n_tables), f"{limit}. {'; '.join(told)}."
 
 
 def _german(answers: Answers) -> Judgement:
@@ -227,10 +231,10 @@ def _joint_map(answers: Answers) -> Judgement:
             if plain not in found or joint not in found:
                 continue
             gain = found[joint].less(found[plain])
-            if gain.n:
+            if gain.stated:
                 n_all += 1
                 held += question.better * gain.mean > 0.0
-                told.append(f"{question.label} at {question.level:g}, {name}: {_change(gain)}")
+            told.append(f"{question.label} at {question.level:g}, {name}: {_change(gain)}")
     return _graded(held, n_all), f"Joint less marginal: {'; '.join(told)}."
 
 
@@ -248,12 +252,14 @@ def _at_label_weights(answers: Answers, level: float, quantity: str) -> dict[flo
 
 def _saturation(answers: Answers) -> Judgement:
     changes: dict[float, float] = {}
+    compared = []
     for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
         found = _at_label_weights(answers, level, "accuracy")
         for value in found.keys() - {0.0, 100.0} if 100.0 in found else ():
             change = found[value].less(found[100.0])
-            if change.n:
+            if change.stated:
                 changes[value] = max(changes.get(value, 0.0), abs(change.mean))
+                compared.append(change)
     above = [change for value, change in changes.items() if value > 100.0]
     below = {value: changes[value] for value in sorted(changes) if value < 100.0}
     if not above or not below:
@@ -261,26 +267,35 @@ def _saturation(answers: Answers) -> Judgement:
     equal = [value for value, change in below.items() if change <= ALMOST]
     told = f"Above 100 mean accuracy changes by at most {max(above):.4f}. "
     told += "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
-    limit = f"a change up to {ALMOST:g} counts as none"
-    return _graded((max(above) <= ALMOST) + (not equal), 2), f"{told} (all rows; {limit})."
+    limit = f"all rows, {_splits(compared)}; a change up to {ALMOST:g} counts as none"
+    return _graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
 
 
 def _cost_trend(answers: Answers) -> Judgement:
     tight, loose = 0.025, 0.073
+    # With the whole curves of both maps, not only the weights that all label weights have.
+    marginal, joint = (answers.records(key, "adult") for key in ("ftm", "ftm-joint"))
+    start = answers.records("unfair", "adult")
     told, gains, rises = [], [], []
     for level in (tight, loose):
-        accuracy = _at_label_weights(answers, level, "accuracy")
-        cost = _at_label_weights(answers, level, "transport_cost")
-        if not {0.0, 100.0} <= accuracy.keys() & cost.keys():
+        gain, rise = (
+            interpolated(joint, GAPS["DP"], level, quantity, start=start).less(
+                interpolated(marginal, GAPS["DP"], level, quantity, start=start)
+            )
+            for quantity in ("accuracy", "transport_cost")
+        )
+        if not (gain.stated and rise.stated):
             return UNKNOWN, ""
-        gain, rise = accuracy[100.0].less(accuracy[0.0]), cost[100.0].less(cost[0.0])
         told.append(f"at ΔDP {level:g} accuracy {_change(gain)}, transport cost {_change(rise)}")
         gains.append(gain.mean)
         rises.append(rise.mean)
     rising = (gains[0] > ALMOST) + (rises[0] > 0.0)
     # That nothing rises at the loose level says something only if something rises at the other.
     state = _graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
-    limit = f"a change of accuracy up to {ALMOST:g} counts as none"
+    limit = (
+        f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
+        "at the looser level counts only if something rises at the tighter"
+    )
     return state, f"From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
 
 
@@ -308,13 +323,11 @@ def _representations(answers: Answers) -> Judgement:
             if key not in found or "ftm-batch" not in found:
                 continue
             gain = found["ftm-batch"].interpolated.less(found[key].interpolated)
-            if gain.n:
+            if gain.stated:
                 n_all += 1
                 held += gain.mean > 0.0
-                splits = _splits([gain])
-                label = found[key].series.label
-                told.append(f"{question.dataset} over {label} {_change(gain)} ({splits})")
-    return _graded(held, n_all), f"FTM's accuracy, on common splits: {'; '.join(told)}."
+            told.append(f"{question.dataset} over {found[key].series.label} {_change(gain)}")
+    return _graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
 
 
 _ALL = DATASET_NAMES

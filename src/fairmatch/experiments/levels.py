@@ -196,11 +196,13 @@ def interpolated(
 
     Notes
     -----
-    The curve is followed from its fairest end, the largest weight. Between the first two models
-    whose gaps enclose the level, the quantity at the level lies on the line between theirs. A noisy
-    curve may come to a level several times; from the other end one would often read it between the
-    unconstrained model and the smallest weight, where fairness is an accident. Models that accept
-    fewer than 1 % or more than 99 % of the people are left out.
+    The curve is followed from its fairest model towards smaller weights, and if it does not come to
+    the level there, towards larger ones. Between the first two models whose gaps enclose the level,
+    the quantity at the level lies on the line between theirs. A noisy curve may come to a level
+    several times: from its unconstrained end one would often read it before the smallest weight,
+    where fairness is an accident, and from its other end where a larger weight has made the gap
+    larger again, which nobody would choose. Models that accept fewer than 1 % or more than 99 % of
+    the people are left out.
     """
     values = {}
     for seed, record in records.items():
@@ -225,7 +227,11 @@ _OF_ITSELF = {
 
 
 def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float | None:
-    for k in reversed(range(len(gaps) - 1)):
+    known = [index for index, gap in enumerate(gaps) if gap is not None]
+    if not known:
+        return None
+    fairest = min(reversed(known), key=lambda index: gaps[index])  # of equals the last
+    for k in (*reversed(range(fairest)), *range(fairest, len(gaps) - 1)):
         a, b = gaps[k], gaps[k + 1]
         if a is None or b is None or found[k] is None or found[k + 1] is None:
             continue

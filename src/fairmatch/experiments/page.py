@@ -135,9 +135,10 @@ How to read the tables. A method is a curve of models, one per fairness weight. 
 with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
 itself. Both are means over the random splits ± standard error, with the number of splits in
 brackets; where it is smaller than the number of splits recorded, the other curves never come to the
-level, or the quantity is not defined there. A curve is followed from its fairest end; models that
-accept fewer than {FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out,
-because they decide nothing. The difference is interpolated less paper, where at least half of the
+level, or the quantity is not defined there. A curve is followed from its fairest model towards
+smaller weights, if need be towards larger ones; models that accept fewer than
+{FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out, because they
+decide nothing. The difference is interpolated less paper, where at least half of the
 curves come to the level.
 Every level is read off the test rows, as in the paper; only *{_PICKED}*
 says what a user gets who does not know them. `docs/reproduction.md` lists what was chosen where the
@@ -169,8 +170,8 @@ def _claims(answers: Answers) -> str:
         "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
         "*holds in part*: in some; *does not hold*: in none (in at most half). FTM means the "
         "paper's, with maps of mini-batches, unless all rows are named. Methods are compared split "
-        "by split, interpolated to the level; a rival that comes to it on fewer than half of the "
-        "splits is left out there. In brackets: who is better, and by how much."
+        "by split, interpolated to the level, and only where at least half of the splits have both "
+        "there. In brackets: who is better, and by how much."
     )
     lines = [
         f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
