@@ -121,7 +121,10 @@ def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Cu
 
 def _match_all(problem: Problem, label_weight: float) -> Coupling:
     split = problem.split
-    matcher = OptimalTransportMatcher(label_weight, tolerance=1e-3)
+    # A tolerance is a share of the whole cost. Most of that is the labels' where their weight is
+    # large; beyond the paper's 100 this would leave more and more room in the features.
+    tolerance = 1e-3 * min(1.0, 100.0 / max(label_weight, 1.0))
+    matcher = OptimalTransportMatcher(label_weight, tolerance=tolerance)
     return matcher.match(split.X_train, split.group_train, split.y_train)
 
 
