@@ -6,6 +6,7 @@ often as its mass says, up to one. Half of a batch of pairs is of each group: th
 has fewer draws than rows, and a random part of it is seen in each epoch.
 """
 
+import signal
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future
@@ -206,4 +207,14 @@ def _other_core() -> ProcessPoolExecutor:
     It is a process because POT's solver lets no other thread of this one run, and one of our own
     because joblib, which shares its reusable one with nobody, may be at work around us.
     """
-    return ProcessPoolExecutor(max_workers=1, timeout=60, env={"OPENBLAS_NUM_THREADS": "1"})
+    return ProcessPoolExecutor(
+        max_workers=1,
+        timeout=60,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+        initializer=_leave_interrupts_to_others,
+    )
+
+
+def _leave_interrupts_to_others() -> None:
+    """Ignore what a terminal sends to all processes: the one that trains hears it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

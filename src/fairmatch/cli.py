@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmatch import __version__
 from fairmatch.exceptions import FairmatchError, GroupError, InputError, MissingExtraError
 from fairmatch.papercommand import add_paper_arguments
+from fairmatch.wholefiles import write_whole
 
 if TYPE_CHECKING:
     from fairmatch.datasets import DatasetSummary
@@ -52,11 +53,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"fairmatch: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as shells have it
     except OSError as error:  # a file that cannot be written; 1 would mean a gap above its bound
         if arguments.debug:
             raise
-        print(f"fairmatch: {error.filename}: {error.strerror}", file=sys.stderr)
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"fairmatch: {where}{error.strerror or error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        if arguments.debug:
+            raise
+        print("fairmatch: interrupted", file=sys.stderr)
+        return 130  # as shells have it
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -202,7 +212,7 @@ def _run_audit(arguments: argparse.Namespace) -> int:
     audits = found.audits if isinstance(found, Comparison) else (found,)
     _print_audits(audits)
     if arguments.json:
-        Path(arguments.json).write_text(found.to_json(indent=2), encoding="utf-8")
+        write_whole(arguments.json, found.to_json(indent=2))
         print(f"Facts: {arguments.json}")
     if write_report is not None:
         write_report(found, arguments.out)

@@ -18,6 +18,7 @@ from fairmatch.persistence import load
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
 from fairmatch.selection import stratified_split
 from fairmatch.tables import LabelledTable, check_column
+from fairmatch.wholefiles import write_whole
 
 LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
 
@@ -122,7 +123,7 @@ def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture
         "n_test_rows": len(trained.test_index),
         "curve": trained.curve.to_dict(orient="records"),
     }
-    (home / "curve.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    write_whole(home / "curve.json", json.dumps(numbers, indent=1) + "\n")
     if picture:
         chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
         save_chart(chart, home / "curve.svg")

@@ -36,8 +36,8 @@ def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
         add(
             "--out",
             metavar="DIR",
-            help="where it all is (default: results, with --quick quick-results, with --spec "
-            "own-results)",
+            help="where it all is (default: results, with --quick quick-results, with --spec, also "
+            "if both are given, own-results)",
         )
         add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
         add("--datasets", nargs="+", metavar="NAME", help="only these tables")
@@ -71,8 +71,8 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
     # The paper's whole study has a folder of its own: its page and records are committed.
-    own = "own-results" if arguments.spec is not None else "results"
-    out = Path(arguments.out or ("quick-results" if arguments.quick else own))
+    usual = "quick-results" if arguments.quick else "results"
+    out = Path(arguments.out or ("own-results" if arguments.spec is not None else usual))
     for path in (out / RECORDS, out, *out.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"--out must be a folder, and {path} is a file.")
@@ -128,6 +128,8 @@ def _add_runs(arguments: argparse.Namespace) -> int:
                 n_added += 1
             else:
                 print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
+                if arguments.debug:
+                    print(result.traceback, file=sys.stderr)
 
         failures = run_all(
             specs,
@@ -138,6 +140,8 @@ def _add_runs(arguments: argparse.Namespace) -> int:
             on_done=done,
         )
     print(f"{n_added} runs were added, {len(failures)} failed.")
+    if any(failure.traceback for failure in failures) and not arguments.debug:
+        print("fairmatch --debug paper run shows where each of them failed.", file=sys.stderr)
     if elsewhere := missing - n_added - len(failures):
         print(f"{elsewhere} were added by another process meanwhile.")
     return 2 if failures else 0
@@ -224,7 +228,7 @@ def _tables(arguments: argparse.Namespace) -> int:
         for line in wrong[:40]:
             print(line)
         print(
-            "The page is not what the records say: write it anew, without --check."
+            "The page is not what the records and figures say: write it anew, without --check."
             if wrong
             else "The page says what the records say."
         )

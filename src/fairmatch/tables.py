@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
+from fairmatch.wholefiles import whole_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,14 +127,9 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{file} must end in .csv or .parquet.")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.partial")
-    try:
+    with whole_file(file) as partial:
         if file.suffix.lower() == ".csv":
             frame.to_csv(partial, index=False)
         else:
             frame.to_parquet(partial, index=False)
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
     return file

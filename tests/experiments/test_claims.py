@@ -80,6 +80,18 @@ def test_constant_models_reach_no_level(study, store, ftm, state):
     assert "any level (0 of 4)" in found.numbers
 
 
+def test_where_nobody_comes_to_the_level_nothing_is_judged(study, store):
+    for key in (*PAPER_RIVALS, "ftm-batch"):
+        everywhere(study, store, key, gaps=(0.3, 0.25), consistency=0.9)
+    assert judged(study, store)[8] == UNKNOWN
+    fill(study, store, "ftm-batch", "bank", curve(consistency=0.9))
+    assert judged(study, store)[8] == UNKNOWN  # nobody to be compared with
+    fill(study, store, "reg", "bank", curve(consistency=0.8))
+    found = verdicts(Answers(study, store))[8]
+    assert found.state == HOLDS
+    assert "best in 1 of 1 that can be compared, of 4" in found.numbers
+
+
 def test_two_maps_are_compared_where_half_of_the_splits_have_both(study, store):
     for seed in range(5):
         for key, accuracy in (("ftm", 0.8), ("ftm-joint", 0.9)):

@@ -53,6 +53,16 @@ def test_a_weight_picked_on_the_training_rows_is_judged_on_the_test_rows(study, 
     assert f"| bank | ΔDP = 0.04 | FTM, all rows (ours) | {cells}" in told
 
 
+def test_a_part_whose_subject_is_not_recorded_is_left_out(study, store, tmp_path):
+    fill(study, store, "ftm", "bank", curve(0.9) | {"transport_cost": [1.0, 1.0]})
+    page = render_page(Answers(study, store), tmp_path)
+    assert "## Boosted trees" not in page
+    assert "## Fair representations" not in page
+    assert "## Accuracy against fairness" in page
+    fill(study, store, "trees-reg", "bank", curve(0.9))
+    assert "## Boosted trees" in render_page(Answers(study, store), tmp_path)
+
+
 def test_tables_the_paper_does_not_print_are_folded_under_their_pictures(study, store, tmp_path):
     fill(study, store, "ftm", "bank", curve(0.9))
     answers = Answers(study, store)

@@ -116,6 +116,25 @@ def test_figures_show_what_the_records_say_until_one_of_them_changes(results, ca
     assert "subsets.svg" not in told  # it shows no accuracy
 
 
+@pytest.mark.parametrize("name", ["joint", "appendix-b"])
+def test_a_figure_that_was_edited_or_removed_is_found(results, name, capsys):
+    where = [*PART, "--out", str(results)]
+    assert main(["paper", "figures", *where]) == 0
+    file = results / "figures" / f"{name}.svg"
+    file.write_text(file.read_text().replace("#0072b2", "#d55e00").replace("0.", "1.", 1))
+    assert main(["paper", "figures", "--check", *where]) == 1
+    file.unlink()
+    assert main(["paper", "figures", "--check", *where]) == 1
+    told = capsys.readouterr().out
+    assert told.count(f"{name}.svg does not show") == 2
+
+
+def test_without_records_there_are_no_figures(tmp_path, capsys):
+    assert main(["paper", "figures", *PART, "--out", str(tmp_path)]) == 2
+    assert "run the study first" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -152,7 +171,7 @@ def test_a_file_in_the_place_of_the_folder_is_told_before_any_training(
         ([], "results"),
         (["--quick"], "quick-results"),
         (["--spec", "study.toml"], "own-results"),
-        (["--quick", "--spec", "study.toml"], "quick-results"),
+        (["--quick", "--spec", "study.toml"], "own-results"),
     ],
 )
 def test_other_runs_are_kept_apart_from_the_papers(given, folder, tmp_path, monkeypatch, capsys):
@@ -224,5 +243,7 @@ def test_a_table_and_a_method_of_ones_own_run_through_the_same_command(tmp_path,
     assert main(["paper", "tables", *where]) == 0
     text = (tmp_path / "mine" / "README.md").read_text()
     assert "**loans, ΔWDP =" in text
-    assert "random <forest>" in text
+    assert "random &lt;forest&gt;" in text
+    assert "networks 0 to 1, trees" not in text  # a method of one's own is counted apart
+    assert "figures/tradeoff-wdp.svg" in text
     assert "Reduction" in text

@@ -156,7 +156,7 @@ def test_a_method_becomes_a_line(write):
     assert list(study.series)[-1] == "forest"
     spec = study.spec("forest", "german", 0)
     assert spec.settings["weights"] == [0.0]
-    assert spec.settings["parameters"] == {"n_estimators": 5}
+    assert spec.settings["parameters"] == '[{"n_estimators": 5}, []]'
     other = write(FOREST.replace("5", "6")).spec("forest", "german", 0)
     assert other.digest != spec.digest
     assert "forest" in {spec.method for spec in study.runs(["tradeoff"])}
@@ -242,9 +242,9 @@ def test_whole_numbers_stay_whole(write, tmp_path):
     study = write(text.replace("WEIGHTS", "3, 1"))
     spec = study.spec("tree", "german", 0)
     assert [type(weight) for weight in spec.settings["weights"]] == [int, int]
-    assert (
-        spec.digest == write(text.replace("WEIGHTS", "3.0, 1.0")).spec("tree", "german", 0).digest
-    )
+    # A depth of 3.0 is none; so this is another run.
+    other = write(text.replace("WEIGHTS", "3.0, 1.0"))
+    assert spec.digest != other.spec("tree", "german", 0).digest
     specs = [study.spec(key, "german", 0) for key in ("unfair", "tree")]
     store = RecordStore(tmp_path / "records")
     assert run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1) == []
@@ -279,8 +279,11 @@ class Share(ClassifierMixin, BaseEstimator):
         ("predict_proba", "np.ones((len(X), 3))", "Two columns are expected"),
         ("predict_proba", "np.ones((3, 2))", r"shape \(3, 2\) for 160 rows"),
         ("predict", "np.array(['yes'] * len(X))", "Share.predict gave .*'yes'.* Labels are 0 or 1"),
-        ("predict", "[None] * len(X)", "needs a finite score"),
+        ("predict", "[None] * len(X)", r"gave nan for a row. Scores lie in \[0, 1\]"),
         ("predict", "0.5", "one number for each row"),
+        ("predict", "np.full(len(X), 2)", "Share.predict gave 2 for a row.* decisions are 0 or 1"),
+        ("predict_proba", "np.full((len(X), 2), -0.1)", "gave -0.1 for a row"),
+        ("predict", "1 / 0", r"ZeroDivisionError: .*\(Share with {'share': 0.2}\)"),
     ],
 )
 def test_what_a_classifier_must_give_is_told(write, tmp_path, monkeypatch, how, given, message):
@@ -292,6 +295,7 @@ def test_what_a_classifier_must_give_is_told(write, tmp_path, monkeypatch, how, 
     how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
     (failure,) = run_all(specs, RecordStore(tmp_path / "records"), **how)
     assert re.search(message, failure.error)
+    assert "Traceback" in failure.traceback
 
 
 def test_a_constructor_that_fails_is_told_with_its_error(write):
@@ -330,9 +334,10 @@ def test_changed_code_is_another_run(write):
         ("x = 1\n", "unknown key 'x'. There are: datasets, tables, methods"),
         ("[table.loans]\n", "unknown key 'table'. Did you mean 'tables'"),
         ("tables = 3\n", r"tables must be written as \[tables.NAME\]"),
-        ("[tables]\nloans = 3\n", r"\[tables.loans\] must hold keys and values"),
+        ("[tables]\nloans = 3\n", r"write \[tables.NAME\], with a name"),
         ("[tables.loans]\n", r"\[tables.loans\] lacks file, target, positive, sensitive"),
-        ('[tables."../x"]\n', "'../x' must be of letters"),
+        ('[tables."../x"]\n', "'../x' must be of at most 50 letters"),
+        (f"[tables.{'x' * 51}]\n", "at most 50 letters"),
         ("[tables.german]\n", "something called 'german' already"),
         ("[methods.reg]\n", "something called 'reg' already"),
         ("[methods.ftm-joint]\n", "something called 'ftm-joint' already"),
@@ -341,8 +346,8 @@ def test_changed_code_is_another_run(write):
         (LOANS.replace('"loans.csv"', '"loans.xls"'), "neither a .csv nor a .parquet"),
         (LOANS.replace('"loans.csv"', "3"), "file must be the name of a file, got 3"),
         (LOANS.replace('"yes"', '"Yes"'), "positive must be 'no' or 'yes', got 'Yes'"),
-        (LOANS.replace('"yes"', "2020-01-01"), "must hold text, finite numbers"),
-        (LOANS.replace('"yes"', "nan"), "must hold text, finite numbers"),
+        (LOANS.replace('"yes"', "2020-01-01"), "positive must be text, finite numbers"),
+        (LOANS.replace('"yes"', "nan"), "positive must be text, finite numbers"),
         (LOANS, "'id' has 200 different values.*drop"),
         (DROP + 'favoured = "x"\n', "favoured must be 'f' or 'm'"),
         (DROP + "batch_size = 1\n", "batch_size must be from 2 to 200"),
@@ -363,7 +368,13 @@ def test_changed_code_is_another_run(write):
         (FOREST + "weights = [1]\n", "together, or neither"),
         (FOREST + 'weights = ["a"]\n', "weights must be numbers, got 'a'"),
         (FOREST + 'weights = [1]\nweight_parameter = "depth"\n', "Invalid parameter 'depth'"),
-        (FOREST.replace("= 5", "= inf"), "must hold text, finite numbers"),
+        (FOREST.replace("= 5", "= inf"), r"forest\]: n_estimators must be text, finite"),
+        (DROP.replace('["id"]', "[1]"), r"drop must hold names of columns as text, got 1"),
+        (DROP.replace('["id"]', '[["id"]]'), r"drop must hold names of columns as text"),
+        (FOREST.replace("random forest", "Reg"), "something is called 'Reg' already"),
+        (FOREST.replace("random forest", "a\\rb"), "cannot hold '|' or line breaks"),
+        (FOREST + 'weight_parameter = "random_state"\nweights = [1]\n', "seed of the split"),
+        (FOREST.replace("sklearn.ensemble:", "forests.py:"), "without '.py'"),
     ],
 )
 def test_files_that_cannot_be_used(write, text, message):
@@ -390,10 +401,14 @@ def missing(column):
 @pytest.mark.parametrize(
     ("table", "kind", "message"),
     [
-        (loans(sex="f"), GroupError, r"has 1 groups \('f'\)"),
-        (loans(sex=np.array([*"abc"])[np.arange(200) % 3]), GroupError, "has 3 groups"),
-        (loans(repaid=np.arange(200)), LabelError, "has 200 labels .*…"),
-        (loans(repaid="yes"), LabelError, "has 1 labels"),
+        (loans(sex="f"), GroupError, r"must have two groups, and has 1 \('f'\)"),
+        (
+            loans(sex=np.array([*"abc"])[np.arange(200) % 3]),
+            GroupError,
+            "must have two groups, and has 3",
+        ),
+        (loans(repaid=np.arange(200)), LabelError, "two labels, and has 200 .*…"),
+        (loans(repaid="yes"), LabelError, "two labels, and has 1"),
         (loans(60), GroupError, "20 are needed"),
         (missing("sex"), GroupError, "'sex' lacks 3 values"),
         (missing("repaid"), LabelError, "'repaid' lacks 3 values"),

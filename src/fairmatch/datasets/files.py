@@ -12,6 +12,7 @@ from textwrap import shorten
 
 from fairmatch.datasets.registry import SourceFile
 from fairmatch.exceptions import DatasetError
+from fairmatch.wholefiles import whole_file
 
 FOLDER_VARIABLE = "FAIRMATCH_DATA"
 """Environment variable that names a folder with the tables."""
@@ -142,7 +143,8 @@ def _download(file: SourceFile) -> bytes:
     )
     path = cache_folder() / file.name
     try:
-        _write_atomically(content, path)
+        with whole_file(path) as partial:  # another process may look for it meanwhile
+            partial.write_bytes(content)
     except OSError as error:
         raise DatasetError(
             f"{file.name} was downloaded but cannot be kept at {path}: {error.strerror}. Set "
@@ -167,16 +169,3 @@ def _unpack(content: bytes, members: tuple[str, ...]) -> bytes:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             content = archive.read(member)
     return content
-
-
-def _write_atomically(content: bytes, path: Path) -> None:
-    """Write so that another process sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise

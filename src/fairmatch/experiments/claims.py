@@ -121,28 +121,36 @@ def _wins(
     grade: Callable[[int, int], str] = _graded,
     places: int = 1,
 ) -> Judgement:
-    """Count the cells in which fewer rivals than `places` are better than FTM."""
+    """Count the cells in which fewer rivals than `places` are better than FTM.
+
+    Where FTM does not come to the level, or no rival does on the same splits, nothing is compared.
+    """
     cells = _cells(answers, asked)
-    held, close = 0, 0
+    held, close, compared = 0, 0, []
     told: dict[str, list[str]] = {}
     for cell in cells:
-        better = {label: lead for label, lead in cell.leads().items() if lead.mean > 0.0}
-        stated = cell.ftm.interpolated.stated
-        won = stated and len(better) < places
-        held += won
-        clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
-        close += stated and not won and len(clearly) < places
+        leads, mine = cell.leads(), cell.ftm.interpolated
+        better = {label: lead for label, lead in leads.items() if lead.mean > 0.0}
+        if leads and mine.stated:
+            compared.append(mine)
+            won = len(better) < places
+            held += won
+            clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
+            close += not won and len(clearly) < places
+            beside = _listed({label: lead.mean for label, lead in better.items()}, cell.question)
+        else:
+            beside = " (no rival there)" if mine.stated else ""
         told.setdefault(f"{cell.question.dataset} at {cell.question.level:g}", []).append(
-            f"{cell.question.label} {_shown(cell.question, cell.ftm.interpolated)}"
-            + _listed({label: lead.mean for label, lead in better.items()}, cell.question)
+            f"{cell.question.label} {_shown(cell.question, mine)}{beside}"
         )
     rank = "best" if places == 1 else "best or second"
-    counts = f"FTM is {rank} in {held} of {len(cells)}"
+    counts = f"FTM is {rank} in {held} of {len(compared)}"
+    if len(compared) < len(cells):
+        counts += f" that can be compared, of {len(cells)}"
     if close:
         counts += f", within two standard errors of it in {close} more"
-    splits = _splits(cell.ftm.interpolated for cell in cells)
     listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
-    return grade(held, len(cells)), f"{counts} ({splits}). {listed}."
+    return grade(held, len(compared)), f"{counts} ({_splits(compared)}). {listed}."
 
 
 def _listed(better: dict[str, float], question: Question) -> str:

@@ -10,10 +10,11 @@ import pandas as pd
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.answers import Answers, mean_curve
 from fairmatch.experiments.levels import interpolated, nearest_index
-from fairmatch.experiments.questions import GAPS, reported
-from fairmatch.experiments.study import PAPER_RIVALS
+from fairmatch.experiments.questions import GAPS, SUBJECTS, reported
+from fairmatch.experiments.study import PAPER_RIVALS, SERIES
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts import require_charts, save_chart
+from fairmatch.report.charts import require_charts
+from fairmatch.wholefiles import whole_file
 
 # Colour and dash of every line, the same in all figures: colours that also the colour-blind tell
 # apart, ours drawn whole and the paper's mini-batch maps dashed.
@@ -34,7 +35,13 @@ _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "sipm": ("#cc79a7", ()),
     "repair": ("#56b4e9", ()),
 }
-_NETWORKS = (*PAPER_RIVALS, "ftm-batch", "ftm")
+# For a researcher's own lines, one after the other.
+_OWN_STYLES: list[tuple[str, tuple[int, ...]]] = [
+    *(("#333333", (1, 2)), ("#7a0177", (6, 2)), ("#8c510a", (3, 3))),
+    *(("#1b7837", (6, 2, 1, 2)), ("#08306b", (1, 3)), ("#b2182b", (3, 1))),
+]
+_MATCHED = ("ftm-batch", "ftm")
+_NETWORKS = (*PAPER_RIVALS, *_MATCHED)
 
 
 def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
@@ -46,42 +53,64 @@ def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
         counterfactuals,
     )
 
-    require_charts()
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    drawn = []
-    for name, chart in _charts(answers):
-        file = save_chart(chart, home / f"{name}.svg")
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(f"\n<!-- {_fingerprint(chart)} -->\n")
-        drawn.append(file)
-    for name, chart in (
-        ("appendix-b", appendix_b_chart(appendix_b())),
-        ("counterfactual", counterfactual_chart(counterfactuals())),
-    ):
-        drawn.append(save_chart(chart, home / f"{name}.svg"))
-    return drawn
+    charts = _recorded_charts(answers)
+    charts |= {
+        "appendix-b": appendix_b_chart(appendix_b()),
+        "counterfactual": counterfactual_chart(counterfactuals()),
+    }
+    return [_save(chart, Path(folder) / f"{name}.svg") for name, chart in charts.items()]
 
 
 def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
-    """List the figures that are missing, or show something else than the records say."""
+    """List the figures that are missing, were edited, or show something else than the records."""
+    charts = _recorded_charts(answers)
+    stale = []
+    for name in (*charts, *ILLUSTRATIONS):
+        file = Path(folder) / f"{name}.svg"
+        drawing, _, marks = _text(file).rpartition("\n<!-- ")
+        # Illustrations do not depend on the records.
+        data = _of_data(charts[name]) if name in charts else ""
+        if not marks or _of_drawing(drawing) not in marks or data not in marks:
+            stale.append(file)
+    return stale
+
+
+ILLUSTRATIONS = ("appendix-b", "counterfactual")
+
+
+def _recorded_charts(answers: Answers) -> dict[str, Any]:
     require_charts()
-    charts = {Path(folder) / f"{name}.svg": chart for name, chart in _charts(answers)}
+    charts = dict(_charts(answers))
     if not charts:
         raise InputError(f"There are no records in {answers.store.folder}: run the study first.")
-    return [
-        file
-        for file, chart in charts.items()
-        if not file.exists() or _fingerprint(chart) not in file.read_text(encoding="utf-8")
-    ]
+    return charts
 
 
-def _fingerprint(chart: Any) -> str:
-    """Give a hash of the numbers that a chart shows, however it is styled."""
+def _save(chart: Any, file: Path) -> Path:
+    """Draw a chart, with marks by which a check tells what was drawn."""
+    with whole_file(file) as partial:
+        chart.save(str(partial), format="svg")
+        drawing = partial.read_text(encoding="utf-8")
+        marks = f"{_of_data(chart)} {_of_drawing(drawing)}"
+        partial.write_text(f"{drawing}\n<!-- {marks} -->\n", encoding="utf-8")
+    return file
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+
+
+def _of_data(chart: Any) -> str:
+    """Mark the numbers that a chart shows, however it is styled."""
     shown = chart.to_dict()["datasets"].values()
     # The last digits of a mean may differ from machine to machine.
     rounded = [pd.DataFrame(rows).round(6).to_json(double_precision=6) for rows in shown]
-    return f"data: sha256 {sha256(''.join(sorted(rounded)).encode()).hexdigest()}"
+    return f"data:{sha256(''.join(sorted(rounded)).encode()).hexdigest()}"
+
+
+def _of_drawing(text: str) -> str:
+    """Mark the lines and letters themselves, which must not be edited."""
+    return f"drawing:{sha256(text.encode()).hexdigest()}"
 
 
 def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
@@ -90,9 +119,9 @@ def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
         ("tradeoff-wdp", lambda: tradeoff(answers, "WDP", _NETWORKS)),
         ("tradeoff-dp", lambda: tradeoff(answers, "DP", _NETWORKS)),
         ("tradeoff-meandp", lambda: tradeoff(answers, "meanDP", _NETWORKS)),
-        ("trees", lambda: tradeoff(answers, "WDP", ("ftm", "ftm-joint", *_TREES))),
-        ("joint", lambda: tradeoff(answers, "DP", (*_NETWORKS, "ftm-batch-joint", "ftm-joint"))),
-        ("representation", lambda: _representation(answers)),
+        ("trees", lambda: tradeoff(answers, "WDP", ("ftm", "ftm-joint"), "trees")),
+        ("joint", lambda: tradeoff(answers, "DP", _NETWORKS, "joint")),
+        ("representation", lambda: tradeoff(answers, "meanDP", _MATCHED, "representation")),
         ("subsets", lambda: subset_boxes(answers)),
         ("label-weight", lambda: label_weights(answers)),
     )
@@ -102,23 +131,25 @@ def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
             yield name, chart
 
 
-_TREES = ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted")
+def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "") -> Any:
+    """Draw mean curves of accuracy against a gap, one panel per table; None without records.
 
-
-def _representation(answers: Answers) -> Any:
-    if not any(key in answers.study.series for key in ("laftr", "sipm", "repair")):
-        return None
-    return tradeoff(answers, "meanDP", ("laftr", "sipm", "repair", "ftm-batch", "ftm"))
-
-
-def tradeoff(answers: Answers, gap: str, keys: Sequence[str]) -> Any:
-    """Draw mean curves of accuracy against a gap, one panel per table; None without records."""
+    With a subject, its lines are drawn too, and nothing if none of them is recorded.
+    """
     import altair as alt
 
-    own = [key for key in answers.study.series if key not in _STYLES and key not in _POINTS]
-    shown = [key for key in (*keys, *own) if key in answers.study.series]
+    study = answers.study
+    subjects = SUBJECTS.get(subject, ())
+    own = [key for key in study.series if key not in SERIES]
+    shown = [
+        key
+        for key in (*keys, *subjects, *own)
+        if key in study.series and any(answers.records(key, name) for name in study.datasets)
+    ]
+    if subject and not set(shown) & set(subjects):
+        return None
     panels = []
-    for dataset in answers.study.datasets:
+    for dataset in study.datasets:
         curves, points = [], []
         for key in shown:
             records = answers.records(key, dataset)
@@ -127,7 +158,7 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str]) -> Any:
             label = answers.study.series[key].label
             for weight, x, y in mean_curve(records, GAPS[gap], "accuracy"):
                 curves.append({"method": label, "weight": weight, "gap": x, "accuracy": y})
-        starts = ("unfair", *(["trees-unfair"] if any(k in _TREES for k in shown) else []))
+        starts = ("unfair", *(["trees-unfair"] if subject == "trees" else []))
         for key in starts:
             if records := answers.records(key, dataset):
                 (_, x, y) = mean_curve(records, GAPS[gap], "accuracy")[0]
@@ -140,9 +171,6 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str]) -> Any:
     return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
 
 
-_POINTS = ("unfair", "trees-unfair")
-
-
 def _panel(
     alt: Any,
     dataset: str,
@@ -153,7 +181,8 @@ def _panel(
     answers: Answers,
 ) -> Any:
     labels = [answers.study.series[key].label for key in keys]
-    styles = [_STYLES.get(key, ("#333333", (1, 2))) for key in keys]
+    others = iter(_OWN_STYLES * len(keys))
+    styles = [_STYLES[key] if key in _STYLES else next(others) for key in keys]
     symbol = MEASURES[GAPS[gap]].symbol
     axis = alt.Axis(tickCount=6)  # more would run into each other
     x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
@@ -182,7 +211,7 @@ def _panel(
             shape="cross", filled=True, color="#222222", size=70, clip=True
         )
         layers.append(ends.encode(x=x, y=y))
-    return alt.layer(*layers).properties(width=330, height=230, title=dataset.capitalize())
+    return alt.layer(*layers).properties(width=330, height=230, title=_titled(dataset))
 
 
 def _range(curves: list[dict[str, Any]]) -> list[float]:
@@ -249,7 +278,7 @@ def _box_panel(
             size=14, filled=True, color="#d55e00", opacity=0.5
         )
         layers.append(dots.encode(x="gap:Q", y=y))
-    heading = f"{dataset.capitalize()}, Δ‾DP near {level:g}"
+    heading = f"{_titled(dataset)}, Δ‾DP near {level:g}"
     return alt.layer(*layers).properties(width=330, height=24 * len(boxes), title=heading)
 
 
@@ -281,6 +310,11 @@ def label_weights(answers: Answers) -> Any:
             title = f"Adult, ΔDP = {level:g} (points: α)"
             panels.append((dots + text).properties(width=330, height=230, title=title))
     return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
+
+
+def _titled(dataset: str) -> str:
+    """Begin a name with a capital, and leave the rest as it is."""
+    return dataset[:1].upper() + dataset[1:]
 
 
 def _caption(alt: Any, text: str) -> Any:

@@ -1,6 +1,8 @@
 """Cells and tables of the page of results, as Markdown."""
 
 from collections.abc import Iterable, Sequence
+from html import escape
+from re import sub
 
 import numpy as np
 
@@ -19,6 +21,17 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """
     lines = [f"| {' | '.join(cells)} |" for cells in (names, *rows)]
     return "\n".join([lines[0], "|---" * len(names) + "|", *lines[1:]])
+
+
+def plain_text(text: str) -> str:
+    r"""Write a text so that nothing in it is taken for Markdown or HTML.
+
+    Examples
+    --------
+    >>> print(plain_text("*best* <of> a|b"))
+    \*best\* &lt;of&gt; a\|b
+    """
+    return sub(r"([\\`*_\[\]|~])", r"\\\1", escape(text, quote=False))
 
 
 def mean_cell(reading: Reading, digits: int = 4) -> str:

@@ -1,5 +1,6 @@
 """Any scikit-learn-like classifier as a method."""
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import signature
@@ -52,6 +53,8 @@ def own_method(
         raise InputError(
             f"Method {name!r}: give weight_parameter and weights together, or neither."
         )
+    if weight_parameter == "random_state":
+        raise InputError(f"Method {name!r}: random_state is set to the seed of the split.")
     kind = _find_class(name, estimator)
     try:
         plain = clone(kind(**(settings or {})))
@@ -73,7 +76,11 @@ def own_method(
             chosen = {} if weight_parameter is None else {weight_parameter: weight}
             if "random_state" in model.get_params():
                 chosen["random_state"] = seed
-            scorer, scores = _fit_any(model.set_params(**chosen), problem)
+            try:
+                scorer, scores = _fit_any(model.set_params(**chosen), problem)
+            except Exception as error:
+                error.add_note(f"{type(model).__name__} with {chosen}")
+                raise
             scorers.append(scorer)
             training.append(scores)
         return Curve(scorers, training)
@@ -86,20 +93,28 @@ def own_method(
         settings={
             "estimator": estimator,
             "weight_parameter": weight_parameter,
-            "parameters": dict(settings or {}),  # apart: one may be called `weights`
+            # As text: for a parameter 1 and 1.0 may differ, as they do for scikit-learn's forests.
+            "parameters": json.dumps([settings or {}, weights], sort_keys=True),
         },
     )
 
 
 def _find_class(name: str, path: str) -> Any:
     module, _, attribute = path.partition(":")
+    if module.endswith(".py"):
+        raise InputError(f"Method {name!r}: write {path!r} without '.py'.")
     try:
         return getattr(import_module(module), attribute)
-    except Exception as error:  # a module of the researcher's may fail in any way
+    except (ModuleNotFoundError, AttributeError, ValueError) as error:
         raise InputError(
-            f"Method {name!r}: there is no {path!r} ({error!r}). Write it as "
+            f"Method {name!r}: there is no {path!r} ({error}). Write it as "
             "'package.module:Class', and make sure that the package is installed or in the "
             "working folder."
+        ) from error
+    except (Exception, SystemExit) as error:  # a module of the researcher's may fail in any way
+        raise InputError(
+            f"Method {name!r}: the module of {path!r} cannot be imported "
+            f"({type(error).__name__}: {error})."
         ) from error
 
 
@@ -140,4 +155,10 @@ def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
             f"{giver} gave an array of shape {found.shape} for {n_rows} rows. Two columns are "
             "expected, for the labels 0 and 1, or one number for each row."
         )
-    return numbers if numbers.ndim == 1 else numbers[:, 1]
+    scores = numbers if numbers.ndim == 1 else numbers[:, 1]
+    if (outside := ~((scores >= 0.0) & (scores <= 1.0))).any():  # also where it is no number
+        raise InputError(
+            f"{giver} gave {scores[outside][0]:g} for a row. Scores lie in [0, 1], and decisions "
+            "are 0 or 1."
+        )
+    return scores

@@ -70,6 +70,7 @@ class OwnTable:
         frame = read_table(file)
         for column in (target, sensitive, *drop):
             check_column(frame, column, table=f"{where}: {file.name}")
+        drop = tuple(dict.fromkeys(drop))
         if len({target, sensitive, *drop}) < 2 + len(drop):
             raise InputError(f"{where}: target, sensitive and drop must be different columns.")
         labels = _two_values(frame[target], LabelError, f"{where}: target", "labels")
@@ -158,13 +159,16 @@ def _two_values(
     column: "pd.Series[Any]", error: type[InputError], where: str, what: str
 ) -> tuple[str, str]:
     if n_missing := int(column.isna().sum()):
-        raise error(f"{where}: {column.name!r} lacks {n_missing} values. Leave those rows out.")
+        raise error(
+            f"{where}: {column.name!r} lacks {n_missing} values. Leave those rows out; or spell "
+            "them otherwise, because words such as NA and None are read as missing."
+        )
     values = sorted(str(value) for value in column.unique())
     if len(values) != 2:
         listed = ", ".join(repr(value) for value in values[:6])
         listed += ", …" if len(values) > 6 else ""
         raise error(
-            f"{where}: {column.name!r} has {len(values)} {what} ({listed}), and two are needed. "
+            f"{where}: {column.name!r} must have two {what}, and has {len(values)} ({listed}). "
             "Leave rows out, or make a column that joins some."
         )
     return values[0], values[1]

@@ -5,11 +5,12 @@ from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
+from fairmatch.datasets import DATASET_NAMES
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.answers import Answer, Answers
 from fairmatch.experiments.claims import verdicts
 from fairmatch.experiments.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
-from fairmatch.experiments.markdown import mean_cell, paper_cell, table
+from fairmatch.experiments.markdown import mean_cell, paper_cell, plain_text, table
 from fairmatch.experiments.othertables import (
     label_weights,
     picked_on_training,
@@ -18,9 +19,10 @@ from fairmatch.experiments.othertables import (
     stability,
     unconstrained,
 )
-from fairmatch.experiments.questions import Question, reported
-from fairmatch.experiments.study import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS
+from fairmatch.experiments.questions import SUBJECTS, Question, reported
+from fairmatch.experiments.study import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
 from fairmatch.measures import MEASURES
+from fairmatch.wholefiles import write_whole
 
 PAGE = "README.md"
 RECORDS = "records"
@@ -63,10 +65,7 @@ _SCHEDULES = (
 
 def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
     """Write the page of results into a folder."""
-    file = Path(folder) / PAGE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(render_page(answers, folder, options), encoding="utf-8")
-    return file
+    return write_whole(Path(folder) / PAGE, render_page(answers, folder, options))
 
 
 def check_page(answers: Answers, folder: str | Path, options: str = "") -> list[str]:
@@ -96,11 +95,12 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     parts = [
         _head(answers, options),
         _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
-        _claims(answers),
+        _claims(answers) if set(DATASET_NAMES) & set(answers.study.datasets) else "",
         _joined("Unconstrained models", "", unconstrained(answers)),
     ]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
-        parts.append(_section(name, list(asked), answers, drawn))
+        if _recorded(answers, SUBJECTS.get(name, ())):
+            parts.append(_section(name, list(asked), answers, drawn))
         if name == "joint":
             parts.append(_label_weights(answers, drawn))
     parts.append(_joined(_PICKED, _PICKED_NOTE, picked_on_training(answers)))
@@ -145,13 +145,22 @@ says what a user gets who does not know them. `docs/reproduction.md` lists what 
 paper is silent or contradicts itself."""
 
 
+def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
+    """Say whether a line of some is recorded on any table, or none is asked for."""
+    study = answers.study
+    found = (answers.records(key, name) for key in keys for name in study.datasets)
+    return not keys or any(found)
+
+
 def _counted(answers: Answers) -> str:
     """Say on how many splits each kind of method is recorded."""
     told = []
     for dataset in answers.study.datasets:
         kinds: dict[str, list[int]] = {}
         for key in answers.study.series:
-            kind = "trees" if key.startswith("trees") else _KINDS.get(key, "networks")
+            kind = "networks" if key in SERIES else "yours"
+            if kind == "networks":
+                kind = "trees" if key.startswith("trees") else _KINDS.get(key, kind)
             kinds.setdefault(kind, []).append(len(answers.records(key, dataset)))
         told.append(f"{dataset} ({', '.join(f'{k} {_span(n)}' for k, n in kinds.items())})")
     return f"splits per method are {', '.join(told)}"
@@ -208,6 +217,10 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
     if not tables:
         return ""
     pictures = _pictures(name, drawn)
+    if name == "own" and not set(DATASET_NAMES) & set(answers.study.datasets):
+        # Beside the paper's tables they stand further up.
+        parts = (_pictures(part, drawn) for part in ("tradeoff", "trees", "representation"))
+        pictures = "\n\n".join(part for part in parts if part)
     if pictures and not any_paper:  # the pictures say it; the numbers are there to look up
         tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
     if name == "imbalance":
@@ -235,7 +248,7 @@ def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[list
     for index, answer in enumerate(answers.answer(question)):
         label = question.label if index == 0 else ""
         cells = _cells(question, answer)
-        yield [label, answer.series.label, *(cells if compared else cells[1:3])]
+        yield [label, plain_text(answer.series.label), *(cells if compared else cells[1:3])]
 
 
 def _cells(question: Question, answer: Answer) -> list[str]:

@@ -20,6 +20,13 @@ _ERROR_GAPS = {
     "EO": "equalized_odds_gap",
 }
 
+# Lines without which a part of the page has nothing to say: the others stand beside them.
+SUBJECTS: dict[str, tuple[str, ...]] = {
+    "joint": ("ftm-batch-joint", "ftm-joint"),
+    "representation": ("laftr", "sipm", "repair"),
+    "trees": ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
+}
+
 # Lines of the tables in which the paper compares FTM with its rivals; trees beside them.
 _COMPARED = (
     *PAPER_RIVALS,
@@ -27,11 +34,7 @@ _COMPARED = (
     "ftm",
     "ftm-batch-joint",
     "ftm-joint",
-    "trees-reg",
-    "trees-eg",
-    "trees-ftm",
-    "trees-ftm-joint",
-    "trees-predicted",
+    *SUBJECTS["trees"],
 )
 
 # Levels of ΔWDP at which the curves are compared in numbers; the paper shows them as pictures only.
@@ -253,7 +256,7 @@ def _representation() -> Iterator[Question]:
             "accuracy",
             "accuracy",
             1,
-            lines=("laftr", "sipm", "repair", "ftm-batch", "ftm", *_TREES),
+            lines=(*SUBJECTS["representation"], "ftm-batch", "ftm", *_TREES),
             paper={method: value for method, value in values.items() if method != "level"},
         )
 
@@ -276,8 +279,5 @@ def _boosting() -> Iterator[Question]:
                 quantity,
                 label,
                 better,
-                lines=("ftm", "ftm-joint", *_ALL_TREES),
+                lines=("ftm", "ftm-joint", *SUBJECTS["trees"]),
             )
-
-
-_ALL_TREES = ("trees-reg", "trees-eg", *_TREES)

@@ -1,17 +1,16 @@
 """Records of finished runs: one file each, whole or not there at all."""
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.specs import RunSpec
+from fairmatch.wholefiles import PARTIAL, write_whole
 
 STALE_SECONDS = 24 * 3600.0
 """A write takes a moment and a run less than this: what is older, nobody is at any more."""
@@ -120,7 +119,7 @@ class RecordStore:
 
     def clean(self) -> None:
         """Remove what processes that were killed have left."""
-        for file in (*self.folder.glob("*/.*.partial"), *self.folder.glob("*/.*.begun")):
+        for file in (*self.folder.glob(f"*/.*{PARTIAL}"), *self.folder.glob("*/.*.begun")):
             with suppress(OSError):  # another process may do the same
                 if time.time() - file.stat().st_mtime > STALE_SECONDS:
                     file.unlink()
@@ -128,19 +127,8 @@ class RecordStore:
     def write(self, record: Record) -> Path:
         """Keep a record, whole or not at all."""
         file = self.path(record.spec)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # Two processes, on two machines even, may finish the same run: each has its partial file.
-        partial = file.with_name(f".{file.name}.{uuid4().hex}.partial")
-        try:
-            text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
-            with partial.open("w", encoding="utf-8") as stream:
-                stream.write(text.replace('],"', '],\n"') + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-            partial.replace(file)
-        finally:
-            partial.unlink(missing_ok=True)
-        return file
+        text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
+        return write_whole(file, text.replace('],"', '],\n"') + "\n")
 
     def _read(self, file: Path) -> Record:
         try:

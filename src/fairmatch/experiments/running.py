@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from traceback import format_exception
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -60,6 +61,7 @@ class Failure:
 
     spec: RunSpec
     error: str
+    traceback: str = ""
 
 
 def run_task(task: Task) -> Record:
@@ -101,7 +103,9 @@ def _attempt(task: Task | Failure) -> Record | Failure:
     try:
         return run_task(task)
     except (Exception, SystemExit) as error:
-        return Failure(task.spec, f"{type(error).__name__}: {error}")
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        told = f"{type(error).__name__}: {error}{notes}"
+        return Failure(task.spec, told, "".join(format_exception(error)))
 
 
 @cache

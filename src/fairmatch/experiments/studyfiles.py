@@ -93,12 +93,13 @@ def extend_study(study: Study, path: str | Path) -> Study:
     file = Path(path).resolve()
     content = _read_keys(_read_toml(file), _FILE_KEYS, str(file))
     folders = (str(file.parent), str(Path.cwd()))
+    labels = {series.label for series in study.series.values()}
     tables = [
         _read_table(name, given, file.parent)
         for name, given in _entries(content, "tables", file, study.loaders)
     ]
     methods = [
-        _read_method(name, given, folders)
+        _read_method(name, given, folders, labels)
         for name, given in _entries(content, "methods", file, {**study.methods, **study.series})
     ]
     if not tables and not methods:
@@ -119,10 +120,12 @@ def extend_study(study: Study, path: str | Path) -> Study:
 
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors add a mark
     except FileNotFoundError:
         raise InputError(f"There is no file {file}.") from None
-    except (OSError, ValueError) as error:  # errors of TOML are ValueErrors, and give the line
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:  # errors of TOML are ValueErrors, and give the line
         raise InputError(f"{file} cannot be read as TOML: {error}") from error
 
 
@@ -140,8 +143,13 @@ def _read_keys(given: Any, known: Mapping[str, _Key], where: str) -> dict[str, A
         truth = isinstance(value, bool) and key.kind is not object  # for Python it is an int
         if truth or not isinstance(value, key.kind):
             raise InputError(f"{where}: {name} must be {key.words}, got {value!r}.")
-        if not _is_plain(value):
-            raise InputError(f"{where}: {name} must hold text, finite numbers, true or false.")
+        if known is _FILE_KEYS:  # what is inside is read by itself
+            continue
+        for item, told in value.items() if isinstance(value, dict) else [(name, value)]:
+            if not _is_plain(told):
+                raise InputError(
+                    f"{where}: {item} must be text, finite numbers, true or false, got {told!r}."
+                )
     return {**{name: key.default for name, key in known.items()}, **given}
 
 
@@ -163,8 +171,12 @@ def _entries(
     content: Mapping[str, Any], kind: str, file: Path, taken: Mapping[str, Any]
 ) -> list[tuple[str, Any]]:
     for name in content[kind]:
-        if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):  # records are named by it
-            raise InputError(f"{file}: {name!r} must be of letters, digits, '-' and '_' only.")
+        if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}", name):  # records are named by it
+            raise InputError(
+                f"{file}: {name!r} must be of at most 50 letters, digits, '-' and '_' only."
+            )
+        if not isinstance(content[kind][name], dict):
+            raise InputError(f"{file}: write [{kind}.NAME], with a name of yours, for [{kind}].")
         if name in taken:
             raise InputError(
                 f"{file}: there is something called {name!r} already. Choose another name in "
@@ -183,7 +195,11 @@ def _chosen(names: list[Any], known: Mapping[str, Any], file: Path) -> tuple[str
 
 
 def _read_table(name: str, content: Any, folder: Path) -> OwnTable:
-    given = _read_keys(content, _TABLE_KEYS, f"[tables.{name}]")
+    where = f"[tables.{name}]"
+    given = _read_keys(content, _TABLE_KEYS, where)
+    for column in given["drop"]:
+        if not isinstance(column, str):
+            raise InputError(f"{where}: drop must hold names of columns as text, got {column!r}.")
     return OwnTable.read(name, folder / given.pop("file"), **given)
 
 
@@ -236,11 +252,17 @@ class OwnFit:
         return self.method().fit(problem, settings, seed)
 
 
-def _read_method(name: str, content: Any, folders: tuple[str, ...]) -> tuple[Method, Series]:
+def _read_method(
+    name: str, content: Any, folders: tuple[str, ...], labels: set[str]
+) -> tuple[Method, Series]:
     where = f"[methods.{name}]"
     given = _read_keys(content, _METHOD_KEYS, where)
-    if any(sign in (given["label"] or "") for sign in "|\n"):
+    label = given["label"] or name
+    if "|" in label or not label.isprintable():
         raise InputError(f"{where}: a label cannot hold '|' or line breaks; it stands in tables.")
+    if label in labels:
+        raise InputError(f"{where}: something is called {label!r} already. Choose another label.")
+    labels.add(label)
     for weight in given["weights"]:
         if not isinstance(weight, int | float) or isinstance(weight, bool):
             raise InputError(f"{where}: weights must be numbers, got {weight!r}.")
@@ -255,4 +277,4 @@ def _read_method(name: str, content: Any, folders: tuple[str, ...]) -> tuple[Met
     method = fit.method()
     code = fit.code()
     settings = {**method.settings, **({"code": code} if code else {})}
-    return replace(method, fit=fit, settings=settings), Series(name, given["label"] or name, name)
+    return replace(method, fit=fit, settings=settings), Series(name, label, name)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.measures import MEASURES
+from fairmatch.wholefiles import whole_file
 
 Row = Mapping[str, Any]
 
@@ -435,5 +436,6 @@ def save_chart(chart: Any, path: str | Path) -> Path:
     file = Path(path)
     if file.suffix not in (".svg", ".png", ".html"):
         raise InputError(f"{file} must end in .svg, .png or .html.")
-    chart.save(str(file))
+    with whole_file(file) as partial:
+        chart.save(str(partial), format=file.suffix.removeprefix("."))
     return file

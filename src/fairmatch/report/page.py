@@ -21,6 +21,7 @@ from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json
 from fairmatch.report.sections import sections
 from fairmatch.report.wording import sentences, shown_name, shown_number
+from fairmatch.wholefiles import whole_file
 
 # Signs that could end a script element or a line of JavaScript; JSON knows them by number too.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -113,7 +114,8 @@ def write_report(
     )
     file = Path(path)
     # A text with half a surrogate pair cannot be written; what stands for it is a question mark.
-    file.write_bytes(html.encode("utf-8", "replace"))
+    with whole_file(file) as partial:
+        partial.write_bytes(html.encode("utf-8", "replace"))
     return file
 
 

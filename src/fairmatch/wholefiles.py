@@ -1,0 +1,67 @@
+"""Files that are there whole or not at all: a full disk or a kill leaves the old one as it was."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+PARTIAL = ".partial"
+"""How the names of files end that are being written."""
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Give a file to write into, which takes the place of another when all is written.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the file shall be. Its folder is made if there is none.
+
+    Yields
+    ------
+    Path
+        A hidden file beside it, of another name each time, since several processes may write the
+        same. What is no plain file, such as ``/dev/stdout``, is given itself.
+
+    Raises
+    ------
+    OSError
+        With the name of the file, also where the system does not say which it was.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "new" / "numbers.txt"
+    >>> with whole_file(file) as partial:
+    ...     _ = partial.write_text("1 2 3")
+    ...     print(file.exists())
+    False
+    >>> file.read_text()
+    '1 2 3'
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        yield Path(path)
+        return
+    file = Path(path).resolve()  # what a link points to is replaced, not the link
+    partial = file.with_name(f".{file.name}.{uuid4().hex}{PARTIAL}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        with partial.open("rb+") as stream:
+            os.fsync(stream.fileno())  # a rename may reach the disk before what was written
+        partial.replace(file)
+    except OSError as error:
+        if error.filename is None or error.filename == str(partial):
+            error.filename = str(path)
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_whole(path: str | Path, text: str) -> Path:
+    """Write a text, whole or not at all."""
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return Path(path)
