@@ -194,15 +194,19 @@ def _status(arguments: argparse.Namespace) -> int:
             done = sum(spec in store for spec in specs)
             print(f"{name:15}{done:4} of {len(specs):<4} {EXPERIMENTS[name].title}")
     records = [record for spec in wanted if (record := store.find(spec)) is not None]
-    hours = sum(record.seconds for record in records) / 3600.0
-    print(f"{'all':15}{len(records):4} of {len(wanted):<4} {hours:.2f} hours of CPU time so far")
+    spent = _duration(sum(record.seconds for record in records))
+    print(f"{'all':15}{len(records):4} of {len(wanted):<4} {spent} of CPU time so far")
     if missing:
         seconds, unknown = estimate_seconds(missing, records)
-        left = f"about {seconds / 3600.0:.1f} hours of CPU time"
+        left = f"about {_duration(seconds)} of CPU time"
         if unknown:
             left += f", and {unknown} runs like none that is recorded"
         print(f"Missing: {len(missing)} runs ({left}); next: {missing[0].name}")
     return 0
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600.0:.1f} hours" if seconds >= 3600.0 else f"{seconds / 60.0:.0f} minutes"
 
 
 def _options(arguments: argparse.Namespace) -> str:
