@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fairmatch.exceptions import InputError
@@ -290,7 +291,7 @@ def label_weights(answers: Answers) -> Any:
         return None
     panels = []
     for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
-        rows = []
+        rows, errors = [], []
         for value, records in answers.by_label_weight("ftm").items():
             asked: Mapping[str, Any] = {"start": answers.records("unfair", "adult")}
             found = [
@@ -300,6 +301,7 @@ def label_weights(answers: Answers) -> Any:
             if all(reading.n for reading in found):
                 cost, accuracy = (reading.mean for reading in found)
                 rows.append({"α": f"{value:g}", "cost": cost, "accuracy": accuracy})
+                errors.append([reading.error for reading in found])
         if rows:
             base = alt.Chart(pd.DataFrame(rows)).encode(
                 x=alt.X("cost:Q", title="transport cost", scale=alt.Scale(zero=False)),
@@ -307,7 +309,12 @@ def label_weights(answers: Answers) -> Any:
             )
             dots = base.mark_point(filled=True, size=70, color="#0072b2")
             text = base.mark_text(dx=8, dy=-8, align="left").encode(text="α:N")
-            title = f"Adult, ΔDP = {level:g} (points: α)"
+            # Points lie nearer together than the splits let one tell; the axes do not show that.
+            cost, accuracy = np.mean(errors, axis=0)
+            told = f"standard errors about ± {accuracy:.4f} (accuracy) and ± {cost:.3f} (cost)"
+            if not np.isfinite([cost, accuracy]).all():
+                told = "one split"
+            title = _titles(alt, f"Adult, ΔDP = {level:g} (points: α)", told)
             panels.append((dots + text).properties(width=330, height=230, title=title))
     return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
 
@@ -315,6 +322,10 @@ def label_weights(answers: Answers) -> Any:
 def _titled(dataset: str) -> str:
     """Begin a name with a capital, and leave the rest as it is."""
     return dataset[:1].upper() + dataset[1:]
+
+
+def _titles(alt: Any, text: str, below: str) -> Any:
+    return alt.TitleParams(text, subtitle=below, subtitleFontSize=11, subtitleColor="#555555")
 
 
 def _caption(alt: Any, text: str) -> Any:
