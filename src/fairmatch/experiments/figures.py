@@ -45,6 +45,10 @@ _MATCHED = ("ftm-batch", "ftm")
 _NETWORKS = (*PAPER_RIVALS, *_MATCHED)
 
 
+ILLUSTRATIONS = ("appendix-b", "counterfactual")
+"""Figures that do not depend on the records."""
+
+
 def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
     """Draw every figure that the records allow, as SVG, and the illustrations."""
     from fairmatch.experiments.illustrations import (
@@ -55,10 +59,8 @@ def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
     )
 
     charts = _recorded_charts(answers)
-    charts |= {
-        "appendix-b": appendix_b_chart(appendix_b()),
-        "counterfactual": counterfactual_chart(counterfactuals()),
-    }
+    pictures = appendix_b_chart(appendix_b()), counterfactual_chart(counterfactuals())
+    charts |= zip(ILLUSTRATIONS, pictures, strict=True)
     return [_save(chart, Path(folder) / f"{name}.svg") for name, chart in charts.items()]
 
 
@@ -69,14 +71,10 @@ def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
     for name in (*charts, *ILLUSTRATIONS):
         file = Path(folder) / f"{name}.svg"
         drawing, _, marks = _text(file).rpartition("\n<!-- ")
-        # Illustrations do not depend on the records.
         data = _of_data(charts[name]) if name in charts else ""
         if not marks or _of_drawing(drawing) not in marks or data not in marks:
             stale.append(file)
     return stale
-
-
-ILLUSTRATIONS = ("appendix-b", "counterfactual")
 
 
 def _recorded_charts(answers: Answers) -> dict[str, Any]:
