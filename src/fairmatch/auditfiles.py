@@ -14,8 +14,8 @@ import pandas as pd
 from fairmatch.auditing import audit, compare_models
 from fairmatch.exceptions import InputError
 from fairmatch.facts import Audit, Comparison
-from fairmatch.people import score_people
-from fairmatch.tables import check_column, read_table
+from fairmatch.people import class_written, score_people
+from fairmatch.tables import check_column, find_value, read_table
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ def audit_files(
     """
     if not roles.scores and not roles.models:
         raise InputError("Nothing to audit: name a column of scores, or a saved model.")
-    tables = [read_table(path).rename(columns=str) for path in paths]
+    text = [] if roles.id is None else [roles.id]
+    tables = [read_table(path, text=text).rename(columns=str) for path in paths]
     first = tables[0]
     for path, table in zip(paths, tables, strict=True):
         _check_columns(path, table, [*roles.scores, roles.sensitive, roles.label, roles.id])
@@ -94,7 +95,7 @@ def audit_files(
             scores[name if name not in scores else f"{path}: {column}"] = table[column]
     for folder in roles.models:
         scores[Path(folder).name] = _model_scores(
-            folder, paths[0], first, features, roles, label_value
+            folder, paths[0], first, features, roles, pos_label
         )
     given: dict[str, Any] = {
         "sensitive_features": sensitive.to_numpy(),
@@ -105,10 +106,10 @@ def audit_files(
         "progress": progress,
         **settings,
     }
+    favoured = None if privileged is None else _value(sensitive, privileged, "--privileged")
     if len(scores) == 1:
         ((name, own),) = scores.items()
         return _signed(audit(own.to_numpy(), model_name=name, **given), paths[0])
-    favoured = None if privileged is None else _value(sensitive, privileged, "--privileged")
     arrays = {name: own.to_numpy() for name, own in scores.items()}
     found = compare_models(arrays, privileged=favoured, **given)
     n_models = len(roles.models)
@@ -148,22 +149,14 @@ def _features(table: pd.DataFrame, roles: Roles) -> list[str]:
 def _value(column: pd.Series[Any], written: str, option: str) -> Any:
     """Find the value of a column that is written this way."""
     values = column.dropna().unique().tolist()
-    for value in values:
-        same_number = isinstance(value, int | float) and _is_number(written, float(value))
-        if str(value) == written or same_number:
-            return value
-    shown = ", ".join(str(value) for value in values[:5])
-    raise InputError(
-        f"Column {column.name!r} has no value {written!r}; it holds {shown}. Say which one is "
-        f"meant with {option}."
-    )
-
-
-def _is_number(written: str, value: float) -> bool:
     try:
-        return float(written) == value
-    except ValueError:
-        return False
+        return find_value(values, written)
+    except LookupError:
+        shown = ", ".join(str(value) for value in values[:5])
+        raise InputError(
+            f"Column {column.name!r} has no value {written!r}; it holds {shown}. Say which one is "
+            f"meant with {option}."
+        ) from None
 
 
 def _name(stem: str, column: str, several_files: bool, several_scores: bool) -> str:
@@ -178,7 +171,7 @@ def _model_scores(
     table: pd.DataFrame,
     features: list[str],
     roles: Roles,
-    pos_label: Any,
+    positive: str,
 ) -> pd.Series[float]:
     from fairmatch import load  # it needs torch, which an audit of scores does not
 
@@ -187,7 +180,7 @@ def _model_scores(
     known = getattr(model, "feature_names_in_", None)
     names = list(known) if known is not None else [*features, *([roles.sensitive] * bool(inside))]
     _check_columns(path, table, names)
-    label = 1 if pos_label is None else pos_label
+    label = class_written(model, positive)
     scores = score_people(model, table[names], table[roles.sensitive].to_numpy(), label)
     return pd.Series(np.asarray(scores))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmatch import __version__
@@ -180,6 +181,7 @@ def _run_audit(arguments: argparse.Namespace) -> int:
     from fairmatch.facts import Comparison
 
     bounds = [_read_bound(given) for given in arguments.fail_above]
+    _check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
     write_report = _report_writer() if arguments.out else None
     hidden = list(dict.fromkeys(arguments.hide))
     roles = Roles(
@@ -219,6 +221,23 @@ def _run_audit(arguments: argparse.Namespace) -> int:
         print(f"Report: {arguments.out}")
     held = audits if len(audits) == 1 else audits[1:]
     return _hold_to(bounds, held, arguments.gate)
+
+
+def _check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> None:
+    """Raise before the work where a result cannot be written, or would take something's place."""
+    taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
+    for option, name in outputs.items():
+        if name is None:
+            continue
+        file = Path(name)
+        if file.is_dir():
+            raise InputError(f"{option} must be a file, and {name} is a folder.")
+        if file.resolve() in taken:
+            raise InputError(
+                f"{option} {name} would be written over: {taken[file.resolve()]}. Choose another."
+            )
+        if file.is_file() or not file.exists():  # /dev/stdout can be written to twice
+            taken[file.resolve()] = f"{option} is written there"
 
 
 def _read_bound(given: str) -> tuple[str, float]:
@@ -323,7 +342,7 @@ _STEPS = 4
 
 def _print_table(header: list[str], rows: list[list[str]]) -> None:
     """Print a table: drawn in a terminal, plain and unwrapped in a pipe."""
-    if not sys.stdout.isatty():
+    if sys.stdout is None or not sys.stdout.isatty():
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         for row in [header, *rows]:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -385,6 +404,8 @@ def _run_train(arguments: argparse.Namespace) -> int:
     if arguments.learner is None:
         arguments.learner = "boosting" if arguments.epochs is None else "network"
     length = _training_length(arguments)
+    if Path(arguments.out).exists() and not Path(arguments.out).is_dir():
+        raise InputError(f"--out must be a folder, and {arguments.out} is a file.")
     check_picture(not arguments.no_picture)
     table = read_labelled(arguments.table, arguments.target, arguments.sensitive)
     trained = train_model(
@@ -404,6 +425,8 @@ def _run_train(arguments: argparse.Namespace) -> int:
     picture = not arguments.no_picture
     folder = save_trained(trained, arguments.out, gap=arguments.gap_measure, picture=picture)
     print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
+    label = trained.model.classes_.tolist()[1]
+    print(f"Its scores are the probability of {table.target} = {label!r}.")
     return 0
 
 
@@ -438,15 +461,29 @@ def _add_predict_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="DIR", help="folder of a saved model")
     parser.add_argument("table", help="a .csv or .parquet file with the training columns")
     parser.add_argument("--out", metavar="FILE", required=True, help="a .csv or .parquet file")
+    parser.add_argument(
+        "--positive",
+        metavar="LABEL",
+        help="the score is the probability of this label (default: the second in order)",
+    )
+    parser.add_argument(
+        "--sensitive", metavar="COL", help="the group, for models saved from Python that need it"
+    )
 
 
 def _run_predict(arguments: argparse.Namespace) -> int:
     from fairmatch.jobs import predict_table
     from fairmatch.tables import read_table, write_table
 
-    predictions = predict_table(arguments.model, read_table(arguments.table))
+    _check_outputs([arguments.table], {"--out": arguments.out})
+    predictions, label = predict_table(
+        arguments.model,
+        read_table(arguments.table),
+        positive=arguments.positive,
+        sensitive=arguments.sensitive,
+    )
     file = write_table(predictions, arguments.out)
-    print(f"{len(predictions):,} rows scored in {file}")
+    print(f"{len(predictions):,} rows scored in {file}: the probability of {label!r}")
     return 0
 
 

@@ -148,11 +148,13 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(labels)
         if len(self.classes_) != 2:
             shown = ", ".join(map(str, self.classes_[:5]))
+            if len(self.classes_) < 2:
+                raise LabelError(f"y must hold two classes, and all of it is one class: {shown}.")
             # The first sentences are the words that scikit-learn asks for.
             raise LabelError(
                 "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(labels)}. y must hold two classes, got {len(self.classes_)} "
-                f"class(es): {shown}."
+                f"{type_of_target(labels)}. y must hold two classes, got {len(self.classes_)}: "
+                f"{shown}."
             )
         return labels
 

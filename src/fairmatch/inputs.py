@@ -150,10 +150,19 @@ def read_numbers(values: ArrayLike, name: str) -> FloatArray:
     array = read_column(values, name)
     if array.dtype.kind in "biuf":
         return array.astype(np.float64, copy=False)
+    row = next((row for row, value in enumerate(array) if not _is_number(value)), 0)
     raise InputError(
-        f"{name} must be numeric, got dtype {array.dtype} (first entry {array[0]!r}). Convert it "
-        "to numbers first."
+        f"{name} must be numeric, got dtype {array.dtype} (row {row} holds {array[row]!r}). "
+        "Convert it to numbers first."
     )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def read_labels(

@@ -13,7 +13,7 @@ import fairmatch
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import InputError
 from fairmatch.paths import PAPER_WEIGHTS, FairnessPath, fairness_path
-from fairmatch.people import identifies
+from fairmatch.people import class_written, identifies
 from fairmatch.persistence import load
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
 from fairmatch.selection import stratified_split
@@ -124,7 +124,9 @@ def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture
         "curve": trained.curve.to_dict(orient="records"),
     }
     write_whole(home / "curve.json", json.dumps(numbers, indent=1) + "\n")
-    if picture:
+    if not picture:
+        (home / "curve.svg").unlink(missing_ok=True)  # it would show another model's curve
+    else:
         chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
         save_chart(chart, home / "curve.svg")
     return home
@@ -136,7 +138,13 @@ def check_picture(wanted: bool) -> None:
         require_charts()
 
 
-def predict_table(model_folder: str | Path, frame: pd.DataFrame) -> pd.DataFrame:
+def predict_table(
+    model_folder: str | Path,
+    frame: pd.DataFrame,
+    *,
+    positive: str | None = None,
+    sensitive: str | None = None,
+) -> tuple[pd.DataFrame, Any]:
     """Score the rows of a table with a saved model.
 
     Parameters
@@ -145,11 +153,17 @@ def predict_table(model_folder: str | Path, frame: pd.DataFrame) -> pd.DataFrame
         Where ``fairmatch train`` or ``model.save`` put it.
     frame : DataFrame
         Rows with the columns of the training table; others are left alone.
+    positive : str, optional
+        The class whose probability is the score, as it is written; by default the second in order.
+    sensitive : str, optional
+        The column with the groups, for models that were not given a name for it in training.
 
     Returns
     -------
     DataFrame
-        The score (probability of the positive class) and the prediction of every row.
+        The score and the prediction of every row.
+    object
+        The class that the score is the probability of.
     """
     model = load(model_folder)
     names = getattr(model, "feature_names_in_", np.array(frame.columns, dtype=object))
@@ -160,6 +174,18 @@ def predict_table(model_folder: str | Path, frame: pd.DataFrame) -> pd.DataFrame
     ]
     for name in wanted:
         check_column(frame, name)
-    scores = model.predict_proba(frame[wanted])[:, 1]
-    decided = model.classes_[(scores >= 0.5).astype(np.intp)]
-    return pd.DataFrame({"score": scores, "prediction": decided})
+    given = {}
+    if model.sensitive_column is None and model.sensitive_at_prediction:
+        if sensitive is None:
+            raise InputError(
+                "This model decides by the group too, and does not know which column that is: name "
+                "it with --sensitive."
+            )
+        check_column(frame, sensitive)
+        given["sensitive_features"] = frame[sensitive].to_numpy()
+    classes = np.asarray(model.classes_).tolist()
+    label = classes[1] if positive is None else class_written(model, positive)
+    probabilities = model.predict_proba(frame[wanted], **given)
+    scores = probabilities[:, classes.index(label)]
+    decided = model.classes_[(probabilities[:, 1] >= 0.5).astype(np.intp)]
+    return pd.DataFrame({"score": scores, "prediction": decided}), label

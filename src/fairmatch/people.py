@@ -18,6 +18,7 @@ from fairmatch.coupling import IndexArray
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.inputs import FloatArray, Groups, read_column, read_groups, read_labels, read_scores
+from fairmatch.tables import find_value
 
 # A category that nearly everybody has for himself is an identifier, not a property people share.
 _MOST_LEVELS = 1000
@@ -120,7 +121,7 @@ def read_people(
             raise InputError(
                 f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
                 "rows: it looks like a name or a number that identifies people. Leave it out of "
-                "X, and give it as ids if the audit should show it."
+                "X, and give it as ids (--id) if the audit should show it."
             )
     names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
     if names and len(names) != n_rows:
@@ -195,13 +196,33 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
     if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X
         given["sensitive_features"] = sensitive_features
     probabilities = np.asarray(model.predict_proba(X, **given))
-    classes = list(getattr(model, "classes_", (0, 1)))
+    classes = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
     if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
         raise InputError(
             f"The estimator knows the classes {classes}; two are needed, of which "
             f"pos_label={pos_label!r} is one."
         )
     return read_scores(probabilities[:, classes.index(pos_label)])
+
+
+def class_written(model: Any, written: str) -> Any:
+    """Find the class of a model that a command line names; raise if it knows no such class.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> class_written(DummyClassifier().fit([[0], [0]], ["no", "yes"]), "yes")
+    'yes'
+    """
+    classes = np.asarray(model.classes_).tolist()
+    try:
+        return find_value(classes, written)
+    except LookupError:
+        known = " and ".join(repr(label) for label in classes)
+        raise InputError(
+            f"The model knows the classes {known}, and not {written!r}. Say which of them is "
+            "positive with --positive."
+        ) from None
 
 
 def sha256(*parts: bytes) -> str:

@@ -227,6 +227,9 @@ def _write(contents: dict[Path, bytes]) -> None:
             partial[file].write_bytes(content)
         for file in contents:
             partial[file].replace(file)
+    except OSError as error:
+        error.filename = str(next(iter(contents)).parent)  # the model's, whichever file it was
+        raise
     finally:
         for file in contents:
             partial[file].unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Tables by file name or dataset name, for the command line."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,13 +29,15 @@ class LabelledTable:
     sensitive: str
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
+def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
     r"""Read a CSV or Parquet file.
 
     Parameters
     ----------
     path : str or Path
         The file; its ending says what it is.
+    text : iterable of str
+        Columns of a CSV file that are taken as they are written: 007 stays 007.
 
     Raises
     ------
@@ -51,7 +54,11 @@ def read_table(path: str | Path) -> pd.DataFrame:
     ['age', 'sex']
     """
     file = Path(path)
-    readers: dict[str, Any] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    as_text = dict.fromkeys(text, str)
+    readers: dict[str, Any] = {
+        ".csv": lambda file: pd.read_csv(file, dtype=as_text),
+        ".parquet": pd.read_parquet,
+    }
     if file.suffix.lower() not in readers:
         raise InputError(f"{file} is neither a .csv nor a .parquet file.")
     try:
@@ -109,6 +116,33 @@ def read_labelled(name: str, target: str | None, sensitive: str | None) -> Label
         said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
         raise InputError(f"Missing values: {said}. Drop those rows first.")
     return LabelledTable(frame, target, sensitive)
+
+
+def find_value(values: Iterable[Any], written: str) -> Any:
+    """Find the value that is written this way, where 1, 1.0 and "1" are alike.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+
+    Examples
+    --------
+    >>> find_value([0.0, 1.0], "1"), find_value(["no", "yes"], "yes")
+    (1.0, 'yes')
+    """
+    for value in values:
+        same_number = isinstance(value, int | float) and _is_number(written, float(value))
+        if str(value) == written or same_number:
+            return value
+    raise LookupError(written)
+
+
+def _is_number(written: str, value: float) -> bool:
+    try:
+        return float(written) == value
+    except ValueError:
+        return False
 
 
 def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -57,7 +57,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             error.filename = str(path)
         raise
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # where there is no folder, there is no file
+            partial.unlink()
 
 
 def write_whole(path: str | Path, text: str) -> Path:
