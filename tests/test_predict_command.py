@@ -97,11 +97,13 @@ def test_nothing_is_written_over_and_that_is_said_before_the_work(
     assert (tmp_path / "people.csv").read_text() == before
 
 
-def test_a_picture_of_another_model_does_not_stay(people, tmp_path):
+def test_nothing_of_another_model_stays(people, tmp_path):
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "curve.svg").write_text("old")
+    for name in ("curve.svg", "weights.safetensors", "mine.txt"):
+        (tmp_path / "model" / name).write_text("old")
     assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
-    assert not (tmp_path / "model" / "curve.svg").exists()
+    left = {file.name for file in (tmp_path / "model").iterdir()}
+    assert left == {"model.json", "trees.txt", "curve.json", "mine.txt"}
 
 
 def test_identifiers_stay_as_they_are_written(people):
@@ -116,6 +118,15 @@ def test_a_favoured_group_that_is_none_is_told(people, capsys):
     asked = ["audit", "p.csv", "--score", "score", "--sensitive", "sex", "--privileged", "x"]
     assert main(asked) == 2
     assert "has no value 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["audit", "--score", "age"], ["train", "--target", "hired"]])
+def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, command, capsys):
+    people.assign(sex=["NA", "EU"] * 150).to_csv("p.csv", index=False)
+    name, *rest = command
+    out = ["--out", "model"] if name == "train" else []
+    assert main([name, "p.csv", *rest, "--sensitive", "sex", *out]) == 2
+    assert "words such as NA and None are read as missing" in capsys.readouterr().err
 
 
 def test_the_entry_that_is_no_number_is_shown(people, capsys):

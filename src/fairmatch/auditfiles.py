@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from fairmatch.auditing import audit, compare_models
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import GroupError, InputError
 from fairmatch.facts import Audit, Comparison
 from fairmatch.people import class_written, score_people
-from fairmatch.tables import check_column, find_value, read_table
+from fairmatch.tables import MISSING_WORDS, check_column, find_value, read_table
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,11 @@ def audit_files(
     _check_same_people(paths, tables, roles)
     features = _features(first, roles)
     sensitive = first[roles.sensitive]
+    if n_missing := int(sensitive.isna().sum()):
+        raise GroupError(
+            f"Column {roles.sensitive!r} of {paths[0]} has {n_missing} missing values. Drop those "
+            f"rows, or give them a group of their own on purpose. {MISSING_WORDS}"
+        )
     label_value = (
         None if roles.label is None else _value(first[roles.label], pos_label, "--positive")
     )

@@ -40,6 +40,10 @@ _LEARNERS = {
 _REPRESENTATIONS = ("LAFTRTransformer", "SIPMTransformer", "TransportRepairTransformer")
 
 
+# What a model has learned is in one of these.
+_LEARNED = ("weights.safetensors", "trees.txt")
+
+
 def save_model(model: Any, path: str | Path) -> Path:
     """Write a fitted model to a folder; `load` reads it back."""
     check_is_fitted(model)
@@ -74,6 +78,9 @@ def save_model(model: Any, path: str | Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(description, indent=1, ensure_ascii=False)
     _write({folder / learner.FILE: weights, folder / _DESCRIPTION: text.encode()})
+    for name in _LEARNED:
+        if name != learner.FILE:  # of a model that was there before
+            (folder / name).unlink(missing_ok=True)
     return folder
 
 

@@ -11,6 +11,10 @@ import pandas as pd
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
 from fairmatch.wholefiles import whole_file
 
+MISSING_WORDS = (
+    "In a CSV file words such as NA and None are read as missing; spell a value otherwise."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
@@ -114,7 +118,7 @@ def read_labelled(name: str, target: str | None, sensitive: str | None) -> Label
     missing = {c: int(frame[c].isna().sum()) for c in (target, sensitive)}
     if any(missing.values()):
         said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
-        raise InputError(f"Missing values: {said}. Drop those rows first.")
+        raise InputError(f"Missing values: {said}. Drop those rows first. {MISSING_WORDS}")
     return LabelledTable(frame, target, sensitive)
 
 

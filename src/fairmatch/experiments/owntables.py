@@ -12,7 +12,7 @@ import pandas as pd
 from fairmatch.datasets import Dataset
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import GroupError, InputError, LabelError
-from fairmatch.tables import check_column, read_table
+from fairmatch.tables import MISSING_WORDS, check_column, read_table
 
 SMALLEST_PART = 20
 """Rows that a group must have of either label: a fifth of them are for testing."""
@@ -160,8 +160,8 @@ def _two_values(
 ) -> tuple[str, str]:
     if n_missing := int(column.isna().sum()):
         raise error(
-            f"{where}: {column.name!r} lacks {n_missing} values. Leave those rows out; or spell "
-            "them otherwise, because words such as NA and None are read as missing."
+            f"{where}: {column.name!r} lacks {n_missing} values. Leave those rows out. "
+            f"{MISSING_WORDS}"
         )
     values = sorted(str(value) for value in column.unique())
     if len(values) != 2:
