@@ -14,8 +14,8 @@ import pandas as pd
 from fairmatch.auditing import audit, compare_models
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.facts import Audit, Comparison
-from fairmatch.people import class_written, score_people
-from fairmatch.tables import MISSING_WORDS, check_column, find_value, read_table
+from fairmatch.people import score_people
+from fairmatch.tables import MISSING_WORDS, check_column, class_written, find_value, read_table
 
 
 @dataclass(frozen=True)

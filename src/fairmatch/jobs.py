@@ -13,11 +13,11 @@ import fairmatch
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import InputError
 from fairmatch.paths import PAPER_WEIGHTS, FairnessPath, fairness_path
-from fairmatch.people import class_written, identifies
+from fairmatch.people import identifies
 from fairmatch.persistence import load
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
 from fairmatch.selection import stratified_split
-from fairmatch.tables import LabelledTable, check_column
+from fairmatch.tables import LabelledTable, check_column, class_written
 from fairmatch.wholefiles import write_whole
 
 LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}

@@ -243,7 +243,7 @@ def _tables(arguments: argparse.Namespace) -> int:
 
 def _figures(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.answers import Answers
-    from fairmatch.experiments.figures import draw_figures, stale_figures
+    from fairmatch.experiments.figurefiles import draw_figures, stale_figures
     from fairmatch.experiments.page import FIGURES
 
     study, store, out = _opened(arguments)

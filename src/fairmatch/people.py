@@ -18,7 +18,6 @@ from fairmatch.coupling import IndexArray
 from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.inputs import FloatArray, Groups, read_column, read_groups, read_labels, read_scores
-from fairmatch.tables import find_value
 
 # A category that nearly everybody has for himself is an identifier, not a property people share.
 _MOST_LEVELS = 1000
@@ -203,26 +202,6 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
             f"pos_label={pos_label!r} is one."
         )
     return read_scores(probabilities[:, classes.index(pos_label)])
-
-
-def class_written(model: Any, written: str) -> Any:
-    """Find the class of a model that a command line names; raise if it knows no such class.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> class_written(DummyClassifier().fit([[0], [0]], ["no", "yes"]), "yes")
-    'yes'
-    """
-    classes = np.asarray(model.classes_).tolist()
-    try:
-        return find_value(classes, written)
-    except LookupError:
-        known = " and ".join(repr(label) for label in classes)
-        raise InputError(
-            f"The model knows the classes {known}, and not {written!r}. Say which of them is "
-            "positive with --positive."
-        ) from None
 
 
 def sha256(*parts: bytes) -> str:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
@@ -140,6 +141,26 @@ def find_value(values: Iterable[Any], written: str) -> Any:
         if str(value) == written or same_number:
             return value
     raise LookupError(written)
+
+
+def class_written(model: Any, written: str) -> Any:
+    """Find the class of a model that a command line names; raise if it knows no such class.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> class_written(DummyClassifier().fit([[0], [0]], ["no", "yes"]), "yes")
+    'yes'
+    """
+    classes = np.asarray(model.classes_).tolist()
+    try:
+        return find_value(classes, written)
+    except LookupError:
+        known = " and ".join(repr(label) for label in classes)
+        raise InputError(
+            f"The model knows the classes {known}, and not {written!r}. Say which of them is "
+            "positive with --positive."
+        ) from None
 
 
 def _is_number(written: str, value: float) -> bool:

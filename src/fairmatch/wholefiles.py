@@ -1,10 +1,12 @@
 """Files that are there whole or not at all: a full disk or a kill leaves the old one as it was."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
+
+from fairmatch.exceptions import InputError
 
 PARTIAL = ".partial"
 """How the names of files end that are being written."""
@@ -66,3 +68,33 @@ def write_whole(path: str | Path, text: str) -> Path:
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
+
+
+def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> None:
+    """Raise before the work where a result cannot be written, or would take something's place.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files that are read.
+    outputs : mapping
+        Option of the command line to the file that it names, or None.
+
+    Raises
+    ------
+    InputError
+        If an output is a folder, one of the inputs, or another output.
+    """
+    taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
+    for option, name in outputs.items():
+        if name is None:
+            continue
+        file = Path(name)
+        if file.is_dir():
+            raise InputError(f"{option} must be a file, and {name} is a folder.")
+        if file.resolve() in taken:
+            raise InputError(
+                f"{option} {name} would be written over: {taken[file.resolve()]}. Choose another."
+            )
+        if file.is_file() or not file.exists():  # /dev/stdout can be written to twice
+            taken[file.resolve()] = f"{option} is written there"

@@ -1,21 +1,16 @@
-"""The paper's figures, drawn from the records."""
+"""The paper's figures, as charts of what is recorded."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import sha256
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairmatch.exceptions import InputError
 from fairmatch.experiments.answers import Answers, mean_curve
 from fairmatch.experiments.levels import interpolated, nearest_index
 from fairmatch.experiments.questions import GAPS, SUBJECTS, reported
 from fairmatch.experiments.study import PAPER_RIVALS, SERIES
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts import require_charts
-from fairmatch.wholefiles import whole_file
 
 # Colour and dash of every line, the same in all figures: colours that also the colour-blind tell
 # apart, ours drawn whole and the paper's mini-batch maps dashed.
@@ -45,75 +40,8 @@ _MATCHED = ("ftm-batch", "ftm")
 _NETWORKS = (*PAPER_RIVALS, *_MATCHED)
 
 
-ILLUSTRATIONS = ("appendix-b", "counterfactual")
-"""Figures that do not depend on the records."""
-
-
-def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
-    """Draw every figure that the records allow, as SVG, and the illustrations."""
-    from fairmatch.experiments.illustrations import (
-        appendix_b,
-        appendix_b_chart,
-        counterfactual_chart,
-        counterfactuals,
-    )
-
-    charts = _recorded_charts(answers)
-    pictures = appendix_b_chart(appendix_b()), counterfactual_chart(counterfactuals())
-    charts |= zip(ILLUSTRATIONS, pictures, strict=True)
-    return [_save(chart, Path(folder) / f"{name}.svg") for name, chart in charts.items()]
-
-
-def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
-    """List the figures that are missing, were edited, or show something else than the records."""
-    charts = _recorded_charts(answers)
-    stale = []
-    for name in (*charts, *ILLUSTRATIONS):
-        file = Path(folder) / f"{name}.svg"
-        drawing, _, marks = _text(file).rpartition("\n<!-- ")
-        data = _of_data(charts[name]) if name in charts else ""
-        if not marks or _of_drawing(drawing) not in marks or data not in marks:
-            stale.append(file)
-    return stale
-
-
-def _recorded_charts(answers: Answers) -> dict[str, Any]:
-    require_charts()
-    charts = dict(_charts(answers))
-    if not charts:
-        raise InputError(f"There are no records in {answers.store.folder}: run the study first.")
-    return charts
-
-
-def _save(chart: Any, file: Path) -> Path:
-    """Draw a chart, with marks by which a check tells what was drawn."""
-    with whole_file(file) as partial:
-        chart.save(str(partial), format="svg")
-        drawing = partial.read_text(encoding="utf-8")
-        marks = f"{_of_data(chart)} {_of_drawing(drawing)}"
-        partial.write_text(f"{drawing}\n<!-- {marks} -->\n", encoding="utf-8")
-    return file
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
-
-
-def _of_data(chart: Any) -> str:
-    """Mark the numbers that a chart shows, however it is styled."""
-    shown = chart.to_dict()["datasets"].values()
-    # The last digits of a mean may differ from machine to machine.
-    rounded = [pd.DataFrame(rows).round(6).to_json(double_precision=6) for rows in shown]
-    return f"data:{sha256(''.join(sorted(rounded)).encode()).hexdigest()}"
-
-
-def _of_drawing(text: str) -> str:
-    """Mark the lines and letters themselves, which must not be edited."""
-    return f"drawing:{sha256(text.encode()).hexdigest()}"
-
-
-def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
-    """Make the charts of the records, one after the other."""
+def recorded_charts(answers: Answers) -> dict[str, Any]:
+    """Make every chart that the records allow, by its name."""
     named: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("tradeoff-wdp", lambda: tradeoff(answers, "WDP", _NETWORKS)),
         ("tradeoff-dp", lambda: tradeoff(answers, "DP", _NETWORKS)),
@@ -124,10 +52,8 @@ def _charts(answers: Answers) -> Iterator[tuple[str, Any]]:
         ("subsets", lambda: subset_boxes(answers)),
         ("label-weight", lambda: label_weights(answers)),
     )
-    for name, draw in named:
-        chart = draw()
-        if chart is not None:
-            yield name, chart
+    charts = {name: draw() for name, draw in named}
+    return {name: chart for name, chart in charts.items() if chart is not None}
 
 
 def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "") -> Any:

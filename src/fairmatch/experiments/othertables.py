@@ -36,7 +36,7 @@ def short_answer(answers: Answers) -> str:
             label = question.label + (", joint map" if name == "FTM joint" else "")
             cells = [_beside(paper, found.get(key)) for key in keys]
             cells += [""] * (len(_SHORT["FTM"]) - len(cells))
-            last = f"{free.mean:.4f}" if free.n else ""
+            last = mean_cell(free) if free.n else ""
             rows.append([dataset, _level(question), label, paper_cell(paper), *cells, last])
     labels = [answers.study.series[key].label for key in _SHORT["FTM"]]
     names = ["table", "level", "", "FTM in the paper", *labels, "our network without a penalty"]

@@ -95,7 +95,7 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     parts = [
         _head(answers, options),
         _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
-        _claims(answers) if set(DATASET_NAMES) & set(answers.study.datasets) else "",
+        _claims(answers) if _has_paper_tables(answers) else "",
         _joined("Unconstrained models", "", unconstrained(answers)),
     ]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
@@ -145,6 +145,10 @@ says what a user gets who does not know them. `docs/reproduction.md` lists what 
 paper is silent or contradicts itself."""
 
 
+def _has_paper_tables(answers: Answers) -> bool:
+    return bool(set(DATASET_NAMES) & set(answers.study.datasets))
+
+
 def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
     """Say whether a line of some is recorded on any table, or none is asked for."""
     study = answers.study
@@ -158,15 +162,17 @@ def _counted(answers: Answers) -> str:
     for dataset in answers.study.datasets:
         kinds: dict[str, list[int]] = {}
         for key in answers.study.series:
-            kind = "networks" if key in SERIES else "yours"
-            if kind == "networks":
-                kind = "trees" if key.startswith("trees") else _KINDS.get(key, kind)
-            kinds.setdefault(kind, []).append(len(answers.records(key, dataset)))
+            kinds.setdefault(_kind(key), []).append(len(answers.records(key, dataset)))
         told.append(f"{dataset} ({', '.join(f'{k} {_span(n)}' for k, n in kinds.items())})")
     return f"splits per method are {', '.join(told)}"
 
 
-_KINDS = dict.fromkeys(("laftr", "sipm", "repair"), "representations")
+def _kind(key: str) -> str:
+    if key not in SERIES:
+        return "yours"
+    if key in SUBJECTS["representation"]:
+        return "representations"
+    return "trees" if key.startswith("trees") else "networks"
 
 
 def _span(counts: Sequence[int]) -> str:
@@ -217,7 +223,7 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
     if not tables:
         return ""
     pictures = _pictures(name, drawn)
-    if name == "own" and not set(DATASET_NAMES) & set(answers.study.datasets):
+    if name == "own" and not _has_paper_tables(answers):
         # Beside the paper's tables they stand further up.
         parts = (_pictures(part, drawn) for part in ("tradeoff", "trees", "representation"))
         pictures = "\n\n".join(part for part in parts if part)
