@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from scipy import stats
 
-from fairmatch.intervals import ScoreGrid
+from fairmatch.measures.intervals import ScoreGrid
 
 MEASURES = "mean_gap", "wasserstein", "kolmogorov_smirnov", "total_variation"
 BINS = 20

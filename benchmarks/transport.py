@@ -31,7 +31,7 @@ def batch(m):
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
-    from fairmatch.transport import solve_transport
+    from fairmatch.matching.solver import solve_transport
 
     generator = np.random.default_rng(m)
     x, z = (g[generator.choice(len(g), m, replace=False)] for g in _groups("adult"))
@@ -59,7 +59,7 @@ def everything(name, method):
             a, b = np.full(len(x), 1.0 / len(x)), np.full(len(z), 1.0 / len(z))
             ot.emd(a, b, ot.dist(x, z), numItermax=10**12)
     else:
-        from fairmatch.transport import solve_transport
+        from fairmatch.matching.solver import solve_transport
 
         def call():
             plan = solve_transport(x, z, tolerance=float(method))

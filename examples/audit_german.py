@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from fairmatch import compare_models
 from fairmatch.datasets import load_german, paper_split
-from fairmatch.encoding import TableEncoder
 from fairmatch.report import sentences, write_report
+from fairmatch.tables.encoder import TableEncoder
 
 
 def main(path: Path) -> None:

@@ -188,7 +188,10 @@ def test_measuring_loads_nothing_heavy():
     assert not fresh_import("fairmatch.measures")[1] & (HEAVY | {"scipy.stats"})
 
 
-@pytest.mark.parametrize("module", ["fairmatch.boosting", "fairmatch.treefiles", "fairmatch.jobs"])
+@pytest.mark.parametrize(
+    "module",
+    ["fairmatch.learning.trees.classifiers", "fairmatch.learning.trees.text", "fairmatch.cli.jobs"],
+)
 def test_trees_are_trained_saved_and_used_without_torch(module):
     pytest.importorskip("lightgbm")
     assert not fresh_import(module)[1] & {"torch", "safetensors"}

@@ -2,7 +2,7 @@
 
 import sys
 
-from fairmatch.cli import main
+from fairmatch.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

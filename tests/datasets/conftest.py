@@ -1,7 +1,7 @@
 import pytest
 
-from fairmatch.datasets import files
-from fairmatch.datasets.registry import SOURCES
+from fairmatch.datasets import download as files
+from fairmatch.datasets.sources import SOURCES
 
 
 @pytest.fixture

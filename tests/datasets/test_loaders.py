@@ -8,8 +8,8 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder
 
 from fairmatch.datasets import DATASET_NAMES, load_bank, load_dataset, load_dutch, load_german
-from fairmatch.encoding import TableEncoder
 from fairmatch.exceptions import DatasetError
+from fairmatch.tables.encoder import TableEncoder
 
 # rows, encoded features, rows with S=0 and S=1, P(Y=1 | S=0), P(Y=1 | S=1), favoured, batch size
 KNOWN = {

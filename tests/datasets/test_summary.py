@@ -1,8 +1,8 @@
 import pytest
 
 from fairmatch.datasets import DATASET_NAMES, summarise
-from fairmatch.datasets.files import locate
-from fairmatch.datasets.registry import SOURCES
+from fairmatch.datasets.download import locate
+from fairmatch.datasets.sources import SOURCES
 from fairmatch.exceptions import DatasetError
 
 

@@ -15,8 +15,8 @@ import pytest
 from hostiletable import HOSTILE_COLUMN, HOSTILE_VALUES, make_table
 
 from fairmatch import audit
+from fairmatch.auditing.facts import Individuals, Pairs
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
-from fairmatch.facts import Individuals, Pairs
 from fairmatch.report import sentences, write_report
 from fairmatch.report.explorer import explorer_json
 from fairmatch.report.wording import shown_name

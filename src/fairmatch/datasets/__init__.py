@@ -11,7 +11,7 @@ from fairmatch.datasets.catalogue import DATASET_NAMES, load_dataset
 from fairmatch.datasets.dataset import Dataset
 from fairmatch.datasets.dutch import load_dutch
 from fairmatch.datasets.german import load_german
-from fairmatch.datasets.splitting import Split, paper_split
+from fairmatch.datasets.split import Split, paper_split
 from fairmatch.datasets.summary import DatasetSummary, GroupSummary, summarise
 
 __all__ = [

@@ -5,8 +5,8 @@ from io import BytesIO
 import pandas as pd
 
 from fairmatch.datasets.dataset import Dataset
-from fairmatch.datasets.files import read_content
-from fairmatch.datasets.registry import SOURCES
+from fairmatch.datasets.download import read_content
+from fairmatch.datasets.sources import SOURCES
 
 # Levels with an order of their own; the other columns' levels are sorted.
 _ORDERED_LEVELS = {

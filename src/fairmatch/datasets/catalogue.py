@@ -7,7 +7,7 @@ from fairmatch.datasets.bank import load_bank
 from fairmatch.datasets.dataset import Dataset
 from fairmatch.datasets.dutch import load_dutch
 from fairmatch.datasets.german import load_german
-from fairmatch.datasets.registry import SOURCES, Source
+from fairmatch.datasets.sources import SOURCES, Source
 from fairmatch.exceptions import DatasetError
 
 _LOADERS: dict[str, Callable[[], Dataset]] = {

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairmatch.datasets.registry import SOURCES
+from fairmatch.datasets.sources import SOURCES
 
 
 @dataclass(frozen=True, eq=False, repr=False)

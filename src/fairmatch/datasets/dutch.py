@@ -5,8 +5,8 @@ from io import BytesIO
 import pandas as pd
 
 from fairmatch.datasets.dataset import Dataset
-from fairmatch.datasets.files import read_content
-from fairmatch.datasets.registry import SOURCES
+from fairmatch.datasets.download import read_content
+from fairmatch.datasets.sources import SOURCES
 
 _REGIONS = {1: "Netherlands", 2: "rest of Europe", 3: "rest of the world"}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from fairmatch.datasets.catalogue import find_source, load_dataset
-from fairmatch.datasets.files import locate
-from fairmatch.encoding import TableEncoder
+from fairmatch.datasets.download import locate
+from fairmatch.tables.encoder import TableEncoder
 
 Location: TypeAlias = Path | Literal["bundled"]
 

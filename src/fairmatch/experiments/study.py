@@ -11,10 +11,10 @@ from typing import Any
 
 from fairmatch.datasets import DATASET_NAMES, Dataset, load_dataset
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.methods import METHODS, Method
-from fairmatch.experiments.problems import NAMED_SUBSETS
-from fairmatch.experiments.records import Record, RecordStore
-from fairmatch.experiments.specs import RunSpec
+from fairmatch.experiments.runs.methods import METHODS, Method
+from fairmatch.experiments.runs.problem import NAMED_SUBSETS
+from fairmatch.experiments.runs.records import Record, RecordStore
+from fairmatch.experiments.runs.spec import RunSpec
 
 Loader = Callable[[], Dataset]
 

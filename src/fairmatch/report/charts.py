@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.measures import MEASURES
-from fairmatch.wholefiles import whole_file
+from fairmatch.measures.gaps import MEASURES
+from fairmatch.storage.atomic import whole_file
 
 Row = Mapping[str, Any]
 

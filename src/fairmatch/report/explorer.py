@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmatch.facts import Audit, Individuals
+from fairmatch.auditing.facts import Audit, Individuals
 from fairmatch.report.wording import MATCHINGS
 
 # The page shall stay below 6 MB with several models; the charting library is 1 MB of it.

@@ -15,13 +15,13 @@ from typing import Any
 
 import pandas as pd
 
+from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.facts import Audit, Comparison
 from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json
 from fairmatch.report.sections import sections
 from fairmatch.report.wording import sentences, shown_name, shown_number
-from fairmatch.wholefiles import whole_file
+from fairmatch.storage.atomic import whole_file
 
 # Signs that could end a script element or a line of JavaScript; JSON knows them by number too.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -181,7 +181,7 @@ def _embedded(text: str) -> str:
 
 
 def _resource(name: str) -> str:
-    return files("fairmatch.report").joinpath(name).read_text("utf-8")
+    return files("fairmatch.report").joinpath("assets", name).read_text("utf-8")
 
 
 @cache

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from fairmatch.facts import Audit, Comparison
-from fairmatch.report.figure import Figure
-from fairmatch.report.groupfigures import (
+from fairmatch.auditing.facts import Audit, Comparison
+from fairmatch.report.figures.figure import Figure
+from fairmatch.report.figures.groups import (
     accuracy_figure,
     calibration_figure,
     cumulative_figure,
@@ -18,8 +18,8 @@ from fairmatch.report.groupfigures import (
     score_figure,
     selection_figure,
 )
-from fairmatch.report.modelfigures import changed_decisions, side_by_side, tradeoff_figure
-from fairmatch.report.peoplefigures import (
+from fairmatch.report.figures.models import changed_decisions, side_by_side, tradeoff_figure
+from fairmatch.report.figures.people import (
     feature_figure,
     half_space_figure,
     matched_figure,

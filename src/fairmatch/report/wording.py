@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-from fairmatch.facts import Audit, Estimate, Gap, SubsetGap
+from fairmatch.auditing.facts import Audit, Estimate, Gap, SubsetGap
 
 # A gap's name for people, and what it is.
 GAPS = {
@@ -214,7 +214,7 @@ def subset_name(subset: SubsetGap) -> str:
 
     Examples
     --------
-    >>> from fairmatch.facts import Condition
+    >>> from fairmatch.auditing.facts import Condition
     >>> old = Condition("age", ">", 60.0), Condition("status", "!=", "married")
     >>> subset_name(SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair"))
     'age is above 60 and status is not married'

@@ -1,0 +1,1 @@
+"""Any model's scores to an audit, a tree of facts."""

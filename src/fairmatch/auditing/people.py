@@ -1,0 +1,231 @@
+"""What is known of the people to audit: read once, for all models."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairmatch.auditing.matchings import Sample, draw_rows
+from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.matching.coupling import IndexArray
+from fairmatch.tables.arrays import (
+    FloatArray,
+    Groups,
+    read_column,
+    read_groups,
+    read_labels,
+    read_scores,
+)
+from fairmatch.tables.columns import Column, read_columns, split_column
+from fairmatch.tables.encoder import TableEncoder
+
+# A category that nearly everybody has for himself is an identifier, not a property people share.
+_MOST_LEVELS = 1000
+_FEW_LEVELS = 30
+
+
+def identifies(n_levels: int, n_rows: int) -> bool:
+    """Tell whether a category with so many levels names people rather than describes them."""
+    return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleTable:
+    """What is known of the people.
+
+    Attributes
+    ----------
+    X, features
+        The table as given, and without the sensitive column if it was inside; None without one.
+    columns : list of Column
+        The columns of ``features``.
+    groups, sensitive_features
+        The group of every row, read and as given.
+    positive, pos_label
+        Whether each label is positive (None without labels), and which label that is.
+    ids : list of str
+        Who the rows are; empty if not given.
+    samples : dict
+        Samples that were drawn already.
+    """
+
+    X: Any
+    columns: list[Column]
+    features: Any
+    groups: Groups
+    sensitive_features: Any
+    positive: Any
+    pos_label: Any
+    ids: list[str]
+    samples: dict[tuple[int, int], Sample]
+
+    def sample(self, n_sample: int, seed: int) -> Sample:
+        """Draw the sample, once for all models, so that the nearest matching is found once."""
+        key = n_sample, seed
+        if key not in self.samples:
+            rows = draw_rows(self.groups, n_sample, seed)
+            self.samples[key] = Sample(
+                rows=rows,
+                groups=Groups(self.groups.codes[rows], self.groups.labels),
+                features=self.encode(rows) if self.columns else None,
+                feature_groups=self.encoder.feature_groups_ if self.columns else {},
+                positive=None if self.positive is None else self.positive[rows],
+                n_table=len(self.groups),
+            )
+        return self.samples[key]
+
+    @cached_property
+    def encoder(self) -> TableEncoder:
+        """The encoder of the features, fitted on all rows."""
+        return TableEncoder(missing="encode").fit(self.features)
+
+    def encode(self, rows: IndexArray) -> FloatArray:
+        """Encode some rows only, since all of a large table may not be needed."""
+        encoded: FloatArray = self.encoder.transform(_take(self.features, rows))
+        return encoded
+
+    @property
+    def sha256(self) -> str | None:
+        """Hash of the columns, the same for the same table in any table library."""
+        return sha256(*map(_bytes, self.columns)) if self.columns else None
+
+    @property
+    def n_encoded(self) -> int:
+        """How many numbers describe a person."""
+        return len(self.encoder.get_feature_names_out())
+
+
+def read_people(
+    sensitive_features: ArrayLike,
+    X: Any,
+    y_true: ArrayLike | None,
+    ids: ArrayLike | None,
+    pos_label: Any,
+    sensitive_column: Any,
+) -> PeopleTable:
+    """Read what a caller gave; the parameters are those of `fairmatch.audit`.
+
+    ``sensitive_column`` is where a model finds the groups in X, or None.
+    """
+    groups = read_groups(sensitive_features)
+    n_rows = len(groups)
+    features = X if X is None else _without(X, sensitive_column)
+    columns = [] if X is None else read_columns(features)
+    for column in columns:
+        if len(column.values) != n_rows:
+            raise InputError(
+                f"X has {len(column.values)} rows where sensitive_features has {n_rows}."
+            )
+        if column.levels is not None and identifies(len(column.levels), n_rows):
+            raise InputError(
+                f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
+                "rows: it looks like a name or a number that identifies people. Leave it out of "
+                "X, and give it as ids (--id) if the audit should show it."
+            )
+    names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
+    if names and len(names) != n_rows:
+        raise InputError(f"ids has {len(names)} rows where {n_rows} were expected.")
+    return PeopleTable(
+        X=X,
+        columns=columns,
+        features=features,
+        groups=groups,
+        sensitive_features=sensitive_features,
+        positive=None
+        if y_true is None
+        else read_labels(y_true, n_rows=n_rows, pos_label=pos_label),
+        pos_label=pos_label,
+        ids=names,
+        samples={},
+    )
+
+
+def _without(X: Any, column: Any) -> Any:
+    """Leave the sensitive column out of what describes people, where X holds it."""
+    try:
+        return X if column is None else split_column(X, column)[0]
+    except ColumnError:  # a model that needs no group to predict may be given none
+        return X
+
+
+def _take(X: Any, rows: IndexArray) -> Any:
+    if not nw.dependencies.is_into_dataframe(X):
+        return np.asarray(X)[rows]
+    return nw.from_native(X, eager_only=True)[rows].to_native()
+
+
+def read_model(y_score: Any, table: PeopleTable) -> FloatArray:
+    """Read the scores of a model, or let it score the people."""
+    n_rows = len(table.groups)
+    if hasattr(y_score, "predict_proba"):
+        if table.X is None:
+            raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
+        y_score = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
+    elif hasattr(y_score, "predict") or callable(y_score):
+        raise InputError(
+            f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
+            "0/1 decisions, as y_score."
+        )
+    return read_scores(y_score, n_rows=n_rows)
+
+
+def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
+    """Take a classifier's probability of the positive label, for every row.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``predict_proba``; it is given the sensitive features if it takes them and does not
+        find them in X.
+    X : table or array
+        The rows, as the model expects them.
+    sensitive_features : array-like
+        Group of every row.
+    pos_label : default=1
+        The label that counts as positive.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> score_people(DummyClassifier().fit([[0], [0]], [0, 1]), [[0]], None).tolist()
+    [0.5]
+    """
+    given = {}
+    takes = "sensitive_features" in inspect.signature(model.predict_proba).parameters
+    if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X
+        given["sensitive_features"] = sensitive_features
+    probabilities = np.asarray(model.predict_proba(X, **given))
+    classes = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
+    if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
+        raise InputError(
+            f"The estimator knows the classes {classes}; two are needed, of which "
+            f"pos_label={pos_label!r} is one."
+        )
+    return read_scores(probabilities[:, classes.index(pos_label)])
+
+
+def sha256(*parts: bytes) -> str:
+    """Hash bytes, one part after the other."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _bytes(column: Column) -> bytes:
+    """Give the name, the kind and the values of a column as bytes."""
+    head = f"{column.name}\0{column.kind}\0".encode()
+    if column.levels is None:
+        values = np.where(column.missing, 0.0, column.values.astype(np.float64))
+        return head + column.missing.tobytes() + values.tobytes()
+    # By the text of each level, since the order of levels is the library's business.
+    levels, codes = np.unique([str(level) for level in column.levels], return_inverse=True)
+    text = np.append(codes, -1).astype(np.int32)[column.values]
+    return head + "\0".join(levels.tolist()).encode() + text.tobytes()

@@ -1,0 +1,154 @@
+"""Where each benchmark table comes from: address, checksum, licence, citation."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file as its publisher ships it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, and the name it is looked up by on disk.
+    sha256 : str
+        Checksum of the (uncompressed) file.
+    address : str
+        Where the publisher serves it, or the archive that holds it.
+    members : tuple of str
+        The way through nested zip archives, outermost first; empty if `address` is the file.
+    bundled : bool
+        Whether the file is part of the package.
+
+    Examples
+    --------
+    >>> from fairmatch.datasets.sources import SOURCES
+    >>> SOURCES["bank"].files[0].members
+    ('bank-additional.zip', 'bank-additional/bank-additional-full.csv')
+    """
+
+    name: str
+    sha256: str
+    address: str
+    members: tuple[str, ...] = ()
+    bundled: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one dataset with their licence and citation.
+
+    Parameters
+    ----------
+    title : str
+        The dataset's full name.
+    page : str
+        The publisher's page about it.
+    licence : str
+        The licence of the data.
+    citation : str
+        How to cite the data.
+    files : tuple of SourceFile
+        The files, in the order in which the loader reads them.
+
+    Examples
+    --------
+    >>> from fairmatch.datasets.sources import SOURCES
+    >>> SOURCES["german"].licence
+    'CC BY 4.0'
+    """
+
+    title: str
+    page: str
+    licence: str
+    citation: str
+    files: tuple[SourceFile, ...]
+
+
+_UCI = "https://archive.ics.uci.edu"
+
+SOURCES: dict[str, Source] = {
+    "adult": Source(
+        title="Adult",
+        page=f"{_UCI}/dataset/2/adult",
+        licence="CC BY 4.0",
+        citation=(
+            "Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository. "
+            "https://doi.org/10.24432/C5XW20"
+        ),
+        files=(
+            SourceFile(
+                name="adult.data",
+                sha256="5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+                address=f"{_UCI}/static/public/2/adult.zip",
+                members=("adult.data",),
+                bundled=True,
+            ),
+            SourceFile(
+                name="adult.test",
+                sha256="a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+                address=f"{_UCI}/static/public/2/adult.zip",
+                members=("adult.test",),
+                bundled=True,
+            ),
+        ),
+    ),
+    "german": Source(
+        title="German Credit",
+        page=f"{_UCI}/dataset/144/statlog+german+credit+data",
+        licence="CC BY 4.0",
+        citation=(
+            "Hofmann, H. (1994). Statlog (German Credit Data). UCI Machine Learning Repository. "
+            "https://doi.org/10.24432/C5NC77"
+        ),
+        files=(
+            SourceFile(
+                name="german.data",
+                sha256="b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
+                address=f"{_UCI}/static/public/144/statlog+german+credit+data.zip",
+                members=("german.data",),
+                bundled=True,
+            ),
+        ),
+    ),
+    "bank": Source(
+        title="Bank Marketing",
+        page=f"{_UCI}/dataset/222/bank+marketing",
+        licence="CC BY 4.0",
+        citation=(
+            "Moro, S., Rita, P. and Cortez, P. (2014). Bank Marketing. UCI Machine Learning "
+            "Repository. https://doi.org/10.24432/C5K306"
+        ),
+        files=(
+            SourceFile(
+                name="bank-additional-full.csv",
+                sha256="74adfc578bf77a7ff4bb1ba4a9f8709d9e3c6907342959c2c8416847e0afb4d8",
+                address=f"{_UCI}/static/public/222/bank+marketing.zip",
+                members=("bank-additional.zip", "bank-additional/bank-additional-full.csv"),
+            ),
+        ),
+    ),
+    "dutch": Source(
+        title="Dutch Census 2001",
+        page="https://github.com/tailequy/fairness_dataset",
+        # The repository states none; the microdata are Statistics Netherlands' by way of IPUMS.
+        licence="none stated",
+        citation=(
+            "Le Quy, T., Roy, A., Iosifidis, V., Zhang, W. and Ntoutsi, E. (2022). A survey on "
+            "datasets for fairness-aware machine learning. WIREs Data Mining and Knowledge "
+            "Discovery 12(3), e1452. https://doi.org/10.1002/widm.1452. Data: Statistics "
+            "Netherlands, Dutch Virtual Census of 2001."
+        ),
+        files=(
+            SourceFile(
+                name="dutch.csv",
+                sha256="c0e1df7e2ca07fa84aa99b5565c7b782a381e2fab377648a6d920174d04ce090",
+                address=(
+                    "https://raw.githubusercontent.com/tailequy/fairness_dataset/main/"
+                    "experiments/data/dutch.csv"
+                ),
+            ),
+        ),
+    ),
+}
+"""Every dataset by its short name."""

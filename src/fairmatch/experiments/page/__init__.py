@@ -1,0 +1,1 @@
+"""The page of results: tables, figures and files."""

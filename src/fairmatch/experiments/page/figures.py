@@ -1,0 +1,265 @@
+"""The paper's figures, as charts of what is recorded."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairmatch.experiments.reading.answers import Answers, mean_curve
+from fairmatch.experiments.reading.levels import interpolated, nearest_index
+from fairmatch.experiments.reading.questions import GAPS, SUBJECTS, reported
+from fairmatch.experiments.study import PAPER_RIVALS, SERIES
+from fairmatch.measures.gaps import MEASURES
+
+# Colour and dash of every line, the same in all figures: colours that also the colour-blind tell
+# apart, ours drawn whole and the paper's mini-batch maps dashed.
+_STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "reduction": ("#e69f00", ()),
+    "reg": ("#56b4e9", ()),
+    "adv": ("#8a8a8a", ()),
+    "ftm-batch": ("#d55e00", (5, 3)),
+    "ftm": ("#d55e00", ()),
+    "ftm-batch-joint": ("#0072b2", (5, 3)),
+    "ftm-joint": ("#0072b2", ()),
+    "trees-reg": ("#009e73", (2, 2)),
+    "trees-ftm": ("#009e73", ()),
+    "trees-ftm-joint": ("#cc79a7", ()),
+    "trees-eg": ("#8a8a8a", (2, 2)),
+    "trees-predicted": ("#222222", ()),
+    "laftr": ("#009e73", ()),
+    "sipm": ("#cc79a7", ()),
+    "repair": ("#56b4e9", ()),
+}
+# For a researcher's own lines, one after the other.
+_OWN_STYLES: list[tuple[str, tuple[int, ...]]] = [
+    *(("#333333", (1, 2)), ("#7a0177", (6, 2)), ("#8c510a", (3, 3))),
+    *(("#1b7837", (6, 2, 1, 2)), ("#08306b", (1, 3)), ("#b2182b", (3, 1))),
+]
+_MATCHED = ("ftm-batch", "ftm")
+_NETWORKS = (*PAPER_RIVALS, *_MATCHED)
+
+
+def recorded_charts(answers: Answers) -> dict[str, Any]:
+    """Make every chart that the records allow, by its name."""
+    named: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("tradeoff-wdp", lambda: tradeoff(answers, "WDP", _NETWORKS)),
+        ("tradeoff-dp", lambda: tradeoff(answers, "DP", _NETWORKS)),
+        ("tradeoff-meandp", lambda: tradeoff(answers, "meanDP", _NETWORKS)),
+        ("trees", lambda: tradeoff(answers, "WDP", ("ftm", "ftm-joint"), "trees")),
+        ("joint", lambda: tradeoff(answers, "DP", _NETWORKS, "joint")),
+        ("representation", lambda: tradeoff(answers, "meanDP", _MATCHED, "representation")),
+        ("subsets", lambda: subset_boxes(answers)),
+        ("label-weight", lambda: label_weights(answers)),
+    )
+    charts = {name: draw() for name, draw in named}
+    return {name: chart for name, chart in charts.items() if chart is not None}
+
+
+def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "") -> Any:
+    """Draw mean curves of accuracy against a gap, one panel per table; None without records.
+
+    With a subject, its lines are drawn too, and nothing if none of them is recorded.
+    """
+    import altair as alt
+
+    study = answers.study
+    subjects = SUBJECTS.get(subject, ())
+    own = [key for key in study.series if key not in SERIES]
+    shown = [
+        key
+        for key in (*keys, *subjects, *own)
+        if key in study.series and any(answers.records(key, name) for name in study.datasets)
+    ]
+    if subject and not set(shown) & set(subjects):
+        return None
+    panels = []
+    for dataset in study.datasets:
+        curves, points = [], []
+        for key in shown:
+            records = answers.records(key, dataset)
+            if not records:
+                continue
+            label = answers.study.series[key].label
+            for weight, x, y in mean_curve(records, GAPS[gap], "accuracy"):
+                curves.append({"method": label, "weight": weight, "gap": x, "accuracy": y})
+        starts = ("unfair", *(["trees-unfair"] if subject == "trees" else []))
+        for key in starts:
+            if records := answers.records(key, dataset):
+                (_, x, y) = mean_curve(records, GAPS[gap], "accuracy")[0]
+                points.append({"gap": x, "accuracy": y, "method": answers.study.series[key].label})
+        if curves:
+            panels.append(_panel(alt, dataset, curves, points, gap, shown, answers))
+    if not panels:
+        return None
+    told = "Means over the splits, a point per fairness weight; crosses: unconstrained models"
+    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+
+
+def _panel(
+    alt: Any,
+    dataset: str,
+    curves: list[dict[str, Any]],
+    points: list[dict[str, Any]],
+    gap: str,
+    keys: Sequence[str],
+    answers: Answers,
+) -> Any:
+    labels = [answers.study.series[key].label for key in keys]
+    others = iter(_OWN_STYLES * len(keys))
+    styles = [_STYLES[key] if key in _STYLES else next(others) for key in keys]
+    symbol = MEASURES[GAPS[gap]].symbol
+    axis = alt.Axis(tickCount=6)  # more would run into each other
+    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
+    y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False, domain=_range(curves)))
+    legend = alt.Legend(
+        title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
+    )
+    colour = alt.Color(
+        "method:N",
+        legend=legend,
+        scale=alt.Scale(domain=labels, range=[colour for colour, _ in styles]),
+    )
+    dash = alt.StrokeDash(
+        "method:N",
+        legend=legend,
+        scale=alt.Scale(domain=labels, range=[list(dash) or [1, 0] for _, dash in styles]),
+    )
+    lines = (
+        alt.Chart(pd.DataFrame(curves))
+        .mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=14))
+        .encode(x=x, y=y, color=colour, strokeDash=dash, order="weight:Q")
+    )
+    layers = [lines]
+    if points:
+        ends = alt.Chart(pd.DataFrame(points)).mark_point(
+            shape="cross", filled=True, color="#222222", size=70, clip=True
+        )
+        layers.append(ends.encode(x=x, y=y))
+    return alt.layer(*layers).properties(width=330, height=230, title=_titled(dataset))
+
+
+def _range(curves: list[dict[str, Any]]) -> list[float]:
+    """Leave out the bottom where a curve has collapsed, so that the rest can be told apart."""
+    values = pd.Series([row["accuracy"] for row in curves])
+    low, high = float(values.quantile(0.05)), float(values.max())
+    margin = 0.08 * (high - low)
+    return [low - margin, high + margin]
+
+
+def subset_boxes(answers: Answers) -> Any:
+    """Draw the gaps in random half-spaces as box plots, at the paper's levels."""
+    import altair as alt
+
+    keys = (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted")
+    panels = []
+    for dataset, level in reported()["random_subsets"]["at_meanDP"].items():
+        if dataset not in answers.study.datasets:
+            continue
+        boxes, outliers = [], []
+        for key in keys:
+            records = answers.records(key, dataset) if key in answers.study.series else {}
+            if not records:
+                continue
+            first = records[min(records)]
+            index = nearest_index(first, GAPS["meanDP"], level)
+            if index is None:
+                continue
+            label = (
+                f"{answers.study.series[key].label}, at {first.curve[GAPS['meanDP']][index]:.3f}"
+            )
+            low, q1, median, q3, high = first.curve["half-spaces: box"][index]
+            boxes.append(
+                {"method": label, "low": low, "q1": q1, "median": median, "q3": q3, "high": high}
+            )
+            found = first.curve["half-spaces: outliers"][index]
+            outliers += [{"method": label, "gap": value} for value in found]
+        if boxes:
+            panels.append(_box_panel(alt, dataset, level, boxes, outliers))
+    told = "Nearest weight on the first split; box plots of 1,000 half-spaces, points: outliers"
+    if not panels:
+        return None
+    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+
+
+def _box_panel(
+    alt: Any,
+    dataset: str,
+    level: float,
+    boxes: list[dict[str, Any]],
+    outliers: list[dict[str, Any]],
+) -> Any:
+    order = [box["method"] for box in boxes]
+    y = alt.Y("method:N", sort=order, title=None)
+    base = alt.Chart(pd.DataFrame(boxes)).encode(y=y)
+    title = "Δ‾DP in a half-space"
+    layers = [
+        base.mark_rule(color="#555555").encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        base.mark_bar(size=14, color="#9ecae1", stroke="#555555").encode(x="q1:Q", x2="q3:Q"),
+        base.mark_tick(size=14, color="#222222", thickness=2).encode(x="median:Q"),
+    ]
+    if outliers:
+        dots = alt.Chart(pd.DataFrame(outliers)).mark_point(
+            size=14, filled=True, color="#d55e00", opacity=0.5
+        )
+        layers.append(dots.encode(x="gap:Q", y=y))
+    heading = f"{_titled(dataset)}, Δ‾DP near {level:g}"
+    return alt.layer(*layers).properties(width=330, height=24 * len(boxes), title=heading)
+
+
+def label_weights(answers: Answers) -> Any:
+    """Draw transport cost against accuracy for every label weight; None without records."""
+    import altair as alt
+
+    if "adult" not in answers.study.datasets:
+        return None
+    panels = []
+    for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
+        rows, errors = [], []
+        for value, records in answers.by_label_weight("ftm").items():
+            asked: Mapping[str, Any] = {"start": answers.records("unfair", "adult")}
+            found = [
+                interpolated(records, GAPS["DP"], level, quantity, **asked)
+                for quantity in ("transport_cost", "accuracy")
+            ]
+            if all(reading.n for reading in found):
+                cost, accuracy = (reading.mean for reading in found)
+                rows.append({"α": f"{value:g}", "cost": cost, "accuracy": accuracy})
+                errors.append([reading.error for reading in found])
+        if rows:
+            base = alt.Chart(pd.DataFrame(rows)).encode(
+                x=alt.X("cost:Q", title="transport cost", scale=alt.Scale(zero=False)),
+                y=alt.Y("accuracy:Q", scale=alt.Scale(zero=False)),
+            )
+            dots = base.mark_point(filled=True, size=70, color="#0072b2")
+            text = base.mark_text(dx=8, dy=-8, align="left").encode(text="α:N")
+            # Points lie nearer together than the splits let one tell; the axes do not show that.
+            cost, accuracy = np.mean(errors, axis=0)
+            told = f"standard errors about ± {accuracy:.4f} (accuracy) and ± {cost:.3f} (cost)"
+            if not np.isfinite([cost, accuracy]).all():
+                told = "one split"
+            title = _titles(alt, f"Adult, ΔDP = {level:g} (points: α)", told)
+            panels.append((dots + text).properties(width=330, height=230, title=title))
+    return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
+
+
+def _titled(dataset: str) -> str:
+    """Begin a name with a capital, and leave the rest as it is."""
+    return dataset[:1].upper() + dataset[1:]
+
+
+def _titles(alt: Any, text: str, below: str) -> Any:
+    return alt.TitleParams(text, subtitle=below, subtitleFontSize=11, subtitleColor="#555555")
+
+
+def _caption(alt: Any, text: str) -> Any:
+    return alt.TitleParams(text, fontSize=11, fontWeight="normal", color="#555555", offset=12)
+
+
+def _finished(chart: Any) -> Any:
+    return (
+        chart.configure(font="Helvetica Neue, Arial, sans-serif", background="white")
+        .configure_view(stroke=None)
+        .configure_axis(gridColor="#e5e5e5", domainColor="#888888", titleFontWeight="normal")
+        .configure_title(anchor="start", fontSize=13)
+    )

@@ -1,0 +1,360 @@
+"""The paper's two small examples, computed and drawn: Appendix B, and the causal model."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from fairmatch.exceptions import InputError
+from fairmatch.matching.coupling import Coupling, IndexArray
+from fairmatch.matching.gaussian import GaussianMap
+from fairmatch.matching.matchers import OptimalTransportMatcher, fair_matching
+from fairmatch.measures.gaps import demographic_parity_gap, subset_parity_gap
+from fairmatch.report.charts import require_charts
+from fairmatch.tables.arrays import FloatArray
+
+_COLOURS = ("#2b6cb0", "#c05621")
+_GREY = "#718096"
+_GROUPS = ("S = 0", "S = 1")
+
+
+@dataclass(frozen=True, eq=False)
+class FairModel:
+    """One of the models of Appendix B.
+
+    Attributes
+    ----------
+    name : str
+        What it does.
+    scores : array of shape (2 n,)
+        Its decisions, group 0 first.
+    coupling : Coupling
+        Its fair matching, of least cost among ties.
+    group_gap, subset_gap, transport_cost : float
+        ΔDP; the gap of mean scores among x ≥ 1/2; mean squared distance of the matched.
+    """
+
+    name: str
+    scores: FloatArray
+    coupling: Coupling
+    group_gap: float
+    subset_gap: float
+    transport_cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class AppendixB:
+    """Two models that are fair to groups, of which one is not fair to a subset.
+
+    Attributes
+    ----------
+    x : array of shape (2 n,)
+        The feature: the same grid in both groups.
+    groups : array of shape (2 n,)
+        0 or 1.
+    models : tuple of two FairModel
+        The one that swaps sides, and the one that does not.
+    """
+
+    x: FloatArray
+    groups: IndexArray
+    models: tuple[FairModel, FairModel]
+
+
+def appendix_b(n_points: int = 200) -> AppendixB:
+    r"""Compute the two models of the paper's Appendix B on a grid.
+
+    Parameters
+    ----------
+    n_points : int, default=200
+        People of each group, in the middles of equal parts of [0, 1]; an even number.
+
+    Notes
+    -----
+    :math:`\hat f = (\mathrm{sign}(2x - 1)(1 - 2s) + 1)/2` accepts the upper half of group 0 and
+    the lower half of group 1; :math:`\tilde f = (\mathrm{sign}(2x - 1) + 1)/2` accepts the upper
+    half of both. The cheapest fair matching moves everyone by 1/2 (cost 1/4), and nobody.
+
+    Examples
+    --------
+    >>> for model in appendix_b(50).models:
+    ...     print(model.group_gap, model.subset_gap, round(model.transport_cost, 6))
+    0.0 1.0 0.25
+    0.0 0.0 0.0
+    """
+    if n_points < 2 or n_points % 2:
+        raise InputError(f"n_points must be an even number from 2, got {n_points}.")
+    grid = (np.arange(n_points) + 0.5) / n_points
+    x, groups = np.tile(grid, 2), np.repeat([0, 1], n_points)
+    sign = np.sign(2.0 * x - 1.0)
+
+    def model(name: str, scores: FloatArray) -> FairModel:
+        coupling = fair_matching(scores, groups, X=x)
+        return FairModel(
+            name,
+            scores,
+            coupling,
+            demographic_parity_gap(None, scores, sensitive_features=groups),
+            subset_parity_gap(None, scores, sensitive_features=groups, subset=x >= 0.5),
+            coupling.transport_cost(x),
+        )
+
+    return AppendixB(
+        x,
+        groups,
+        (
+            model("accepts opposite halves", (sign * (1 - 2 * groups) + 1.0) / 2.0),
+            model("accepts the same half", (sign + 1.0) / 2.0),
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Counterfactuals:
+    """People of a linear causal model, and whom they would have been in the other group.
+
+    Attributes
+    ----------
+    people, others : array of shape (n, 2)
+        Samples of group 0 and of group 1.
+    counterfactual : array of shape (n, 2)
+        Group 0, with the same noise, had they been of group 1.
+    transported : array of shape (n, 2)
+        Group 0, moved by the optimal map between the two normal distributions.
+    matched : array of shape (n, 2)
+        Group 0, moved to the mean of those whom the optimal coupling of the samples gives them.
+    gaussian : GaussianMap
+        The optimal map.
+    map_error : float
+        Greatest distance between `counterfactual` and `transported`.
+    coupling_error : float
+        Root of the mean squared distance between `counterfactual` and `matched`.
+    """
+
+    people: FloatArray
+    others: FloatArray
+    counterfactual: FloatArray
+    transported: FloatArray
+    matched: FloatArray
+    gaussian: GaussianMap
+    map_error: float
+    coupling_error: float
+
+
+def counterfactuals(
+    n_people: int = 300,
+    *,
+    effects: ArrayLike = ((0.0, 0.0), (0.8, 0.0)),
+    intercepts: ArrayLike = ((0.0, 0.0), (4.5, -4.0)),
+    noise: ArrayLike = ((1.0, 0.25), (1.0, 0.25)),
+    scales: tuple[float, float] = (1.0, 1.4),
+    random_state: int = 0,
+) -> Counterfactuals:
+    r"""Compare counterfactuals with optimal transport in a linear causal model.
+
+    Parameters
+    ----------
+    n_people : int, default=300
+        People of each group.
+    effects : array of shape (2, 2)
+        A: what the features do to each other.
+    intercepts : array of shape (2, 2)
+        μ of group 0, and of group 1.
+    noise : array of shape (2, 2)
+        Diagonal of D, for each group. The proposition needs both to be alike.
+    scales : tuple of two floats
+        σ of group 0, and of group 1.
+    random_state : int, default=0
+        Seed of the sample.
+
+    Notes
+    -----
+    Proposition 4.3 of the paper: for :math:`X_s = \mu_s + A X_s + \varepsilon_s` with
+    :math:`\varepsilon_s \sim N(0, \sigma_s^2 D)`, the optimal map is the counterfactual, with
+    :math:`W_s = \sigma_{s'} / \sigma_s I`. It holds for every A with an inverse of I - A and every
+    positive diagonal D, proportional to the identity or not: both covariances are multiples of
+    :math:`B D B^\top`, and nothing else is used. If D differs between the groups by more than
+    a factor, the counterfactual :math:`B D_1^{1/2} D_0^{-1/2} B^{-1}` is not symmetric in general,
+    and an optimal map always is: then they differ. Where A is 0 they agree all the same.
+
+    Examples
+    --------
+    >>> counterfactuals(20).map_error < 1e-9
+    True
+    >>> counterfactuals(20, noise=((1.0, 0.25), (0.25, 1.0))).map_error > 0.1
+    True
+    """
+    a, mu = np.asarray(effects, dtype=float), np.asarray(intercepts, dtype=float)
+    spread = np.sqrt(np.asarray(noise, dtype=float)) * np.asarray(scales)[:, None]
+    if not (a.shape == mu.shape == spread.shape == (2, 2)):
+        raise InputError("effects, intercepts and noise must each be two by two.")
+    if not spread.min() > 0.0:
+        raise InputError("noise and scales must be positive.")
+    if abs(np.linalg.det(np.eye(2) - a)) < 1e-9:
+        raise InputError("I - effects must have an inverse: the features have no solution.")
+    b = np.linalg.inv(np.eye(2) - a)
+    draws = np.random.default_rng(random_state).normal(size=(2, n_people, 2))
+    people, others = ((mu[s] + draws[s] * spread[s]) @ b.T for s in (0, 1))
+    # The same draw of the noise, in the scale of the other group.
+    would_be = (mu[1] + draws[0] * spread[1]) @ b.T
+    covariances = [b @ np.diag(spread[s] ** 2) @ b.T for s in (0, 1)]
+    gaussian = GaussianMap.between(b @ mu[0], covariances[0], b @ mu[1], covariances[1])
+    transported = gaussian(people)
+    rows = np.concatenate([people, others])
+    coupling = OptimalTransportMatcher().match(rows, np.repeat([0, 1], n_people))
+    plan = coupling.to_dense(np.repeat([0, 1], n_people))
+    matched = (plan @ others) * n_people
+    return Counterfactuals(
+        people,
+        others,
+        would_be,
+        transported,
+        matched,
+        gaussian,
+        float(np.linalg.norm(would_be - transported, axis=1).max()),
+        float(np.sqrt(((would_be - matched) ** 2).sum(axis=1).mean())),
+    )
+
+
+def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
+    """Draw both models: people of the two groups on a line each, the matched joined.
+
+    Parameters
+    ----------
+    facts : AppendixB
+        As made by `appendix_b`.
+    n_shown : int, default=20
+        People of each group that are drawn, at most.
+
+    Returns
+    -------
+    altair.VConcatChart
+
+    Examples
+    --------
+    >>> type(appendix_b_chart(appendix_b(20))).__name__
+    'VConcatChart'
+    """
+    require_charts()
+    import altair as alt
+
+    half = len(facts.x) // 2
+    step = max(1, half // n_shown)
+    colour = alt.Color(
+        "decision:N",
+        title=None,
+        scale=alt.Scale(domain=["accepted", "rejected"], range=[_COLOURS[0], "#cbd5e0"]),
+        legend=alt.Legend(orient="top"),
+    )
+    place = alt.Y("group:N", title=None, sort=list(_GROUPS), axis=alt.Axis(labelFontSize=12))
+    panels = []
+    for model in facts.models:
+        shown = np.isin(np.arange(len(facts.x)) % half, np.arange(step // 2, half, step))
+        points = pd.DataFrame(
+            {
+                "x": facts.x[shown],
+                "group": np.array(_GROUPS)[facts.groups[shown]],
+                "decision": np.where(model.scores[shown] > 0.5, "accepted", "rejected"),
+            }
+        )
+        source, target = model.coupling.source_index, model.coupling.target_index
+        keep = shown[source]
+        lines = pd.DataFrame(
+            {
+                "x": np.concatenate([facts.x[source[keep]], facts.x[target[keep]]]),
+                "group": np.repeat(_GROUPS, keep.sum()),
+                "pair": np.tile(np.arange(keep.sum()), 2),
+            }
+        )
+        axis = alt.X("x:Q", title="x", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(grid=False))
+        joined = alt.Chart(lines).mark_line(strokeWidth=1, opacity=0.7, color=_GREY)
+        dots = alt.Chart(points).mark_point(
+            filled=True, size=95, opacity=1, stroke="#4a5568", strokeWidth=0.7
+        )
+        middle = alt.Chart(pd.DataFrame({"x": [0.5]})).mark_rule(strokeDash=[3, 3], color=_GREY)
+        words = (
+            f"group gap {model.group_gap:.0f}, gap where x ≥ ½: {model.subset_gap:.0f}, "
+            f"transport cost {model.transport_cost:.2f}"
+        )
+        title = alt.TitleParams(
+            f"A model that {model.name}", subtitle=words, anchor="start", fontSize=14
+        )
+        panel = alt.layer(
+            middle.encode(x=axis),
+            joined.encode(x=axis, y=place, detail="pair:N"),
+            dots.encode(x=axis, y=place, color=colour),
+        )
+        panels.append(panel.properties(width=460, height=120, title=title))
+    return alt.vconcat(*panels, spacing=24)
+
+
+def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
+    """Draw both groups, and where some of group 0 would have been in group 1.
+
+    Parameters
+    ----------
+    facts : Counterfactuals
+        As made by `counterfactuals`.
+    n_arrows : int, default=14
+        People of group 0 that have an arrow.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> type(counterfactual_chart(counterfactuals(20))).__name__
+    'LayerChart'
+    """
+    require_charts()
+    import altair as alt
+
+    points = pd.DataFrame(np.concatenate([facts.people, facts.others]), columns=["x1", "x2"])
+    points["group"] = np.repeat(_GROUPS, [len(facts.people), len(facts.others)])
+    kinds = {
+        "counterfactual": facts.counterfactual,
+        "optimal map": facts.transported,
+        "matched in the sample": facts.matched,
+    }
+    chosen = slice(None, min(n_arrows, len(facts.people)))
+    arrows = pd.concat(
+        pd.DataFrame(
+            {
+                "x1": facts.people[chosen, 0],
+                "x2": facts.people[chosen, 1],
+                "to1": ends[chosen, 0],
+                "to2": ends[chosen, 1],
+                "kind": kind,
+            }
+        )
+        for kind, ends in kinds.items()
+    )
+    x, y = alt.X("x1:Q", title="first feature"), alt.Y("x2:Q", title="second feature")
+    cloud = alt.Chart(points).mark_point(filled=True, size=22, opacity=0.28)
+    cloud = cloud.encode(
+        x=x,
+        y=y,
+        color=alt.Color(
+            "group:N", title=None, scale=alt.Scale(domain=list(_GROUPS), range=list(_COLOURS))
+        ),
+    )
+    lines = alt.Chart(arrows[arrows["kind"] == "counterfactual"])
+    lines = lines.mark_rule(opacity=0.5, color="#2d3748").encode(x=x, y=y, x2="to1", y2="to2")
+    shapes = alt.Scale(domain=list(kinds), range=["circle", "cross", "triangle-up"])
+    ends = alt.Chart(arrows).mark_point(size=70, strokeWidth=1.4, opacity=0.95, color="#1a202c")
+    ends = ends.encode(
+        x=alt.X("to1:Q", title="first feature"),
+        y=alt.Y("to2:Q", title="second feature"),
+        shape=alt.Shape("kind:N", title="group 0 as group 1", scale=shapes),
+    )
+    words = (
+        f"map and counterfactual differ by at most {facts.map_error:.2g}; the matching of the "
+        f"sample by {facts.coupling_error:.2f} (root mean square)"
+    )
+    title = alt.TitleParams(
+        "Whom group 0 would have been in group 1", subtitle=words, anchor="start", fontSize=14
+    )
+    return alt.layer(cloud, lines, ends).properties(width=520, height=360, title=title)

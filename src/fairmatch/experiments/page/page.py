@@ -1,0 +1,287 @@
+"""The page of results: every table and claim, from the records alone."""
+
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from itertools import groupby
+from pathlib import Path
+
+from fairmatch.datasets import DATASET_NAMES
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.page.markdown import mean_cell, paper_cell, plain_text, table
+from fairmatch.experiments.page.tables import (
+    label_weights,
+    picked_on_training,
+    schedules,
+    short_answer,
+    stability,
+    unconstrained,
+)
+from fairmatch.experiments.reading.answers import Answer, Answers
+from fairmatch.experiments.reading.claims import verdicts
+from fairmatch.experiments.reading.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
+from fairmatch.experiments.reading.questions import SUBJECTS, Question, reported
+from fairmatch.experiments.study import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
+from fairmatch.measures.gaps import MEASURES
+from fairmatch.storage.atomic import write_whole
+
+PAGE = "README.md"
+RECORDS = "records"
+FIGURES = "figures"
+
+# Which figures stand in which section; `figures.py` draws those that the records allow.
+SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
+    "tradeoff": (
+        ("tradeoff-wdp", "ΔWDP against accuracy"),
+        ("tradeoff-dp", "ΔDP against accuracy"),
+        ("tradeoff-meandp", "Δ‾DP against accuracy"),
+        ("joint", "With the joint map: ΔDP against accuracy"),
+    ),
+    "trees": (("trees", "Boosted trees beside networks: ΔWDP against accuracy"),),
+    "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
+    "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
+    "representation": (("representation", "Fair representations: Δ‾DP against accuracy"),),
+    "illustrations": (
+        ("appendix-b", "Two fair models, one of them cruel (Appendix B)"),
+        ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
+    ),
+}
+
+_SHORT_ANSWER = (
+    "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last column "
+    "is not at that gap: it says how far the tables differ before anything is fair."
+)
+_PICKED = "If the weight is picked on the training rows"
+_PICKED_NOTE = (
+    "Of the models that keep the allowed gap on the training rows, the one that is most accurate "
+    "there; accuracy and gap on the test rows, and on how many splits the gap is kept there too. "
+    "Nothing is interpolated, so a method with few weights near the level stays further below it."
+)
+_SCHEDULES = (
+    f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
+    "The rate falls by 5 % after each epoch in the first two, by 10 % in the third. The least ΔWDP "
+    "is that of models which do not accept (almost) everybody or nobody."
+)
+
+
+def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
+    """Write the page of results into a folder."""
+    return write_whole(Path(folder) / PAGE, render_page(answers, folder, options))
+
+
+def check_page(answers: Answers, folder: str | Path, options: str = "") -> list[str]:
+    """Compare the page with what the records say, line by line; empty if they agree."""
+    file = Path(folder) / PAGE
+    try:
+        written = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}): write it first.") from error
+    wanted = render_page(answers, folder, options).splitlines()
+    return list(unified_diff(written, wanted, "as written", "as recorded", lineterm="", n=0))
+
+
+def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
+    """Write the whole page as Markdown.
+
+    Parameters
+    ----------
+    answers : Answers
+        What the records say.
+    folder : str or path
+        Where the page and its figures are.
+    options : str
+        Options of the command that makes the page, beginning with a space: it tells how.
+    """
+    drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
+    parts = [
+        _head(answers, options),
+        _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
+        _claims(answers) if _has_paper_tables(answers) else "",
+        _joined("Unconstrained models", "", unconstrained(answers)),
+    ]
+    for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
+        if _recorded(answers, SUBJECTS.get(name, ())):
+            parts.append(_section(name, list(asked), answers, drawn))
+        if name == "joint":
+            parts.append(_label_weights(answers, drawn))
+    parts.append(_joined(_PICKED, _PICKED_NOTE, picked_on_training(answers)))
+    parts.append(_joined(_title("schedule"), _SCHEDULES, schedules(answers)))
+    parts.append(_joined("Illustrations", "", _pictures("illustrations", drawn)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(answers: Answers, options: str) -> str:
+    study, store = answers.study, answers.store
+    wanted = study.runs()
+    found = [record for spec in wanted if (record := store.find(spec)) is not None]
+    if not found:
+        raise InputError(f"There are no records of this study in {store.folder}: run it first.")
+    hours = sum(record.seconds for record in found) / 3600.0
+    versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
+    lengths = study.profile.lengths["network"]
+    return f"""# The paper's experiments: its figures and ours
+
+Made of the records in `{RECORDS}/` by `fairmatch paper tables{options}`; no number here is typed by
+hand, and `--check` makes the same command fail if one is. `fairmatch paper run{options}` makes the
+records, `fairmatch paper figures{options}` the figures.
+
+{len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time (the processes that
+compute mini-batch maps not counted): {_counted(answers)}.
+Networks train for {lengths["epochs"]:g} epochs at learning rate {lengths["learning_rate"]:g},
+multiplied by {lengths["decay"]:g} after each.
+Versions: {", ".join(versions)}.
+
+How to read the tables. A method is a curve of models, one per fairness weight. "At a level" means:
+*nearest*, as in the paper, each split's model whose gap on the test rows is nearest to the level,
+with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
+itself. Both are means over the random splits ± standard error, with the number of splits in
+brackets; where it is smaller than the number of splits recorded, the other curves never come to the
+level, or the quantity is not defined there. A curve is followed from its fairest model towards
+smaller weights, if need be towards larger ones; models that accept fewer than
+{FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out, because they
+decide nothing. The difference is interpolated less paper, where at least half of the
+curves come to the level.
+Every level is read off the test rows, as in the paper; only *{_PICKED}*
+says what a user gets who does not know them. `docs/reproduction.md` lists what was chosen where the
+paper is silent or contradicts itself."""
+
+
+def _has_paper_tables(answers: Answers) -> bool:
+    return bool(set(DATASET_NAMES) & set(answers.study.datasets))
+
+
+def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
+    """Say whether a line of some is recorded on any table, or none is asked for."""
+    study = answers.study
+    found = (answers.records(key, name) for key in keys for name in study.datasets)
+    return not keys or any(found)
+
+
+def _counted(answers: Answers) -> str:
+    """Say on how many splits each kind of method is recorded."""
+    told = []
+    for dataset in answers.study.datasets:
+        kinds: dict[str, list[int]] = {}
+        for key in answers.study.series:
+            kinds.setdefault(_kind(key), []).append(len(answers.records(key, dataset)))
+        told.append(f"{dataset} ({', '.join(f'{k} {_span(n)}' for k, n in kinds.items())})")
+    return f"splits per method are {', '.join(told)}"
+
+
+def _kind(key: str) -> str:
+    if key not in SERIES:
+        return "yours"
+    if key in SUBJECTS["representation"]:
+        return "representations"
+    return "trees" if key.startswith("trees") else "networks"
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _claims(answers: Answers) -> str:
+    rule = (
+        "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
+        "*holds in part*: in some; *does not hold*: in none (in at most half). FTM means the "
+        "paper's, with maps of mini-batches, unless all rows are named. Methods are compared split "
+        "by split, interpolated to the level, and only where at least half of the splits have both "
+        "there. In brackets: who is better, and by how much."
+    )
+    lines = [
+        f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
+        for number, verdict in enumerate(verdicts(answers), start=1)
+    ]
+    return "\n".join(["## The paper's claims", "", rule, "", *lines])
+
+
+def _title(name: str) -> str:
+    others = {
+        "trees": "Boosted trees",
+        "own": "Other tables",
+        "representation": "Fair representations",
+    }
+    return others[name] if name in others else EXPERIMENTS[name].title
+
+
+def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:
+    tables, any_paper = [], False
+    for (dataset, gap, level), cells in groupby(
+        asked, key=lambda question: (question.dataset, question.gap, question.level)
+    ):
+        if dataset not in answers.study.datasets:
+            continue
+        listed = list(cells)
+        compared = any(question.paper for question in listed)
+        any_paper |= compared
+        rows = [row for question in listed for row in _rows(question, answers, compared)]
+        if rows:
+            ours = ["ours, nearest [level]", "ours, interpolated"]
+            names = ["", "method", *(["paper", *ours, "difference"] if compared else ours)]
+            head = f"**{dataset}, {MEASURES[gap].symbol} = {level:g}**"
+            tables.append(f"{head}\n\n{table(names, rows)}")
+    if not tables:
+        return ""
+    pictures = _pictures(name, drawn)
+    if name == "own" and not _has_paper_tables(answers):
+        # Beside the paper's tables they stand further up.
+        parts = (_pictures(part, drawn) for part in ("tradeoff", "trees", "representation"))
+        pictures = "\n\n".join(part for part in parts if part)
+    if pictures and not any_paper:  # the pictures say it; the numbers are there to look up
+        tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
+    if name == "imbalance":
+        tables += ["Stability, interpolated or else nearest:", stability(answers)]
+    return _joined(_title(name), _NOTES.get(name, ""), pictures, *tables)
+
+
+def _joined(title: str, told: str, *parts: str) -> str:
+    """Put a section together; nothing if there is nothing but its title and a remark."""
+    shown = [part for part in parts if part]
+    return "\n\n".join([f"## {title}", *([told] if told else []), *shown]) if shown else ""
+
+
+_NOTES = {
+    "flips": (
+        "Decisions that fairness turns against its purpose: S = 1 from 0 to 1, S = 0 from 1 to 0. "
+        "German stands without the paper's figures, because its Y = 1 seems to be bad credit there "
+        "and is good credit here; on Bank the favoured group is S = 0, so the rule is the paper's "
+        "and not the purpose."
+    ),
+}
+
+
+def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[list[str]]:
+    for index, answer in enumerate(answers.answer(question)):
+        label = question.label if index == 0 else ""
+        cells = _cells(question, answer)
+        yield [label, plain_text(answer.series.label), *(cells if compared else cells[1:3])]
+
+
+def _cells(question: Question, answer: Answer) -> list[str]:
+    digits = question.digits
+    near = mean_cell(answer.nearest, digits)
+    if answer.nearest.n:
+        near += f" [{answer.nearest.level:.3f}]"
+    difference = "" if answer.difference is None else f"{answer.difference:+.{digits}f}"
+    ours = [near, mean_cell(answer.interpolated, digits)]
+    return [paper_cell(answer.paper, digits), *ours, difference]
+
+
+def _pictures(name: str, drawn: set[str]) -> str:
+    wanted = SECTION_FIGURES.get(name, ())
+    return "\n\n".join(f"![{text}]({FIGURES}/{stem}.svg)" for stem, text in wanted if stem in drawn)
+
+
+def _label_weights(answers: Answers, drawn: set[str]) -> str:
+    if "adult" not in answers.study.datasets:
+        return ""
+    blocks = [
+        f"**adult, ΔDP = {level:g}**\n\n{rows}"
+        for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]
+        if (rows := label_weights(answers, level))
+    ]
+    told = (
+        "Transport cost of the fair matching on the test rows, by 100 mini-batches of 1,024 people "
+        "of each group; interpolated to the level, on the splits that all α have in common."
+    )
+    return _joined(_title("label-weight"), told, _pictures("label-weight", drawn), *blocks)

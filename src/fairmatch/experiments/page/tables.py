@@ -1,0 +1,156 @@
+"""Tables of the page of results that do not have the form of the paper's questions."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fairmatch.experiments.page.markdown import mean_cell, paper_cell, table
+from fairmatch.experiments.reading.answers import Answers
+from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap, nearest, picked
+from fairmatch.experiments.reading.questions import GAPS, Question, questions, reported
+from fairmatch.experiments.study import PAPER_RIVALS, SCHEDULE_WEIGHTS, SCHEDULES
+from fairmatch.measures.gaps import MEASURES
+
+# Columns of the short answer, for the marginal map and for the joint one.
+_SHORT = {
+    "FTM": ("ftm-batch", "ftm", "trees-ftm", "trees-predicted"),
+    "FTM joint": ("ftm-batch-joint", "ftm-joint", "trees-ftm-joint"),
+}
+
+
+def short_answer(answers: Answers) -> str:
+    """Put FTM as the paper has it beside ours, at the levels of two of its tables."""
+    rows = []
+    for question in questions():
+        dataset, quantity = question.dataset, question.quantity
+        if question.experiment not in ("consistency", "joint") or question.better < 0:
+            continue
+        if dataset not in answers.study.datasets:
+            continue
+        found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
+        free = nearest(answers.records("unfair", dataset), question.gap, 0.0, quantity)
+        for name, keys in _SHORT.items():
+            paper = question.paper.get(name)
+            if paper is None or not found.keys() & set(keys):
+                continue
+            label = question.label + (", joint map" if name == "FTM joint" else "")
+            cells = [_beside(paper, found.get(key)) for key in keys]
+            cells += [""] * (len(_SHORT["FTM"]) - len(cells))
+            last = mean_cell(free) if free.n else ""
+            rows.append([dataset, _level(question), label, paper_cell(paper), *cells, last])
+    labels = [answers.study.series[key].label for key in _SHORT["FTM"]]
+    names = ["table", "level", "", "FTM in the paper", *labels, "our network without a penalty"]
+    return table(names, rows) if rows else ""
+
+
+def _beside(paper: float, reading: Reading | None) -> str:
+    if reading is None:
+        return ""
+    shown = mean_cell(reading)
+    return f"**{shown}**" if reading.stated and round(reading.mean, 4) >= paper else shown
+
+
+def unconstrained(answers: Answers) -> str:
+    """Show where every curve begins."""
+    columns = ("accuracy", *GAPS.values(), "consistency")
+    names = [MEASURES[name].symbol if name in MEASURES else name for name in columns]
+    rows = []
+    for dataset in answers.study.datasets:
+        for key in ("unfair", "trees-unfair"):
+            if records := answers.records(key, dataset):
+                cells = [mean_cell(nearest(records, columns[1], 0.0, c)) for c in columns]
+                rows.append([dataset, answers.study.series[key].label, *cells])
+    return table(["table", "model", *names], rows) if rows else ""
+
+
+def stability(answers: Answers) -> str:
+    """Give the stability of the accuracy under imbalance as the paper does: Avg, Std and CV."""
+    question = next(q for q in questions() if q.experiment == "imbalance")
+    paper = reported()["imbalance_adult"]["Acc"]
+    rows = []
+    for answer in answers.answer(question):
+        read = answer.interpolated if answer.interpolated.stated else answer.nearest
+        ours = (read.mean, read.spread, read.spread / read.mean)
+        cells = []
+        for kind, value in zip(("Avg", "Std", "CV"), ours, strict=True):
+            cells.append(paper_cell(paper[kind].get(answer.series.paper)))
+            cells.append(f"{value:.4f}" if np.isfinite(value) else "one split")
+        rows.append([f"{answer.series.label} ({read.n})", *cells])
+    names = [f"{kind}, {whose}" for kind in ("Avg", "Std", "CV") for whose in ("paper", "ours")]
+    return table(["method (splits)", *names], rows) if rows else ""
+
+
+def label_weights(answers: Answers, level: float) -> str:
+    """Show what the label weight does to accuracy and transport cost, on Adult."""
+    start = answers.records("unfair", "adult")
+    rows = []
+    for maps, kind in (("ftm", "all rows"), ("ftm-batch", "mini-batch")):
+        for value, records in answers.by_label_weight(maps).items():
+            cells = [
+                mean_cell(interpolated(records, GAPS["DP"], level, q, start=start), digits)
+                for q, digits in (("accuracy", 4), ("transport_cost", 3))
+            ]
+            rows.append([f"{value:g}", kind, *cells])
+    return table(["α", "maps", "accuracy", "transport cost"], rows) if rows else ""
+
+
+def picked_on_training(answers: Answers) -> str:
+    """Show what comes of a level if the weight is picked on the training rows."""
+    keys = (
+        *PAPER_RIVALS,
+        "ftm-batch",
+        "ftm",
+        "trees-reg",
+        "trees-eg",
+        "trees-ftm",
+        "trees-predicted",
+    )
+    rows = []
+    for question in _consistency_accuracy(answers):
+        asked = question.gap, question.level
+        for key in keys:
+            records = answers.records(key, question.dataset)
+            if not records:
+                continue
+            accuracy, gap = (
+                picked(records, *asked, quantity) for quantity in ("accuracy", asked[0])
+            )
+            held = sum(value <= question.level for value in gap.values)
+            kept = f"{held} of {gap.n}" if gap.n else ""
+            shown = [mean_cell(accuracy), mean_cell(gap), kept]
+            rows.append(
+                [question.dataset, _level(question), answers.study.series[key].label, *shown]
+            )
+    names = ["table", "allowed", "method", "accuracy", "gap", "gap kept"]
+    return table(names, rows) if rows else ""
+
+
+def _consistency_accuracy(answers: Answers) -> Iterator[Question]:
+    """Give the questions that ask for the accuracy at one level of each table."""
+    for question in questions():
+        wanted = question.experiment == "consistency" and question.quantity == "accuracy"
+        if wanted and question.dataset in answers.study.datasets:
+            yield question
+
+
+def _level(question: Question) -> str:
+    return f"{MEASURES[question.gap].symbol} = {question.level:g}"
+
+
+def schedules(answers: Answers) -> str:
+    """Compare lengths of training: the paper's, and what was used instead."""
+    rows = []
+    for question in _consistency_accuracy(answers):
+        dataset = question.dataset
+        start = answers.records("unfair", dataset)
+        for name, schedule in SCHEDULES.items():
+            records = answers.records("ftm", dataset, weights=[*SCHEDULE_WEIGHTS], **schedule)
+            if not records:
+                continue
+            accuracy = interpolated(records, question.gap, question.level, "accuracy", start=start)
+            least = least_gap(records, GAPS["WDP"])
+            seconds = np.mean([record.seconds for record in records.values()])
+            shown = [mean_cell(accuracy), mean_cell(least), f"{seconds:.0f}"]
+            rows.append([dataset, _level(question), name, *shown])
+    names = ["table", "level", "training", "accuracy, interpolated", "least ΔWDP", "CPU seconds"]
+    return table(names, rows) if rows else ""

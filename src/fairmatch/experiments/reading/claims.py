@@ -1,0 +1,358 @@
+"""Each claim of the paper held against the records: it holds, holds in part, or does not."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from fairmatch.datasets import DATASET_NAMES
+from fairmatch.experiments.reading.answers import Answer, Answers
+from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap
+from fairmatch.experiments.reading.questions import GAPS, Question, questions, reported
+from fairmatch.experiments.study import PAPER_RIVALS
+
+HOLDS, IN_PART, DOES_NOT, UNKNOWN = "holds", "holds in part", "does not hold", "not recorded"
+
+# What "competitive" and "almost nothing" are taken to mean, in accuracy.
+COMPETITIVE, ALMOST = 0.01, 0.002
+# A gap that is as good as none.
+ANY_LEVEL = 0.005
+# How many times the rivals' standard deviation is still as stable; of five splits it is known to
+# about a third.
+AS_STABLE = 2.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and what the records say of it.
+
+    Attributes
+    ----------
+    claim : str
+        In the paper's sense.
+    state : str
+        "holds", "holds in part", "does not hold" or "not recorded".
+    numbers : str
+        What that rests on.
+    """
+
+    claim: str
+    state: str
+    numbers: str
+
+
+def verdicts(answers: Answers) -> list[Verdict]:
+    """Hold every claim against the records."""
+    found = []
+    for claim, (judge, tables) in zip(reported()["claims"], _JUDGES, strict=True):
+        state, numbers = judge(answers)
+        seen = [name for name in tables if name in answers.study.datasets]
+        if state == HOLDS and len(seen) < len(tables):
+            state = IN_PART
+            numbers += f" Looked at on {', '.join(seen)} alone."
+        found.append(Verdict(claim, state, "" if state == UNKNOWN else numbers))
+    return found
+
+
+Judgement = tuple[str, str]
+
+
+def _graded(n_held: int, n_all: int) -> str:
+    """Grade a count: all, some, none."""
+    if n_all == 0:
+        return UNKNOWN
+    if n_held == n_all:
+        return HOLDS
+    return IN_PART if n_held else DOES_NOT
+
+
+def _graded_by_majority(n_held: int, n_all: int) -> str:
+    """Grade a claim about most cases: more than half of them, or not."""
+    if n_all == 0:
+        return UNKNOWN
+    return HOLDS if 2 * n_held > n_all else DOES_NOT
+
+
+def _asked(answers: Answers, experiment: str, **fields: object) -> Iterator[Question]:
+    for question in questions():
+        if (
+            question.experiment == experiment
+            and question.dataset in answers.study.datasets
+            and all(getattr(question, name) == value for name, value in fields.items())
+        ):
+            yield question
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """FTM and the paper's rivals in one column of a table."""
+
+    question: Question
+    ftm: Answer
+    rivals: tuple[Answer, ...]
+
+    def leads(self) -> dict[str, Reading]:
+        """How much better each rival is than FTM, on the splits on which both come to the level."""
+        mine, sign = self.ftm.interpolated, self.question.better
+        both = {rival.series.label: rival.interpolated.less(mine) for rival in self.rivals}
+        return {
+            label: Reading({k: sign * v for k, v in lead.by_seed.items()}, lead.reached, lead.n)
+            for label, lead in both.items()
+            if 2 * lead.n >= mine.n_seeds
+        }
+
+
+def _cells(answers: Answers, asked: Iterable[Question]) -> list[_Cell]:
+    """Fill the cells for which FTM and all of the paper's rivals are recorded."""
+    cells = []
+    for question in asked:
+        found = {answer.series.key: answer for answer in answers.answer(question)}
+        if {*PAPER_RIVALS, "ftm-batch"} <= found.keys():
+            rivals = tuple(found[key] for key in PAPER_RIVALS)
+            cells.append(_Cell(question, found["ftm-batch"], rivals))
+    return cells
+
+
+def _wins(
+    answers: Answers,
+    asked: Iterable[Question],
+    *,
+    grade: Callable[[int, int], str] = _graded,
+    places: int = 1,
+) -> Judgement:
+    """Count the cells in which fewer rivals than `places` are better than FTM.
+
+    Where FTM does not come to the level, or no rival does on the same splits, nothing is compared.
+    """
+    cells = _cells(answers, asked)
+    held, close, compared = 0, 0, []
+    told: dict[str, list[str]] = {}
+    for cell in cells:
+        leads, mine = cell.leads(), cell.ftm.interpolated
+        better = {label: lead for label, lead in leads.items() if lead.mean > 0.0}
+        if leads and mine.stated:
+            compared.append(mine)
+            won = len(better) < places
+            held += won
+            clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
+            close += not won and len(clearly) < places
+            beside = _listed({label: lead.mean for label, lead in better.items()}, cell.question)
+        else:
+            beside = " (no rival there)" if mine.stated else ""
+        told.setdefault(f"{cell.question.dataset} at {cell.question.level:g}", []).append(
+            f"{cell.question.label} {_shown(cell.question, mine)}{beside}"
+        )
+    rank = "best" if places == 1 else "best or second"
+    counts = f"FTM is {rank} in {held} of {len(compared)}"
+    if len(compared) < len(cells):
+        counts += f" that can be compared, of {len(cells)}"
+    if close:
+        counts += f", within two standard errors of it in {close} more"
+    listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
+    return grade(held, len(compared)), f"{counts} ({_splits(compared)}). {listed}."
+
+
+def _listed(better: dict[str, float], question: Question) -> str:
+    """Name the rivals that are better, and by how much."""
+    named = [f"{label} by {value:.{question.digits}f}" for label, value in better.items()]
+    return f" ({', '.join(named)})" if named else ""
+
+
+def _shown(question: Question, reading: Reading) -> str:
+    if not reading.stated:
+        return "not reached"
+    return f"{reading.mean:.{question.digits}f}"
+
+
+def _splits(found: Iterable[Reading]) -> str:
+    counts = sorted({reading.n for reading in found if reading.n})
+    if not counts:
+        return "no split"
+    if len(counts) > 1:
+        return f"{counts[0]} to {counts[-1]} splits"
+    return "one split" if counts[0] == 1 else f"{counts[0]} splits"
+
+
+def _change(reading: Reading) -> str:
+    if not reading.stated:
+        return f"not compared ({_splits([reading])} in common)"
+    error = f" ± {reading.error:.4f}" if reading.n > 1 else ""
+    return f"{reading.mean:+.4f}{error} ({_splits([reading])})"
+
+
+def _competitive(answers: Answers) -> Judgement:
+    told, n_tables, n_competitive, n_any = [], 0, 0, 0
+    for dataset, asked in groupby(
+        _asked(answers, "tradeoff"), key=lambda question: question.dataset
+    ):
+        cells = _cells(answers, asked)
+        compared = [found for cell in cells if (found := cell.leads())]
+        leads = [lead.mean for found in compared for lead in found.values()]
+        if not leads:
+            continue
+        smallest = least_gap(answers.records("ftm-batch", dataset), GAPS["WDP"]).mean
+        n_tables += 1
+        n_competitive += max(leads) <= COMPETITIVE
+        n_any += smallest <= ANY_LEVEL
+        told.append(
+            f"{dataset}: accuracy less a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
+            f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
+        )
+    limit = (
+        f"Competitive ({n_competitive} of {n_tables} tables) is taken as at most {COMPETITIVE:g} "
+        f"below every rival at every level compared, any level ({n_any} of {n_tables}) as a gap of "
+        f"at most {ANY_LEVEL:g} by a model that decides anything"
+    )
+    return _graded(n_competitive + n_any, 2 * n_tables), f"{limit}. {'; '.join(told)}."
+
+
+def _german(answers: Answers) -> Judgement:
+    won, numbers = _wins(answers, _asked(answers, "tradeoff", dataset="german"))
+    records = answers.records("reduction", "german")
+    if won == UNKNOWN:
+        return UNKNOWN, ""
+    by_scores, by_decisions = (least_gap(records, GAPS[name]).mean for name in ("WDP", "DP"))
+    state = _graded((won == HOLDS) + (by_scores > 0.06), 2)
+    if state == DOES_NOT and won == IN_PART:
+        state = IN_PART
+    least = f"least ΔWDP of Reduction is {by_scores:.3f}, its least ΔDP {by_decisions:.3f}"
+    return state, f"{numbers} The {least} (means over the splits)."
+
+
+def _outliers(answers: Answers) -> Judgement:
+    state, numbers = _wins(answers, _asked(answers, "subsets", label="outliers"))
+    asked = _asked(answers, "subsets", label="outliers above the box")
+    return state, f"{numbers} Of those above the box alone: {_wins(answers, asked)[1]}"
+
+
+def _joint_map(answers: Answers) -> Judgement:
+    held, n_all, told = 0, 0, []
+    for question in _asked(answers, "joint"):
+        if question.quantity not in ("accuracy", "equalized_odds_gap"):
+            continue
+        found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
+        for plain, joint, name in (
+            ("ftm-batch", "ftm-batch-joint", "mini-batch"),
+            ("ftm", "ftm-joint", "all rows"),
+        ):
+            if plain not in found or joint not in found:
+                continue
+            gain = found[joint].less(found[plain])
+            if gain.stated:
+                n_all += 1
+                held += question.better * gain.mean > 0.0
+            told.append(f"{question.label} at {question.level:g}, {name}: {_change(gain)}")
+    return _graded(held, n_all), f"Joint less marginal: {'; '.join(told)}."
+
+
+def _at_label_weights(answers: Answers, level: float, quantity: str) -> dict[float, Reading]:
+    """Read a quantity at a level for every label weight, on all rows."""
+    start = answers.records("unfair", "adult")
+    found = {
+        float(value): interpolated(
+            answers.of_label_weight("ftm", value), GAPS["DP"], level, quantity, start=start
+        )
+        for value in answers.study.profile.label_weights
+    }
+    return {value: reading for value, reading in found.items() if reading.stated}
+
+
+def _saturation(answers: Answers) -> Judgement:
+    changes: dict[float, float] = {}
+    compared = []
+    for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
+        found = _at_label_weights(answers, level, "accuracy")
+        for value in found.keys() - {0.0, 100.0} if 100.0 in found else ():
+            change = found[value].less(found[100.0])
+            if change.stated:
+                changes[value] = max(changes.get(value, 0.0), abs(change.mean))
+                compared.append(change)
+    above = [change for value, change in changes.items() if value > 100.0]
+    below = {value: changes[value] for value in sorted(changes) if value < 100.0}
+    if not above or not below:
+        return UNKNOWN, ""
+    equal = [value for value, change in below.items() if change <= ALMOST]
+    told = f"Above 100 mean accuracy changes by at most {max(above):.4f}. "
+    told += "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
+    limit = f"all rows, {_splits(compared)}; a change up to {ALMOST:g} counts as none"
+    return _graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
+
+
+def _cost_trend(answers: Answers) -> Judgement:
+    tight, loose = 0.025, 0.073
+    # With the whole curves of both maps, not only the weights that all label weights have.
+    marginal, joint = (answers.records(key, "adult") for key in ("ftm", "ftm-joint"))
+    start = answers.records("unfair", "adult")
+    told, gains, rises = [], [], []
+    for level in (tight, loose):
+        gain, rise = (
+            interpolated(joint, GAPS["DP"], level, quantity, start=start).less(
+                interpolated(marginal, GAPS["DP"], level, quantity, start=start)
+            )
+            for quantity in ("accuracy", "transport_cost")
+        )
+        if not (gain.stated and rise.stated):
+            return UNKNOWN, ""
+        told.append(f"at ΔDP {level:g} accuracy {_change(gain)}, transport cost {_change(rise)}")
+        gains.append(gain.mean)
+        rises.append(rise.mean)
+    rising = (gains[0] > ALMOST) + (rises[0] > 0.0)
+    # That nothing rises at the loose level says something only if something rises at the other.
+    state = _graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
+    limit = (
+        f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
+        "at the looser level counts only if something rises at the tighter"
+    )
+    return state, f"From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
+
+
+def _stability(answers: Answers) -> Judgement:
+    cells = _cells(answers, _asked(answers, "imbalance"))
+    if not cells:
+        return UNKNOWN, ""
+    found = {a.series.label: a.interpolated for a in (cells[0].ftm, *cells[0].rivals)}
+    spreads = {name: r.spread for name, r in found.items() if r.stated and r.n > 1}
+    mine = spreads.pop(cells[0].ftm.series.label, None)
+    if mine is None or not spreads:
+        return UNKNOWN, ""
+    state = HOLDS if mine <= AS_STABLE * np.median(list(spreads.values())) else DOES_NOT
+    told = ", ".join(f"{name} {value:.4f}" for name, value in spreads.items())
+    rule = f"as stable is taken as at most {AS_STABLE:g} times the rivals' median"
+    splits = _splits(found.values())
+    return state, f"Standard deviation of the accuracy ({splits}): FTM {mine:.4f}, {told}; {rule}."
+
+
+def _representations(answers: Answers) -> Judgement:
+    held, n_all, told = 0, 0, []
+    for question in _asked(answers, "representation"):
+        found = {answer.series.key: answer for answer in answers.answer(question)}
+        for key in ("laftr", "sipm", "repair"):
+            if key not in found or "ftm-batch" not in found:
+                continue
+            gain = found["ftm-batch"].interpolated.less(found[key].interpolated)
+            if gain.stated:
+                n_all += 1
+                held += gain.mean > 0.0
+            told.append(f"{question.dataset} over {found[key].series.label} {_change(gain)}")
+    return _graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
+
+
+_ALL = DATASET_NAMES
+_ADULT = ("adult",)
+
+# A judge for each of the claims in reported.json, in their order, with the tables it speaks of.
+_JUDGES: Sequence[tuple[Callable[[Answers], Judgement], tuple[str, ...]]] = (
+    (_competitive, _ALL),
+    (_german, ("german",)),
+    (_outliers, _ALL),
+    (lambda answers: _wins(answers, _asked(answers, "variables"), places=2), ("german", "dutch")),
+    (_joint_map, _ADULT),
+    (_saturation, _ADULT),
+    (_cost_trend, _ADULT),
+    (_stability, _ADULT),
+    (lambda answers: _wins(answers, _asked(answers, "consistency", label="consistency")), _ALL),
+    (_representations, _ALL),
+    (lambda answers: _wins(answers, _asked(answers, "ranks"), grade=_graded_by_majority), _ALL),
+    (lambda answers: _wins(answers, _asked(answers, "flips"), grade=_graded_by_majority), _ALL),
+)

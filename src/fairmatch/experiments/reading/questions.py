@@ -1,0 +1,283 @@
+"""What the paper's tables ask, and its own answers: quantities at a level of a gap."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fairmatch.experiments.study import MINORITY_SHARE, PAPER_RIVALS
+
+GAPS = {
+    "DP": "demographic_parity_gap",
+    "meanDP": "mean_parity_gap",
+    "WDP": "wasserstein_parity_gap",
+}
+_ERROR_GAPS = {
+    "TPR": "true_positive_gap",
+    "FPR": "false_positive_gap",
+    "EO": "equalized_odds_gap",
+}
+
+# Lines without which a part of the page has nothing to say: the others stand beside them.
+SUBJECTS: dict[str, tuple[str, ...]] = {
+    "joint": ("ftm-batch-joint", "ftm-joint"),
+    "representation": ("laftr", "sipm", "repair"),
+    "trees": ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
+}
+
+# Lines of the tables in which the paper compares FTM with its rivals; trees beside them.
+_COMPARED = (
+    *PAPER_RIVALS,
+    "ftm-batch",
+    "ftm",
+    "ftm-batch-joint",
+    "ftm-joint",
+    *SUBJECTS["trees"],
+)
+
+# Levels of ΔWDP at which the curves are compared in numbers; the paper shows them as pictures only.
+TRADEOFF_LEVELS: dict[str, tuple[float, ...]] = {
+    "adult": (0.02, 0.042, 0.075, 0.1),
+    "german": (0.04, 0.05, 0.06),
+    "bank": (0.03, 0.045, 0.06),
+    "dutch": (0.05, 0.1, 0.15),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One column of a table: a quantity on one table at one level.
+
+    Attributes
+    ----------
+    experiment, dataset : str
+        Where it belongs.
+    gap : str
+        The gap that is held fixed.
+    level : float
+        At this value.
+    quantity, label : str
+        What is asked, as in the records and for people.
+    better : int
+        1 if more is better, -1 if less is, 0 if neither.
+    lines : tuple of str
+        Keys of the series that are compared.
+    paper : mapping
+        Name of a series in the paper to what it reports.
+    settings : mapping
+        Settings of the runs beside the series' own.
+    """
+
+    experiment: str
+    dataset: str
+    gap: str
+    level: float
+    quantity: str
+    label: str
+    better: int
+    lines: tuple[str, ...] = _COMPARED
+    paper: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digits(self) -> int:
+        """Digits after the point: one for means of counts, four for shares."""
+        return 1 if self.label.startswith(("flips", "outliers")) else 4
+
+
+@cache
+def reported() -> dict[str, Any]:
+    """Give the figures that the paper prints."""
+    text = files(__package__).joinpath("reported.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def questions() -> list[Question]:
+    """List everything that the tables ask."""
+    return [
+        *_tradeoff(),
+        *_subsets(),
+        *_variables(),
+        *_joint(),
+        *_imbalance(),
+        *_consistency(),
+        *_ranks(),
+        *_flips(),
+        *_representation(),
+        *_boosting(),
+    ]
+
+
+def _tradeoff() -> Iterator[Question]:
+    for dataset, levels in TRADEOFF_LEVELS.items():
+        for level in levels:
+            yield Question("tradeoff", dataset, GAPS["WDP"], level, "accuracy", "accuracy", 1)
+
+
+def _subsets() -> Iterator[Question]:
+    part = reported()["random_subsets"]
+    std = {name: values for name, values in part["reported_std"].items()}
+    for dataset, level in part["at_meanDP"].items():
+        for quantity, label in (
+            ("half-spaces: outliers, number", "outliers"),
+            ("half-spaces: high outliers", "outliers above the box"),
+            ("half-spaces: std", "standard deviation"),
+            ("half-spaces: largest", "largest"),
+        ):
+            paper = std.get(dataset, {}) if quantity == "half-spaces: std" else {}
+            yield Question(
+                "subsets", dataset, GAPS["meanDP"], level, quantity, label, -1, paper=paper
+            )
+
+
+def _variables() -> Iterator[Question]:
+    for dataset, part in reported()["subsets_by_variable"].items():
+        for half, name in _HALVES[dataset].items():
+            for short, gap in GAPS.items():
+                yield Question(
+                    "variables",
+                    dataset,
+                    GAPS["meanDP"],
+                    part["at_meanDP"],
+                    f"{name}: {gap}",
+                    f"{_SYMBOLS[short]}, {name}",
+                    -1,
+                    paper={m: v["value"] for m, v in part[half][short].items()},
+                )
+
+
+_HALVES = {
+    "german": {"high": "high age", "low": "low age"},
+    "dutch": {"married": "married", "not_married": "not married"},
+}
+_SYMBOLS = {"DP": "ΔDP", "meanDP": "Δ‾DP", "WDP": "ΔWDP"}
+
+
+def _joint() -> Iterator[Question]:
+    part = reported()["marginal_vs_joint_adult"]
+    for level in (0.033, 0.054):
+        values = part[f"at_DP_{level}"]
+        for short, quantity in {"Acc": "accuracy", **_ERROR_GAPS}.items():
+            yield Question(
+                "joint",
+                "adult",
+                GAPS["DP"],
+                level,
+                quantity,
+                "accuracy" if short == "Acc" else f"Δ{short}",
+                1 if short == "Acc" else -1,
+                lines=("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", *_TREES),
+                paper={"FTM": values["marginal"][short], "FTM joint": values["joint"][short]},
+            )
+
+
+_TREES = ("trees-ftm", "trees-ftm-joint", "trees-predicted")
+
+
+def _imbalance() -> Iterator[Question]:
+    part = reported()["imbalance_adult"]
+    yield Question(
+        "imbalance",
+        "adult",
+        GAPS["meanDP"],
+        part["at_meanDP"],
+        "accuracy",
+        "accuracy",
+        1,
+        lines=(*PAPER_RIVALS, "ftm-batch", "ftm"),
+        paper=part["Acc"]["Avg"],
+        settings={"minority_share": MINORITY_SHARE},
+    )
+
+
+def _consistency() -> Iterator[Question]:
+    for dataset, part in reported()["consistency"].items():
+        for short, quantity in {"Con": "consistency", "Acc": "accuracy"}.items():
+            yield Question(
+                "consistency",
+                dataset,
+                GAPS["DP"],
+                part["at_DP"],
+                quantity,
+                quantity,
+                1,
+                paper=part[short],
+            )
+
+
+def _ranks() -> Iterator[Question]:
+    for dataset, part in reported()["spearman_with_unfair"].items():
+        for group in ("S=0", "S=1"):
+            yield Question(
+                "ranks",
+                dataset,
+                GAPS["meanDP"],
+                part["at_meanDP"],
+                f"rank agreement: {group}",
+                f"Spearman, {group}",
+                1,
+                paper={m: v["value"] for m, v in part[group].items()},
+            )
+
+
+def _flips() -> Iterator[Question]:
+    part = reported()["undesirable_flips"]
+    for dataset in ("adult", "german", "dutch", "bank"):
+        for group, cell, way in (("S=1", (1, 0), "1"), ("S=0", (0, 1), "0")):
+            tables = part["full_2x2"][group][dataset]
+            yield Question(
+                "flips",
+                dataset,
+                GAPS["meanDP"],
+                part[dataset]["at_meanDP"],
+                f"flips to {way} per 1,000: {group}",
+                f"flips to {way} per 1,000, {group}",
+                -1,
+                # The paper's test sets have other sizes, so counts are read as shares. On German
+                # its labels seem to be swapped.
+                paper={
+                    method: 1000.0 * table[cell[0]][cell[1]] / sum(map(sum, table))
+                    for method, table in tables.items()
+                    if dataset != "german"
+                },
+            )
+
+
+def _representation() -> Iterator[Question]:
+    for dataset, values in reported()["fair_representation"]["Acc"].items():
+        yield Question(
+            "representation",
+            dataset,
+            GAPS["meanDP"],
+            values["level"],
+            "accuracy",
+            "accuracy",
+            1,
+            lines=(*SUBJECTS["representation"], "ftm-batch", "ftm", *_TREES),
+            paper={method: value for method, value in values.items() if method != "level"},
+        )
+
+
+def _boosting() -> Iterator[Question]:
+    """Ask what matching adds for trees, at the levels of the consistency table."""
+    for dataset, part in reported()["consistency"].items():
+        for quantity, label, better in (
+            ("accuracy", "accuracy", 1),
+            ("transport_cost", "transport cost", -1),
+            ("half-spaces: std", "standard deviation over half-spaces", -1),
+            ("half-spaces: largest", "largest in half-spaces", -1),
+            ("consistency", "consistency", 1),
+        ):
+            yield Question(
+                "trees",
+                dataset,
+                GAPS["DP"],
+                part["at_DP"],
+                quantity,
+                label,
+                better,
+                lines=("ftm", "ftm-joint", *SUBJECTS["trees"]),
+            )

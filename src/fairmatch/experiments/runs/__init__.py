@@ -1,0 +1,1 @@
+"""Specs of runs to records on disk."""

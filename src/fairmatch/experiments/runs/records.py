@@ -1,0 +1,156 @@
+"""Records of finished runs: one file each, whole or not there at all."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairmatch.exceptions import InputError
+from fairmatch.experiments.runs.spec import RunSpec
+from fairmatch.storage.atomic import PARTIAL, write_whole
+
+STALE_SECONDS = 24 * 3600.0
+"""A write takes a moment and a run less than this: what is older, nobody is at any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What a finished run left.
+
+    Attributes
+    ----------
+    spec : RunSpec
+        What was run.
+    curve : dict
+        Name of a quantity to its values, one for each fairness weight.
+    seconds : float
+        CPU time.
+    versions : dict
+        Of fairmatch and of what it stands on.
+    reference_scores : str or None
+        Scores on the test rows, packed, where other runs are compared with this one.
+    """
+
+    spec: RunSpec
+    curve: dict[str, list[Any]]
+    seconds: float
+    versions: dict[str, str]
+    reference_scores: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the content as plain values."""
+        content = {
+            "spec": self.spec.as_json(),
+            "versions": self.versions,
+            "seconds": self.seconds,
+            "curve": self.curve,
+        }
+        if self.reference_scores is not None:
+            content["reference_scores"] = self.reference_scores
+        return content
+
+
+class RecordStore:
+    """A folder of records.
+
+    A record's file is named by the spec's digest and put in place by one rename. So a run that is
+    killed leaves nothing that could be taken for a record, and the same run cannot be there twice.
+    Files may still be torn by other means, such as a copy that was cut short: `missing` names them.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made when the first record is written.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, spec: RunSpec) -> Path:
+        """Say where the record of a run is, or would be."""
+        return self.folder / spec.dataset / f"{spec.name}.json"
+
+    def __contains__(self, spec: RunSpec) -> bool:
+        return self.path(spec).exists()
+
+    def __iter__(self) -> Iterator[Record]:
+        for file in sorted(self.folder.glob("*/*.json")):
+            yield self._read(file)
+
+    def find(self, spec: RunSpec) -> Record | None:
+        """Give the record of a run, or None."""
+        return self._read(self.path(spec)) if spec in self else None
+
+    def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
+        """List the runs without a record; raise if files in the place of records are none."""
+        missing, broken = [], []
+        for spec in specs:
+            try:
+                if self.find(spec) is None:
+                    missing.append(spec)
+            except InputError as error:
+                broken.append(str(error))
+        if broken:
+            raise InputError("\n".join(broken))
+        return missing
+
+    def claim(self, spec: RunSpec) -> bool:
+        """Tell other processes that a run is begun; False if one of them has begun it.
+
+        It is a hint: a process that is killed leaves it behind.
+        """
+        file = self._claim(spec)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def release(self, spec: RunSpec) -> None:
+        """Take back a claim."""
+        self._claim(spec).unlink(missing_ok=True)
+
+    def _claim(self, spec: RunSpec) -> Path:
+        return self.path(spec).with_name(f".{spec.name}.begun")
+
+    def clean(self) -> None:
+        """Remove what processes that were killed have left."""
+        for file in (*self.folder.glob(f"*/.*{PARTIAL}"), *self.folder.glob("*/.*.begun")):
+            with suppress(OSError):  # another process may do the same
+                if time.time() - file.stat().st_mtime > STALE_SECONDS:
+                    file.unlink()
+
+    def write(self, record: Record) -> Path:
+        """Keep a record, whole or not at all."""
+        file = self.path(record.spec)
+        text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
+        return write_whole(file, text.replace('],"', '],\n"') + "\n")
+
+    def _read(self, file: Path) -> Record:
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            spec = RunSpec.from_json(content["spec"])
+            n_weights = len(content["curve"]["weight"])
+            if any(len(values) != n_weights for values in content["curve"].values()):
+                raise ValueError(f"a column has not {n_weights} values, one for each weight")
+            record = Record(
+                spec,
+                dict(content["curve"]),
+                float(content["seconds"]),
+                dict(content["versions"]),
+                content.get("reference_scores"),
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{file} is not a record ({error!r}). Remove it, and the run is done again."
+            ) from error
+        if file.name != f"{spec.name}.json":
+            raise InputError(
+                f"{file} holds the run {spec.name}: it was renamed or edited. Remove it, and the "
+                "run is done again."
+            )
+        return record

@@ -1,0 +1,1 @@
+"""Models that treat matched people alike."""

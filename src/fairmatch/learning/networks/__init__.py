@@ -1,0 +1,1 @@
+"""Networks that descend a loss plus a weighted penalty."""

@@ -1,0 +1,147 @@
+"""The one gradient loop; it trains a whole fairness curve in one pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fairmatch.learning.networks.batches import Batch, Batches
+from fairmatch.learning.networks.penalties import Penalty
+from fairmatch.learning.networks.stack import NetworkStack
+from fairmatch.tables.arrays import FloatArray
+
+# An epoch has at least this many steps. On a table of a few hundred rows the learning rate would
+# otherwise have decayed before the networks have learned anything.
+MIN_STEPS_PER_EPOCH = 16
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn.
+
+    Attributes
+    ----------
+    epochs, steps_per_epoch : int
+        Their product is the number of steps.
+    learning_rate : float
+        Of Adam, in the first epoch.
+    decay : float
+        Factor on the learning rate after each epoch.
+    """
+
+    epochs: int
+    steps_per_epoch: int
+    learning_rate: float = 1e-3
+    decay: float = 0.95
+
+    @classmethod
+    def for_table(
+        cls, n_rows: int, batch_size: int, *, epochs: int, learning_rate: float, decay: float
+    ) -> "Schedule":
+        """Go over the table once an epoch, and more often where that is too few steps."""
+        steps = max(-(-n_rows // batch_size), MIN_STEPS_PER_EPOCH)
+        return cls(epochs, steps, learning_rate, decay)
+
+
+class Objective(nn.Module):
+    """Loss plus penalty of L networks on one batch.
+
+    Parameters
+    ----------
+    network : NetworkStack
+        The networks to train.
+    inputs : array of shape (n_rows, n_inputs) or (L, n_rows, n_inputs)
+        What the networks see; all the same, or each its own.
+    labels : array of shape (n_rows,)
+        0 or 1.
+    penalty : Penalty, optional
+        What is added to the loss.
+    device : str
+        Where to compute.
+    """
+
+    def __init__(
+        self,
+        network: NetworkStack,
+        inputs: FloatArray,
+        labels: FloatArray,
+        penalty: Penalty | None = None,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__()
+        self.network, self.penalty = network, penalty
+        self.inputs = torch.as_tensor(inputs, dtype=torch.float32, device=device)
+        self.labels = torch.as_tensor(labels, dtype=torch.float32, device=device)
+        self.to(device)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Give each network's loss and weighted penalty, of shape (2, L)."""
+        rows = torch.from_numpy(batch.rows).to(self.inputs.device)
+        weight = torch.from_numpy(batch.weight).to(self.inputs.device)
+        logits = self.network(self.inputs[..., rows, :])
+        truth = self.labels[rows].expand_as(logits)
+        losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
+        loss = losses @ weight
+        if self.penalty is None:
+            return torch.stack([loss, torch.zeros_like(loss)])
+        return torch.stack(
+            [loss, self.penalty(logits[:, : batch.n_pairs], logits[:, batch.n_pairs :])]
+        )
+
+
+def train(
+    objective: nn.Module,
+    batches: Batches,
+    schedule: Schedule,
+    *,
+    on_epoch: Callable[[int, FloatArray], None] | None = None,
+    keep_on_interrupt: bool = False,
+) -> int:
+    """Descend an objective by Adam, in place.
+
+    The networks of a stack share no weights, so the sum of their objectives trains each of them
+    as if it were alone.
+
+    Parameters
+    ----------
+    objective : module
+        Maps a batch to terms that are summed, one column per network; all its parameters are
+        trained.
+    batches : Batches
+        Source of the batches.
+    schedule : Schedule
+        How long and how fast.
+    on_epoch : callable, optional
+        Called after each epoch with its number and the mean terms of each network in it.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends the training early instead of ending the program.
+
+    Returns
+    -------
+    int
+        Number of whole epochs trained.
+    """
+    parameters = list(objective.parameters())
+    optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
+    decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=schedule.decay)
+    done = 0
+    try:
+        for epoch in range(schedule.epochs):
+            terms = []
+            for batch in batches.epoch(schedule.steps_per_epoch):
+                term = objective(batch)
+                optimizer.zero_grad()
+                term.sum().backward()
+                optimizer.step()
+                terms.append(term.detach())
+            decay.step()
+            done = epoch + 1
+            if on_epoch is not None:
+                on_epoch(epoch, torch.stack(terms).mean(dim=0).cpu().numpy().astype(np.float64))
+    except KeyboardInterrupt:
+        if not keep_on_interrupt:
+            raise
+    return done

@@ -1,0 +1,1 @@
+"""Fair representations, and a classifier on them."""

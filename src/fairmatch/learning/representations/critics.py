@@ -1,0 +1,286 @@
+r"""Representations against critics: what LAFTR and sIPM-LFR descend.
+
+An encoder maps rows to a few numbers, their latents, from which a head predicts the label and a
+decoder, told the group, rebuilds the row. A critic looks for a function of the latents whose mean
+differs between the groups; its success, times the fairness weight, is what the encoder pays.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fairmatch.learning.networks.batches import Batch
+from fairmatch.learning.networks.penalties import reverse_gradient
+from fairmatch.learning.networks.stack import StackedMLP
+from fairmatch.tables.arrays import FloatArray
+
+# A latent is divided by its spread, but by no less than this, lest one that has died be blown up.
+_MIN_SPREAD = 1e-3
+
+
+class Critic(nn.Module):
+    """Base class: L fairness weights, and critics of L encoders.
+
+    A critic that lags behind its encoder is fooled rather than convinced: the encoder hides the
+    group where the critic does not look just then, and whoever looks afresh finds it. So critics
+    learn faster than encoders. Adam takes steps of one size whatever the gradient, so the weights
+    of a critic are ``speed`` times what Adam moves.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        What the critic's success is multiplied by, one per encoder.
+    slope_weight : float
+        What a critic pays for half the mean square of the slope of its guess, for the reason that
+        `AdversaryPenalty` of networks has: without it the game runs in circles.
+    speed : float
+        How many times faster than its encoder a critic learns.
+    """
+
+    fairness_weights: Tensor
+
+    def __init__(self, fairness_weights: Tensor, slope_weight: float, speed: float) -> None:
+        super().__init__()
+        self.register_buffer("fairness_weights", fairness_weights)
+        self.slope_weight, self.speed = slope_weight, speed
+
+    def forward(self, latents: Tensor, n_source: int) -> Tensor:
+        """Give what each encoder pays, of shape (L,), and let the critics learn.
+
+        Parameters
+        ----------
+        latents : tensor of shape (L, n_rows, n_latents)
+            The first ``n_source`` rows are of the source group, the rest of the target group.
+        n_source : int
+            Number of rows of the source group.
+        """
+        raise NotImplementedError
+
+
+class AdversaryCritic(Critic):
+    r"""LAFTR's adversary: a network that guesses the group (Madras et al., 2018).
+
+    Its loss is the group-normalised L1 distance of its guess h(z) from the group, so that its
+    success is the gap between the groups' mean guesses,
+
+    .. math:: 1 - \sum_s E[|h(z) - s| \mid S = s] = E[h(z) \mid S = 1] - E[h(z) \mid S = 0],
+
+    which bounds the demographic parity gap of every classifier on z that is no stronger than the
+    adversary. One backward pass teaches both sides: the gradient is reversed on its way from the
+    adversary into the encoder.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        As in `Critic`.
+    n_latents : int
+        Number of latents.
+    hidden_sizes : sequence of int
+        Hidden layers of the adversary.
+    slope_weight, speed : float
+        As in `Critic`.
+    generator : torch.Generator, optional
+        Draws its initial weights; every encoder's adversary starts from the same ones.
+    """
+
+    def __init__(
+        self,
+        fairness_weights: Tensor,
+        n_latents: int,
+        hidden_sizes: Sequence[int] = (64, 64),
+        slope_weight: float = 0.3,
+        speed: float = 10.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(fairness_weights, slope_weight, speed)
+        self.stack = StackedMLP(len(fairness_weights), n_latents, hidden_sizes, generator)
+        with torch.no_grad():
+            for values in self.stack.parameters():
+                values.div_(speed)
+
+    def forward(self, latents: Tensor, n_source: int) -> Tensor:
+        """Let the adversaries learn to tell the groups apart, and the encoders to hide them."""
+        latents = reverse_gradient(latents, self.fairness_weights[:, None, None])
+        gaps, slopes = [], []
+        for layers, values in zip(self.stack.networks(), latents.unbind(), strict=True):
+            quick = [(self.speed * weight, self.speed * bias) for weight, bias in layers]
+            gap, slope = _success(quick, values, n_source)
+            gaps.append(gap)
+            slopes.append(slope)
+        gap = torch.stack(gaps)
+        game = self.slope_weight * torch.stack(slopes) / 2.0 - gap
+        # The value that is reported is the weighted success; the gradient is that of the game.
+        return self.fairness_weights * gap.detach() + game - game.detach()
+
+
+def _success(
+    layers: list[tuple[Tensor, Tensor]], latents: Tensor, n_source: int
+) -> tuple[Tensor, Tensor]:
+    """Give the gap of the groups' mean guesses, and the mean square of the logit's slope."""
+    *hidden, (weight, bias) = layers
+    values, active = latents, []
+    for hidden_weight, hidden_bias in hidden:
+        values = functional.relu(functional.linear(values, hidden_weight, hidden_bias))
+        active.append(values > 0.0)
+    guess = torch.sigmoid(functional.linear(values, weight, bias).squeeze(-1))
+    slope = weight
+    for (hidden_weight, _), on in zip(reversed(hidden), reversed(active), strict=True):
+        slope = (slope * on) @ hidden_weight
+    return guess[n_source:].mean() - guess[:n_source].mean(), slope.square().sum(dim=-1).mean()
+
+
+class SigmoidCritic(Critic):
+    r"""The sigmoid integral probability metric (Kim et al., 2022), climbed step by step.
+
+    .. math:: \sup_{\theta, \mu} \bigl| E[\sigma(\theta^\top z + \mu) \mid S = 0]
+              - E[\sigma(\theta^\top z + \mu) \mid S = 1] \bigr|.
+
+    The supremum has many local ones. So several discriminators climb at once from different
+    starts, and the encoder pays for the best of them.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        As in `Critic`.
+    n_latents : int
+        Number of latents.
+    n_discriminators : int
+        How many climb.
+    slope_weight, speed : float
+        As in `Critic`.
+    generator : torch.Generator, optional
+        Draws the starts, the same for every encoder.
+    """
+
+    def __init__(
+        self,
+        fairness_weights: Tensor,
+        n_latents: int,
+        n_discriminators: int = 16,
+        slope_weight: float = 0.01,
+        speed: float = 10.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(fairness_weights, slope_weight, speed)
+        start = torch.rand((1, n_latents + 1, n_discriminators), generator=generator)
+        start = (2.0 * start - 1.0) * (3.0 / n_latents) ** 0.5 / speed
+        self.discriminators = nn.Parameter(start.repeat(len(fairness_weights), 1, 1))
+
+    def forward(self, latents: Tensor, n_source: int) -> Tensor:
+        """Let the discriminators climb, and the encoders descend the best."""
+        quick = self.speed * self.discriminators
+        gaps = self.gaps(latents.detach(), n_source, quick)
+        slope = quick[:, :-1].square().sum(dim=(1, 2))
+        game = self.slope_weight * slope / 2.0 - gaps.sum(dim=1)
+        best = gaps.argmax(dim=1)[:, None, None].expand(-1, quick.shape[1], 1)
+        strongest = quick.detach().gather(2, best)
+        paid = self.gaps(latents, n_source, strongest)[:, 0]
+        return self.fairness_weights * paid + game - game.detach()
+
+    def gaps(self, latents: Tensor, n_source: int, discriminators: Tensor) -> Tensor:
+        """Give the gap between the groups' means of each discriminator."""
+        weight, bias = discriminators[:, :-1], discriminators[:, -1:]
+        values = torch.sigmoid(torch.baddbmm(bias, latents, weight))
+        return (values[:, :n_source].mean(dim=1) - values[:, n_source:].mean(dim=1)).abs()
+
+
+class RepresentationObjective(nn.Module):
+    r"""What L encoders descend on one batch of pairs.
+
+    .. math:: a\, E\, l(Y, k(z)) + b\, \frac{E \|x - g(z, s)\|^2}{E \|x - \bar x\|^2}
+              + \lambda\, \mathrm{success\ of\ the\ critic\ on}\ z
+
+    with latents z that have mean 0 and spread 1 in the batch: a scale would let an encoder hide
+    the group where the critic is too flat to see it.
+
+    Parameters
+    ----------
+    encoder, decoder, head : StackedMLP
+        L of each.
+    critic : Critic
+        L critics with their fairness weights.
+    inputs : array of shape (n_rows, n_inputs)
+        What the encoders see.
+    features : array of shape (n_rows, n_features)
+        What the decoders rebuild.
+    labels : array of shape (n_rows,)
+        0 or 1.
+    mass : array of shape (n_rows,)
+        Weight of every row.
+    task_weight, reconstruction_weight : float
+        The a and b of the formula.
+    device : str
+        Where to compute.
+    """
+
+    def __init__(
+        self,
+        encoder: StackedMLP,
+        decoder: StackedMLP,
+        head: StackedMLP,
+        critic: Critic,
+        *,
+        inputs: FloatArray,
+        features: FloatArray,
+        labels: FloatArray,
+        mass: FloatArray,
+        task_weight: float,
+        reconstruction_weight: float,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__()
+        self.encoder, self.decoder, self.head, self.critic = encoder, decoder, head, critic
+        self.inputs = torch.as_tensor(inputs, dtype=torch.float32, device=device)
+        self.features = torch.as_tensor(features, dtype=torch.float32, device=device)
+        self.labels = torch.as_tensor(labels, dtype=torch.float32, device=device)
+        self.task_weight, self.reconstruction_weight = task_weight, reconstruction_weight
+        # A table of one point is rebuilt by any constant.
+        centred = features - np.average(features, axis=0, weights=mass)
+        self.spread = max(float(np.average(centred**2, axis=0, weights=mass).sum()), 1e-12)
+        self.to(device)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Give each encoder's loss and weighted price of the critic, of shape (2, L)."""
+        rows = torch.from_numpy(batch.rows).to(self.inputs.device)
+        weight = torch.from_numpy(batch.weight).to(self.inputs.device)
+        latents = standardized(self.encoder.outputs(self.inputs[rows]), weight)
+        loss = torch.zeros(len(latents), device=latents.device)
+        if self.task_weight:
+            loss = loss + self.task_weight * self.task_loss(latents, rows, weight)
+        if self.reconstruction_weight:
+            lost = self.reconstruction_loss(latents, rows, weight, batch.n_pairs)
+            loss = loss + self.reconstruction_weight * lost
+        return torch.stack([loss, self.critic(latents, batch.n_pairs)])
+
+    def task_loss(self, latents: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+        """Give the heads' cross-entropy."""
+        logits = self.head(latents)
+        truth = self.labels[rows].expand_as(logits)
+        losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
+        return losses @ weight
+
+    def reconstruction_loss(
+        self, latents: Tensor, rows: Tensor, weight: Tensor, n_source: int
+    ) -> Tensor:
+        """Give the share of the table's variance that the decoders cannot rebuild."""
+        group = torch.zeros((*latents.shape[:2], 1), device=latents.device)
+        group[:, n_source:] = 1.0
+        rebuilt = self.decoder.outputs(torch.cat([latents, group], dim=2))
+        return (rebuilt - self.features[rows]).square().sum(dim=-1) @ weight / self.spread
+
+
+def standardized(latents: Tensor, weight: Tensor) -> Tensor:
+    """Shift and scale latents to mean 0 and spread 1, by the rows' weights."""
+    mean, spread = moments(latents, weight)
+    return (latents - mean) / spread
+
+
+def moments(latents: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the mean and the spread of every latent, of shape (L, 1, n_latents)."""
+    share = (weight / weight.sum())[:, None]
+    mean = (latents * share).sum(dim=1, keepdim=True)
+    variance = ((latents - mean).square() * share).sum(dim=1, keepdim=True)
+    return mean, variance.clamp_min(_MIN_SPREAD**2).sqrt()

@@ -1,0 +1,1 @@
+"""Boosted trees that descend the same objective."""

@@ -1,0 +1,313 @@
+"""The central object: who is matched with whom, with how much mass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from fairmatch.exceptions import CouplingError
+from fairmatch.tables.arrays import FloatArray, Groups, read_features, read_groups, read_numbers
+
+IndexArray = NDArray[np.intp]
+
+# Pairs are gathered in blocks of this many feature values, so that ten million pairs of wide rows
+# never need a second copy of the table in memory.
+_BLOCK_VALUES = 4_000_000
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good a transport plan is, and who says so.
+
+    Attributes
+    ----------
+    cost : float
+        Transport cost of the plan (primal value).
+    bound : float
+        A lower bound on the cost of every plan (dual value).
+    solver : str
+        The way that was taken.
+    """
+
+    cost: float
+    bound: float
+    solver: str
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual value; zero at the optimum, up to rounding."""
+        return self.cost - self.bound
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the cost; "exact" means at most 1e-9."""
+        return max(self.gap, 0.0) / self.cost if self.cost > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    r"""A matching of people of one group with people of the other.
+
+    A sparse joint distribution of the two groups: pair ``k`` matches row ``source_index[k]``
+    with row ``target_index[k]`` and carries ``mass[k]``. Rows are positions in the table that
+    was matched.
+
+    Parameters
+    ----------
+    source_index, target_index : array of int, shape (n_pairs,)
+        Row positions, of the source group and of the target group.
+    mass : array of float, shape (n_pairs,)
+        Non-negative, sums to 1.
+    n_rows : int
+        Length of the table that was matched.
+    groups : tuple
+        Label of the source group, label of the target group.
+    certificate : Certificate, optional
+        Proof of optimality, where the coupling came from a solver.
+    undetermined : float, default=0
+        Share of the mass whose partners were settled by row order because scores are tied.
+    marginal_error : float, default=0
+        Total variation between the coupling's marginals and the groups' own; not zero only for
+        couplings put together from mini-batches.
+
+    Notes
+    -----
+    This is the paper's stochastic transport map :math:`\mathbb{Q}` (Section 3.1), with
+
+    .. math:: \Delta\mathrm{MDP}(f, \mathbb{Q}) =
+              \mathbb{E}_{(i, j) \sim \mathbb{Q}} |f(x_i, s) - f(x_j, s')|.
+
+    Examples
+    --------
+    >>> from fairmatch import Coupling
+    >>> pairs = Coupling([0, 1], [2, 3], [0.5, 0.5], n_rows=4, groups=("a", "b"))
+    >>> pairs.gap([0.1, 0.9, 0.2, 0.6])
+    0.2
+    >>> pairs.transport_cost([[0.0], [1.0], [0.0], [3.0]])
+    2.0
+    """
+
+    source_index: IndexArray
+    target_index: IndexArray
+    mass: FloatArray
+    n_rows: int
+    groups: tuple[Any, Any]
+    certificate: Certificate | None = None
+    undetermined: float = 0.0
+    marginal_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        source, target = _positions(self.source_index), _positions(self.target_index)
+        mass = read_numbers(self.mass, "mass")
+        if not len(source) == len(target) == len(mass):
+            raise CouplingError(
+                "source_index, target_index and mass describe the same pairs and must be equally "
+                f"long; got {len(source)}, {len(target)} and {len(mass)}."
+            )
+        for positions, side in ((source, "source_index"), (target, "target_index")):
+            if positions.min() < 0 or positions.max() >= self.n_rows:
+                raise CouplingError(
+                    f"{side} must hold row positions from 0 to {self.n_rows - 1}, got "
+                    f"{positions.min()} to {positions.max()}."
+                )
+        if not mass.min() >= 0.0:
+            raise CouplingError("mass must not be negative or NaN.")
+        if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
+            raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
+        if len(self.groups) != 2 or self.groups[0] == self.groups[1]:
+            raise CouplingError(f"groups must be two different labels, got {self.groups!r}.")
+        for name, array in (("source_index", source), ("target_index", target), ("mass", mass)):
+            # A copy, so that nobody holds a writeable array of a frozen object.
+            array = array.copy() if array.flags.writeable else array
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    def __repr__(self) -> str:
+        source, target = self.groups
+        return f"<Coupling of {source!r} with {target!r}: {len(self)} pairs, {self.n_rows} rows>"
+
+    @property
+    def inverse(self) -> "Coupling":
+        """The same matching seen from the other group."""
+        return replace(
+            self,
+            source_index=self.target_index,
+            target_index=self.source_index,
+            groups=(self.groups[1], self.groups[0]),
+        )
+
+    def marginals(self) -> tuple[FloatArray, FloatArray]:
+        """Mass of every row of the table as a source, and as a target."""
+        as_source, as_target = np.zeros(self.n_rows), np.zeros(self.n_rows)
+        as_source += np.bincount(self.source_index, self.mass, minlength=self.n_rows)
+        as_target += np.bincount(self.target_index, self.mass, minlength=self.n_rows)
+        return as_source, as_target
+
+    def expect(self, values: ArrayLike | Callable[[IndexArray, IndexArray], ArrayLike]) -> float:
+        """Mean of a function of pairs.
+
+        Parameters
+        ----------
+        values : array of shape (n_pairs,), or callable
+            One value per pair, or a function of the two arrays of row positions.
+        """
+        if callable(values):
+            values = values(self.source_index, self.target_index)
+        array = read_numbers(values, "values")
+        if len(array) != len(self):
+            raise CouplingError(
+                f"values has {len(array)} entries, the coupling has {len(self)} pairs."
+            )
+        return float(array @ self.mass)
+
+    def gap(self, scores: ArrayLike) -> float:
+        """Mean score gap between matched people: the paper's MDP (equation 2)."""
+        return float(self.gaps(scores) @ self.mass)
+
+    def gaps(self, scores: ArrayLike) -> FloatArray:
+        """Score gap of every pair."""
+        array = read_numbers(scores, "scores")
+        self.check_rows(len(array))
+        return np.abs(array[self.source_index] - array[self.target_index])
+
+    def transport_cost(self, X: ArrayLike) -> float:
+        """Mean squared distance between matched people."""
+        return float(self.costs(X) @ self.mass)
+
+    def costs(self, X: ArrayLike) -> FloatArray:
+        """Squared distance of every pair."""
+        features = read_features(X)
+        self.check_rows(len(features))
+        blocks = self._blocks(features.shape[1])
+        return np.concatenate([(self._differences(features, b) ** 2).sum(axis=1) for b in blocks])
+
+    def costs_by_feature(self, X: ArrayLike) -> FloatArray:
+        """Transport cost split over the columns of X; the parts sum to the whole."""
+        features = read_features(X)
+        self.check_rows(len(features))
+        parts = np.zeros(features.shape[1])
+        for block in self._blocks(features.shape[1]):
+            parts += self.mass[block] @ self._differences(features, block) ** 2
+        return parts
+
+    def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
+        """Rows that a row is matched with, the likeliest first, and the probability of each."""
+        if not 0 <= row < self.n_rows:
+            raise CouplingError(f"Row {row} is not in the table of {self.n_rows} rows.")
+        as_source, as_target = self.source_index == row, self.target_index == row
+        partners = np.concatenate([self.target_index[as_source], self.source_index[as_target]])
+        mass = np.concatenate([self.mass[as_source], self.mass[as_target]])
+        # Mini-batches can match the same two people more than once.
+        partners, pair = np.unique(partners[mass > 0.0], return_inverse=True)
+        mass = np.bincount(pair, mass[mass > 0.0], minlength=len(partners))
+        order = np.argsort(-mass, kind="stable")
+        return partners[order], mass[order] / mass.sum()
+
+    def to_sparse(self) -> sparse.coo_array:
+        """Give the plan as an (n_rows, n_rows) sparse matrix."""
+        shape = (self.n_rows, self.n_rows)
+        return sparse.coo_array((self.mass, (self.source_index, self.target_index)), shape=shape)
+
+    def to_dense(self, sensitive_features: ArrayLike) -> FloatArray:
+        """Give the plan as a matrix of the source group's rows by the target group's rows."""
+        source, target = self._group_rows(self.read_groups(sensitive_features))
+        plan = np.zeros((len(source), len(target)))
+        at = np.searchsorted(source, self.source_index), np.searchsorted(target, self.target_index)
+        np.add.at(plan, at, self.mass)
+        return plan
+
+    @classmethod
+    def from_plan(cls, plan: Any, sensitive_features: ArrayLike, **facts: Any) -> "Coupling":
+        """Make a coupling from a dense or SciPy-sparse plan.
+
+        Parameters
+        ----------
+        plan : array or sparse matrix of shape (n_source, n_target)
+            Mass between the k-th row of the smaller group label and the l-th of the other.
+        sensitive_features : array-like of shape (n_rows,)
+            Group of every row.
+        **facts
+            Further fields of the coupling, such as its certificate.
+        """
+        groups = read_groups(sensitive_features)
+        rows = groups.rows(0), groups.rows(1)
+        plan = plan if sparse.issparse(plan) else np.asarray(plan)
+        if plan.shape != (len(rows[0]), len(rows[1])):
+            raise CouplingError(
+                f"The plan has shape {plan.shape}; the groups {groups.labels[0]!r} and "
+                f"{groups.labels[1]!r} have {len(rows[0])} and {len(rows[1])} rows."
+            )
+        entries = sparse.coo_array(plan)
+        keep = entries.data != 0
+        return cls(
+            rows[0][entries.coords[0][keep]],
+            rows[1][entries.coords[1][keep]],
+            entries.data[keep],
+            n_rows=len(groups),
+            groups=groups.labels,
+            **facts,
+        )
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise unless a table has the length of the one that was matched."""
+        if n_rows != self.n_rows:
+            raise CouplingError(
+                f"This coupling was made for a table of {self.n_rows} rows and is used on one of "
+                f"{n_rows}. Match that table on its own."
+            )
+
+    def read_groups(self, sensitive_features: ArrayLike) -> Groups:
+        """Read the groups of a table, and raise unless they are the ones that were matched."""
+        groups = read_groups(sensitive_features)
+        self.check_rows(len(groups))
+        if set(groups.labels) != set(self.groups):
+            raise CouplingError(
+                f"This coupling matches {self.groups[0]!r} with {self.groups[1]!r}; the groups "
+                f"given are {groups.labels[0]!r} and {groups.labels[1]!r}."
+            )
+        code = groups.labels.index(self.groups[0])
+        wrong = (groups.codes[self.source_index] != code).any()
+        if wrong or (groups.codes[self.target_index] == code).any():
+            raise CouplingError(
+                "This coupling points at rows of the wrong group: the table is not the one that "
+                "was matched, or its rows are in another order."
+            )
+        return groups
+
+    def _group_rows(self, groups: Groups) -> tuple[IndexArray, IndexArray]:
+        code = groups.labels.index(self.groups[0])
+        return groups.rows(code), groups.rows(1 - code)
+
+    def _blocks(self, width: int) -> list[slice]:
+        step = max(1, _BLOCK_VALUES // max(1, width))
+        return [slice(start, start + step) for start in range(0, len(self), step)]
+
+    def _differences(self, features: FloatArray, block: slice) -> FloatArray:
+        difference: FloatArray = (
+            features[self.source_index[block]] - features[self.target_index[block]]
+        )
+        return difference
+
+
+def check_coupling(coupling: Any, *, optional: bool = True) -> None:
+    """Raise unless what was given as a ready matching is one, or may be left out and is."""
+    if not (isinstance(coupling, Coupling) or (optional and coupling is None)):
+        raise CouplingError(
+            "coupling must be a Coupling, such as OptimalTransportMatcher().match gives; got "
+            f"{coupling!r}."
+        )
+
+
+def _positions(values: ArrayLike) -> IndexArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or len(array) == 0:
+        raise CouplingError("A coupling needs at least one pair, as one-dimensional arrays.")
+    if array.dtype.kind not in "iu":
+        raise CouplingError(f"Row positions must be integers, got dtype {array.dtype}.")
+    return array.astype(np.intp, copy=False)

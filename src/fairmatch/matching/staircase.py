@@ -1,0 +1,169 @@
+"""The monotone matching of two sorted lists of masses, and what tied scores leave open in it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairmatch.exceptions import GroupError
+from fairmatch.matching.coupling import IndexArray
+from fairmatch.tables.arrays import FloatArray, Groups, read_groups, read_scores, read_weights
+
+# Weights that are not whole are counted in this many units: sums of units are exact in any order,
+# which sums of floats are not.
+_UNITS = 2**61
+
+
+def northwest_corner(
+    mass0: FloatArray, mass1: FloatArray
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Couple two ordered lists of masses monotonically.
+
+    Both lists cut the interval [0, 1] into pieces; the coupling is their common refinement, found
+    by one merge. Masses are counted in whole units, so that cuts which coincide do so exactly, or
+    to within the rounding of the masses, which is then not taken for a match.
+
+    Returns
+    -------
+    index0, index1, mass
+        Position in each list, and the share of the total, for every piece.
+    """
+    ends0, ends1, total, rounding = _ends(mass0, mass1)
+    ends = _merge(ends0, ends1, rounding)
+    mass = np.diff(ends, prepend=0) / total
+    return np.searchsorted(ends0, ends), np.searchsorted(ends1, ends), mass
+
+
+def equal_northwest_corner(n0: int, n1: int) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Couple n0 equal masses with n1 equal ones: `northwest_corner` where division is enough."""
+    ends = _merge(np.arange(1, n0 + 1) * n1, np.arange(1, n1 + 1) * n0)
+    mass = np.diff(ends, prepend=0) / (float(n0) * float(n1))
+    ends -= 1
+    return ends // n1, ends // n0, mass
+
+
+def _merge(
+    ends0: NDArray[np.int64], ends1: NDArray[np.int64], rounding: int = 0
+) -> NDArray[np.int64]:
+    ends = np.concatenate([ends0, ends1])
+    ends.sort(kind="stable")  # two sorted runs: one linear merge
+    return ends[np.diff(ends, prepend=0) > rounding]
+
+
+def _ends(
+    mass0: FloatArray, mass1: FloatArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64], float, int]:
+    """Right ends of the pieces of both lists in a common unit, the whole, and what is rounding."""
+    total0, total1 = float(mass0.sum()), float(mass1.sum())
+    whole = all(np.array_equal(m, np.rint(m)) for m in (mass0, mass1))
+    if whole and total0 * total1 < 2.0**62:
+        ends0 = np.cumsum(mass0.astype(np.int64)) * np.int64(total1)
+        ends1 = np.cumsum(mass1.astype(np.int64)) * np.int64(total0)
+        return ends0, ends1, total0 * total1, 0
+    # Half a unit for every mass, and a few float roundings (2**-52, or 2**9 units) of the totals.
+    rounding = len(mass0) + len(mass1) + 2**12
+    return _unit_ends(mass0 / total0), _unit_ends(mass1 / total1), float(_UNITS), rounding
+
+
+def _unit_ends(shares: FloatArray) -> NDArray[np.int64]:
+    ends = np.cumsum(np.rint(shares * _UNITS).astype(np.int64))
+    ends[-1] = _UNITS
+    return np.minimum(ends, _UNITS)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One group along the staircase.
+
+    Attributes
+    ----------
+    rows : array of int, shape (n_members,)
+        Row positions in the order of their scores, tied ones in row order.
+    level : array of int, shape (n_members,)
+        Number of the score among the group's different scores.
+    piece : array of int, shape (n_pieces,)
+        Which member each piece of the matching belongs to.
+    """
+
+    rows: IndexArray
+    level: IndexArray | None
+    piece: IndexArray
+
+    def levels(self, run: slice) -> IndexArray:
+        """Score level of every piece of a run."""
+        return self.piece[run] if self.level is None else self.level[self.piece[run]]
+
+
+class Staircase:
+    """The matching of two groups by score quantiles, as pieces along the quantile axis.
+
+    Where scores are tied, only the mass between two score levels is determined. Levels linked by
+    a tie form a run of pieces, and in a run with several people on both sides their partners
+    are open.
+    """
+
+    def __init__(
+        self,
+        y_score: ArrayLike,
+        sensitive_features: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        scores = read_scores(y_score)
+        self.n_rows = len(scores)
+        self.groups = read_groups(sensitive_features, n_rows=self.n_rows)
+        weights = read_weights(sample_weight, n_rows=self.n_rows)
+        rows = rows_with_mass(self.groups, weights)
+        (rows0, level0), (rows1, level1) = (_rank(scores, r) for r in rows)
+        if weights is None:
+            piece0, piece1, self.mass = equal_northwest_corner(len(rows0), len(rows1))
+        else:
+            piece0, piece1, self.mass = northwest_corner(weights[rows0], weights[rows1])
+        self.sides = Side(rows0, level0, piece0), Side(rows1, level1, piece1)
+        self.open_runs = self._open_runs()
+        self.open_mass = float(sum(self.mass[run].sum() for run in self.open_runs))
+
+    @property
+    def pairs(self) -> tuple[IndexArray, IndexArray]:
+        """Row positions of the two ends of every piece."""
+        return self.sides[0].rows[self.sides[0].piece], self.sides[1].rows[self.sides[1].piece]
+
+    def _open_runs(self) -> list[slice]:
+        if all(side.level is None for side in self.sides):
+            return []
+        joined = np.zeros(len(self.mass) - 1, dtype=bool)
+        for side in self.sides:
+            if side.level is not None:
+                at = side.level[side.piece]
+                tied = np.bincount(side.level)[at] > 1
+                joined |= (at[1:] == at[:-1]) & tied[1:]
+        starts = np.append(0, np.flatnonzero(~joined) + 1)
+        ends = np.append(starts[1:], len(self.mass))
+        several = np.ones(len(starts), dtype=bool)
+        for side in self.sides:
+            several &= side.piece[ends - 1] > side.piece[starts]
+        return [slice(a, b) for a, b in zip(starts[several], ends[several], strict=True)]
+
+
+def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray | None]:
+    """Sort rows by score; where scores are tied, in row order and with a level for each score."""
+    values = scores[rows]
+    order = np.argsort(values)
+    ranked = values[order]
+    new = ranked[1:] != ranked[:-1]
+    if new.all():
+        return rows[order], None
+    # The stable sort is three times slower, so only ties pay for it.
+    return rows[np.argsort(values, kind="stable")], np.append(0, np.cumsum(new))
+
+
+def rows_with_mass(groups: Groups, weights: FloatArray | None) -> tuple[IndexArray, IndexArray]:
+    """Rows of each group that carry mass."""
+    sides = []
+    for code, label in enumerate(groups.labels):
+        rows = groups.rows(code)
+        if weights is not None:
+            rows = rows[weights[rows] > 0.0]
+            if len(rows) == 0:
+                raise GroupError(f"The weights of group {label!r} sum to zero.")
+        sides.append(rows)
+    return sides[0], sides[1]

@@ -1,0 +1,110 @@
+"""Tied scores leave partners open: matching them at least, or greatest, transport cost."""
+
+import numpy as np
+
+from fairmatch.matching.coupling import Coupling, IndexArray
+from fairmatch.matching.solver import solve_transport
+from fairmatch.matching.staircase import Side, Staircase
+from fairmatch.tables.arrays import FloatArray
+
+
+def staircase_coupling(
+    staircase: Staircase,
+    source: IndexArray,
+    target: IndexArray,
+    mass: FloatArray,
+    undetermined: float = 0.0,
+) -> Coupling:
+    """Make a coupling of the rows that a staircase ranks."""
+    for array in (source, target, mass):
+        array.flags.writeable = False  # nobody else has them: spares the coupling its copies
+    return Coupling(
+        source,
+        target,
+        mass,
+        n_rows=staircase.n_rows,
+        groups=staircase.groups.labels,
+        undetermined=undetermined,
+    )
+
+
+def settled(
+    staircase: Staircase, features: FloatArray, tolerance: float, *, farthest: bool = False
+) -> Coupling:
+    """Settle the open runs at least (or greatest) transport cost."""
+    source, target = staircase.pairs
+    determined = np.ones(len(staircase.mass), dtype=bool)
+    parts = []
+    for run in staircase.open_runs:
+        determined[run] = False
+        parts.append(_settle(staircase, run, features, tolerance, farthest))
+    parts.append((source[determined], target[determined], staircase.mass[determined]))
+    source, target, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return staircase_coupling(staircase, source, target, mass)
+
+
+def _settle(
+    staircase: Staircase, run: slice, features: FloatArray, tolerance: float, farthest: bool
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    mass = staircase.mass[run]
+    places = _places(*(side.levels(run) for side in staircase.sides))
+    (rows0, mass0, place0), (rows1, mass1, place1) = (
+        _members(side, run, mass, place)
+        for side, place in zip(staircase.sides, places, strict=True)
+    )
+    points0, points1, diameter = _centred(features[rows0], features[rows1])
+    if farthest:
+        # |x + x'|² and -|x - x'|² differ by what the marginals fix.
+        points1 = -points1
+    if place0[0] != place0[-1] and place1[0] != place1[-1]:
+        # Several levels on both sides: the quantiles fix the mass between levels. A column that
+        # outweighs every distance keeps it, because letting two levels cross costs at least
+        # 2 * weight per mass and can save at most two distances.
+        weight = 2.0 * diameter if diameter > 0.0 else 1.0
+        points0 = np.column_stack([points0, np.sqrt(weight) * place0])
+        points1 = np.column_stack([points1, np.sqrt(weight) * place1])
+    total = float(mass.sum())
+    plan = solve_transport(points0, points1, mass0 / total, mass1 / total, tolerance=tolerance)
+    return rows0[plan.source], rows1[plan.target], plan.mass * total
+
+
+def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """Give the levels along a run places on a line, near those of the levels they are matched with.
+
+    A step is a maximal stretch between two levels, and the mean step of a level grows by at least
+    one from level to level. Neighbours that are matched with the same single level share a place,
+    so that no place meets more than three and none is far from its partners'.
+    """
+    level0, level1 = _merged(level0, level1), _merged(level1, level0)
+    step = np.cumsum(np.append(0, (np.diff(level0) > 0) | (np.diff(level1) > 0)))
+    place0, place1 = (
+        (np.bincount(level, step) / np.bincount(level))[level] for level in (level0, level1)
+    )
+    return place0, place1
+
+
+def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
+    """Renumber the levels along a run, neighbours bound to the same other level as one."""
+    starts = np.append(0, np.flatnonzero(np.diff(level)) + 1)
+    ends = np.append(starts[1:], len(level))
+    bound = other[starts] == other[ends - 1]
+    same = bound[1:] & bound[:-1] & (other[starts[1:]] == other[starts[:-1]])
+    return np.repeat(np.append(0, np.cumsum(~same)), ends - starts)
+
+
+def _members(
+    side: Side, run: slice, mass: FloatArray, place: FloatArray
+) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """People of one side of a run: their rows, their mass in it, and their level's place."""
+    piece = side.piece[run]
+    new = np.append(True, np.diff(piece) > 0)
+    member_mass = np.bincount(np.cumsum(new) - 1, mass).astype(np.float64)
+    return side.rows[piece[new]], member_mass, place[new]
+
+
+def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Points around the middle of their box, and its squared diagonal: no distance is longer."""
+    low = np.minimum(points0.min(axis=0), points1.min(axis=0))
+    high = np.maximum(points0.max(axis=0), points1.max(axis=0))
+    centre = (low + high) / 2.0
+    return points0 - centre, points1 - centre, float(((high - low) ** 2).sum())

@@ -1,0 +1,43 @@
+"""The gaps between groups, of one model or between two; each with fairlearn's signature."""
+
+from fairmatch.measures.gaps import (
+    MEASURES,
+    Flips,
+    Measure,
+    consistency,
+    demographic_parity_gap,
+    equalized_odds_gap,
+    false_positive_gap,
+    gap_table,
+    ks_parity_gap,
+    matched_parity_gap,
+    mean_parity_gap,
+    random_subset_gaps,
+    rank_agreement,
+    subset_parity_gap,
+    total_variation_parity_gap,
+    true_positive_gap,
+    undesirable_flips,
+    wasserstein_parity_gap,
+)
+
+__all__ = [
+    "MEASURES",
+    "Flips",
+    "Measure",
+    "consistency",
+    "demographic_parity_gap",
+    "equalized_odds_gap",
+    "false_positive_gap",
+    "gap_table",
+    "ks_parity_gap",
+    "matched_parity_gap",
+    "mean_parity_gap",
+    "random_subset_gaps",
+    "rank_agreement",
+    "subset_parity_gap",
+    "total_variation_parity_gap",
+    "true_positive_gap",
+    "undesirable_flips",
+    "wasserstein_parity_gap",
+]

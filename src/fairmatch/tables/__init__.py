@@ -1,0 +1,1 @@
+"""What callers give, checked and made numeric."""

@@ -1,0 +1,194 @@
+"""Tables by file name or dataset name, for the command line."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
+from fairmatch.storage.atomic import whole_file
+
+MISSING_WORDS = (
+    "In a CSV file words such as NA and None are read as missing; spell a value otherwise."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table, and which of its columns are what.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        All columns.
+    target, sensitive : str
+        Names of the columns with the labels and with the groups.
+    """
+
+    frame: pd.DataFrame
+    target: str
+    sensitive: str
+
+
+def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
+    r"""Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; its ending says what it is.
+    text : iterable of str
+        Columns of a CSV file that are taken as they are written: 007 stays 007.
+
+    Raises
+    ------
+    InputError
+        If it is not there, not readable, empty or of another kind.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "people.csv"
+    ...     _ = file.write_text("age,sex\n20,f\n")
+    ...     read_table(file).columns.tolist()
+    ['age', 'sex']
+    """
+    file = Path(path)
+    as_text = dict.fromkeys(text, str)
+    readers: dict[str, Any] = {
+        ".csv": lambda file: pd.read_csv(file, dtype=as_text),
+        ".parquet": pd.read_parquet,
+    }
+    if file.suffix.lower() not in readers:
+        raise InputError(f"{file} is neither a .csv nor a .parquet file.")
+    try:
+        table: pd.DataFrame = readers[file.suffix.lower()](file)
+    except FileNotFoundError:
+        raise InputError(f"There is no file {file}.") from None
+    except ImportError as error:
+        raise MissingExtraError(
+            "Reading Parquet needs pyarrow: pip install 'fairmatch[all]'."
+        ) from error
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's parse errors are ValueErrors
+        raise InputError(f"{file} cannot be read: {error}") from error
+    if table.empty:
+        raise InputError(f"{file} has no rows.")
+    return table
+
+
+def read_labelled(name: str, target: str | None, sensitive: str | None) -> LabelledTable:
+    """Read a file with its label and group columns, or a dataset that knows its own.
+
+    Parameters
+    ----------
+    name : str
+        A .csv or .parquet file, or the name of a dataset.
+    target, sensitive : str or None
+        Column names; None is for datasets.
+
+    Examples
+    --------
+    >>> german = read_labelled("german", None, None)
+    >>> german.target, german.sensitive, len(german.frame)
+    ('good_credit', 'sex', 1000)
+    """
+    from fairmatch.datasets import DATASET_NAMES, load_dataset
+
+    if name in DATASET_NAMES and not Path(name).exists():
+        dataset = load_dataset(name)
+        label, group = str(dataset.y.name), str(dataset.sensitive_features.name)
+        frame = dataset.X.copy()
+        frame[group], frame[label] = dataset.sensitive_features, dataset.y
+        return LabelledTable(frame, label, group)
+    if target is None or sensitive is None:
+        near = get_close_matches(name, DATASET_NAMES, n=1)
+        hint = f" (Did you mean the dataset {near[0]!r}?)" if near else ""
+        raise InputError(
+            f"{name} is a file, so --target and --sensitive must name its columns.{hint}"
+        )
+    frame = read_table(name)
+    for column in (target, sensitive):
+        check_column(frame, column)
+    if target == sensitive:
+        raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
+    missing = {c: int(frame[c].isna().sum()) for c in (target, sensitive)}
+    if any(missing.values()):
+        said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
+        raise InputError(f"Missing values: {said}. Drop those rows first. {MISSING_WORDS}")
+    return LabelledTable(frame, target, sensitive)
+
+
+def find_value(values: Iterable[Any], written: str) -> Any:
+    """Find the value that is written this way, where 1, 1.0 and "1" are alike.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+
+    Examples
+    --------
+    >>> find_value([0.0, 1.0], "1"), find_value(["no", "yes"], "yes")
+    (1.0, 'yes')
+    """
+    for value in values:
+        same_number = isinstance(value, int | float) and _is_number(written, float(value))
+        if str(value) == written or same_number:
+            return value
+    raise LookupError(written)
+
+
+def class_written(model: Any, written: str) -> Any:
+    """Find the class of a model that a command line names; raise if it knows no such class.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> class_written(DummyClassifier().fit([[0], [0]], ["no", "yes"]), "yes")
+    'yes'
+    """
+    classes = np.asarray(model.classes_).tolist()
+    try:
+        return find_value(classes, written)
+    except LookupError:
+        known = " and ".join(repr(label) for label in classes)
+        raise InputError(
+            f"The model knows the classes {known}, and not {written!r}. Say which of them is "
+            "positive with --positive."
+        ) from None
+
+
+def _is_number(written: str, value: float) -> bool:
+    try:
+        return float(written) == value
+    except ValueError:
+        return False
+
+
+def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
+    """Raise unless a table has a column, suggesting the nearest name."""
+    if column in frame.columns:
+        return
+    names = [str(name) for name in frame.columns]
+    folded = {name.casefold(): name for name in names}  # SEX is near to sex
+    near = get_close_matches(column.casefold(), folded, n=1)
+    hint = f"Did you mean {folded[near[0]]!r}?" if near else f"There are: {', '.join(names[:12])}."
+    raise ColumnError(f"{table} has no column {column!r}. {hint}")
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a CSV or Parquet file, whole or not at all."""
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{file} must end in .csv or .parquet.")
+    with whole_file(file) as partial:
+        if file.suffix.lower() == ".csv":
+            frame.to_csv(partial, index=False)
+        else:
+            frame.to_parquet(partial, index=False)
+    return file

@@ -1,0 +1,147 @@
+"""Facts are written to JSON and read back unchanged, under a schema."""
+
+import json
+
+import jsonschema
+import pytest
+from audited import planted_model
+
+from fairmatch import audit, compare_models
+from fairmatch.auditing.facts import Audit, Comparison, Condition
+from fairmatch.exceptions import InputError
+
+QUICK = {"n_resamples": 100, "n_subsets": 50, "n_sample": 60}
+
+
+@pytest.fixture(scope="module")
+def found():
+    scores, group, X = planted_model(500)
+    X.loc[::5, "income"] = float("nan")
+    hostile = X.rename(columns={"job": '</script><b>"job"'})
+    return audit(
+        scores, sensitive_features=group, X=hostile, y_true=scores > 0.5, pos_label=True, **QUICK
+    )
+
+
+@pytest.fixture(scope="module")
+def compared():
+    scores, group, X = planted_model(500)
+    return compare_models(
+        {"a": scores, "b": 1 - scores}, sensitive_features=group, X=X, privileged="male", **QUICK
+    )
+
+
+def test_an_audit_survives_json(found):
+    assert Audit.from_json(found.to_json()) == found
+    assert Audit.from_json(found.without_individuals().to_json()).individuals is None
+
+
+def test_a_comparison_survives_json(compared):
+    assert Comparison.from_json(compared.to_json()) == compared
+
+
+def test_json_is_strict_and_stable(found):
+    text = found.to_json()
+    assert text == Audit.from_json(text).to_json()
+    assert "NaN" not in text
+    content = json.loads(text)
+    assert (content["schema"], content["schema_version"]) == ("fairmatch.Audit", 1)
+
+
+def test_json_follows_its_schema(found, compared):
+    for facts in (found, compared):
+        schema = facts.json_schema()
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(json.loads(facts.to_json()), schema)
+    broken = json.loads(found.to_json())
+    broken["gaps"][0]["value"] = "large"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(broken, found.json_schema())
+
+
+def test_the_names_of_version_1_stay():
+    # Who reads the JSON relies on these; a change needs a new schema version.
+    schema = Audit.json_schema()
+    assert schema["required"] == [
+        "schema",
+        "schema_version",
+        "model_name",
+        "n_rows",
+        "threshold",
+        "confidence",
+        "score_edges",
+        "groups",
+        "selection_ratio",
+        "gaps",
+        "matching",
+        "subsets",
+        "individuals",
+        "provenance",
+    ]
+    assert schema["$defs"]["Gap"]["required"] == [
+        "name",
+        "symbol",
+        "value",
+        "low",
+        "high",
+        "signed",
+        "p_value",
+        "method",
+        "refused",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "not JSON"),
+        ("{}", "not JSON that fairmatch wrote"),
+        ('{"schema": "fairmatch.Audit", "schema_version": 99}', "version 99; expected"),
+        ('{"schema": "fairmatch.Comparison", "schema_version": 1}', "expected fairmatch.Audit"),
+        ('{"schema": "fairmatch.Audit", "schema_version": 1}', "damaged"),
+    ],
+)
+def test_other_json_is_refused(text, said):
+    with pytest.raises(InputError, match=said):
+        Audit.from_json(text)
+
+
+def test_damaged_values_are_refused(found):
+    content = json.loads(found.to_json())
+    content["n_rows"] = "many"
+    with pytest.raises(InputError, match="many"):
+        Audit.from_json(json.dumps(content))
+
+
+def test_the_short_version_for_notebooks_escapes_everything(found):
+    named = Audit.from_json(found.to_json().replace('"model"', '"<script>alert(1)</script>"'))
+    html = named._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "mean parity gap" in html
+    assert "95% interval" in html
+
+
+def test_a_comparison_shows_every_model(compared):
+    html = compared._repr_html_()
+    assert html.count("<table>") == 2
+
+
+def test_an_unknown_gap_names_those_there_are(found):
+    with pytest.raises(InputError, match="mean_parity_gap"):
+        found.gap("mean_gap")
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (Condition("age", ">", 60.0), "age > 60"),
+        (Condition("age", "<=", 0.25), "age <= 0.25"),
+        (Condition("job", "=", "cook"), "job = cook"),
+        (Condition("job", "!=", "cook"), "job != cook"),
+        (Condition("job", "=", None), "job is missing"),
+        (Condition("job", "!=", None), "job is not missing"),
+    ],
+)
+def test_conditions_are_words(condition, words):
+    assert str(condition) == words

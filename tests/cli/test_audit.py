@@ -1,0 +1,286 @@
+"""The command ``fairmatch audit`` on tables in files."""
+
+import json
+import sys
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+from audited import planted_model
+from rich.console import Console
+
+import fairmatch
+from fairmatch.auditing.facts import Audit, Comparison
+from fairmatch.cli.main import main
+
+QUICK = ["--resamples", "100", "--sample", "60"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    scores, group, X = planted_model(1200)  # enough for 30 of each group in half the planted subset
+    X["score"] = scores
+    X["fair"] = (0.5 * scores + 0.2).round(3)
+    X["sex"] = group
+    X["repaid"] = np.where(
+        scores + np.random.default_rng(0).normal(0, 0.1, 1200) > 0.5, "yes", "no"
+    )
+    X["name"] = [f"person {k}" for k in range(1200)]
+    path = tmp_path / "people.csv"
+    X.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def run(table, capsys):
+    def run(*arguments, tables=None, score=("--score", "score"), sensitive="sex"):
+        given = [str(path) for path in (tables or [table])]
+        rest = [*score, "--sensitive", sensitive, *QUICK, *arguments]
+        code = main(["audit", *given, *map(str, rest)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+FEATURES = ["--id", "name", "--features", "age", "marital_status", "job"]
+
+
+def test_an_audit_is_printed_and_written(run, table, tmp_path):
+    out = tmp_path / "audit.json"
+    code, printed, _ = run("--label", "repaid", "--positive", "yes", *FEATURES, "--json", out)
+    assert code == 0
+    assert "mean_parity_gap" in printed
+    assert "age > 6" in printed
+    found = Audit.from_json(out.read_text())
+    assert found.model_name == "score"
+    assert found.provenance.source == "people.csv"
+    assert len(found.provenance.source_sha256) == 64
+    assert found.individuals.ids[0].startswith("person ")
+    assert list(found.individuals.columns) == ["age", "marital_status", "job"]
+    assert found.gap("true_positive_gap").value is not None
+
+
+def test_the_other_columns_are_the_features(run, tmp_path):
+    out = tmp_path / "audit.json"
+    run("--label", "repaid", "--positive", "yes", "--id", "name", "--json", out)
+    columns = json.loads(out.read_text())["individuals"]["columns"]
+    assert list(columns) == ["age", "marital_status", "income", "job", "noise", "fair"]
+
+
+def test_parquet_is_read_as_csv_is(run, table, tmp_path):
+    import pandas as pd
+
+    parquet = tmp_path / "people.parquet"
+    pd.read_csv(table).to_parquet(parquet)
+    outs = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, out in zip((table, parquet), outs, strict=True):
+        assert run(*FEATURES, "--json", out, tables=[path])[0] == 0
+    first, second = (Audit.from_json(out.read_text()) for out in outs)
+    assert first.gaps == second.gaps
+    assert first.provenance.features_sha256 == second.provenance.features_sha256
+    assert first.provenance.source_sha256 != second.provenance.source_sha256
+
+
+def test_bounds_decide_the_exit_code(run, tmp_path):
+    out = tmp_path / "audit.json"
+    run(*FEATURES, "--json", out)
+    gap = Audit.from_json(out.read_text()).gap("mean_parity_gap")
+    between = f"mean_parity_gap={(gap.value + gap.high) / 2}"
+    code, printed, _ = run(*FEATURES, "--fail-above", between)
+    assert code == 0
+    assert "Above the bound" not in printed
+    code, printed, _ = run(*FEATURES, "--fail-above", between, "--gate", "upper")
+    assert code == 1
+    assert "the upper limit of mean_parity_gap of score" in printed
+    two = ["--fail-above", "mean_parity_gap=1", "--fail-above", "ks_parity_gap=0"]
+    assert run(*FEATURES, *two)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("mean_parity=0.1", "Did you mean 'mean_parity_gap'?"),
+        ("mean_parity_gap", "GAP=BOUND"),
+        ("mean_parity_gap=small", "GAP=BOUND"),
+        ("true_positive_gap=0.1", "no gap named 'true_positive_gap'"),
+    ],
+)
+def test_a_bound_that_cannot_be_checked_is_an_error(run, bound, said):
+    code, _, error = run(*FEATURES, "--fail-above", bound)
+    assert code == 2
+    assert said in error
+
+
+def test_a_gap_that_is_not_stated_cannot_pass(run):
+    code, _, error = run(
+        *FEATURES, "--fail-above", "mean_parity_gap=0.5", "--min-group-size", "5000"
+    )
+    assert code == 2
+    assert "not stated" in error
+    assert "'female'" in error
+
+
+def test_a_wrong_column_is_met_with_the_near_one(run):
+    for wrong, near in (("Sex", "sex"), ("sexx", "sex"), ("SEX", "sex")):
+        code, _, error = run(sensitive=wrong)
+        assert code == 2
+        assert f"no column {wrong!r}. Did you mean {near!r}?" in error
+        assert error.count("\n") == 1
+    code, _, error = run("--features", "marital_statu")
+    assert code == 2
+    assert "Did you mean 'marital_status'?" in error
+
+
+def test_several_scores_and_several_tables_are_compared(run, table, tmp_path):
+    out = tmp_path / "both.json"
+    code, printed, _ = run(
+        *FEATURES,
+        "--privileged",
+        "male",
+        "--json",
+        out,
+        "--fail-above",
+        "demographic_parity_gap=0.9",
+        score=("--score", "score", "--score", "fair"),
+    )
+    assert code == 0
+    assert "score" in printed.splitlines()[0]
+    assert "fair" in printed.splitlines()[0]
+    found = Comparison.from_json(out.read_text())
+    assert [one.model_name for one in found.audits] == ["score", "fair"]
+    assert found.pairs[0].undesirable_flips is not None
+    assert found.pairs[0].rank_agreement["male"] == pytest.approx(1.0, abs=1e-3)
+
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text())
+    code, _, _ = run(*FEATURES, "--json", out, tables=[table, other])
+    assert code == 0
+    found = Comparison.from_json(out.read_text())
+    assert [one.model_name for one in found.audits] == ["people", "other"]
+
+
+def test_tables_of_other_people_are_not_compared(run, table, tmp_path):
+    lines = table.read_text().splitlines()
+    shorter, shuffled = tmp_path / "shorter.csv", tmp_path / "shuffled.csv"
+    shorter.write_text("\n".join(lines[:-1]))
+    shuffled.write_text("\n".join([lines[0], *lines[:0:-1]]))
+    for other, said in ((shorter, "1199 rows"), (shuffled, "differ in column 'name'")):
+        code, _, error = run("--id", "name", tables=[table, other])
+        assert code == 2
+        assert said in error
+
+
+def test_people_can_be_left_out(run, tmp_path):
+    out = tmp_path / "audit.json"
+    run(*FEATURES, "--json", out, "--no-individuals")
+    assert json.loads(out.read_text())["individuals"] is None
+    assert "person " not in out.read_text()
+    run(*FEATURES, "--json", out, "--hide", "job", "--hide", "marital_status")
+    people = json.loads(out.read_text())["individuals"]
+    assert list(people["columns"]) == ["age"]
+    assert people["hidden"] == ["job", "marital_status"]
+    code, _, error = run(*FEATURES, "--hide", "wage")
+    assert code == 2
+    assert "'wage'" in error
+
+
+def test_the_report_is_written_by_the_report_part(run, monkeypatch, tmp_path):
+    written = []
+    fake = types.ModuleType("fairmatch.report")
+    fake.require_report = lambda: None
+    fake.write_report = lambda found, path: written.append((found, path))
+    monkeypatch.setitem(sys.modules, "fairmatch.report", fake)
+    out = tmp_path / "report.html"
+    code, printed, _ = run(*FEATURES, "--out", out)
+    assert code == 0
+    assert f"Report: {out}" in printed
+    ((found, path),) = written
+    assert isinstance(found, Audit)
+    assert path == str(out)
+
+
+def test_a_report_that_cannot_be_made_is_said_first(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "fairmatch.report", None)
+    code, printed, error = run(*FEATURES, "--out", tmp_path / "report.html")
+    assert code == 2
+    assert printed == ""
+    assert "fairmatch[report]" in error
+
+
+class _Model:
+    sensitive_column = "sex"
+    feature_names_in_ = np.array(["age", "sex"], dtype=object)
+    classes_ = np.array(["no", "yes"])
+
+    def predict_proba(self, X, *, sensitive_features=None):
+        assert list(X.columns) == ["age", "sex"]
+        assert sensitive_features is None
+        score = X["age"].to_numpy() / 100
+        return np.column_stack([1 - score, score])
+
+
+def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(fairmatch, "load", lambda folder: _Model(), raising=False)
+    out = tmp_path / "audit.json"
+    given = [*FEATURES, "--label", "repaid", "--positive", "yes", "--json", out]
+    code, _, _ = run("--model", tmp_path / "ages", *given, score=())
+    assert code == 0
+    found = Audit.from_json(out.read_text())
+    assert found.model_name == "ages"
+    ages = found.individuals.columns["age"]
+    assert found.individuals.scores == pytest.approx(np.array(ages) / 100)
+    code, _, _ = run("--model", tmp_path / "ages", *given)
+    assert [a.model_name for a in Comparison.from_json(out.read_text()).audits] == ["score", "ages"]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        ("", "empty.csv", "cannot be read"),
+        ("a,b\n1,2\n", "people.txt", "neither a .csv nor a .parquet file"),
+        ("not parquet", "people.parquet", "cannot be read"),
+        ("score,sex\nhigh,a\nlow,b\n", "words.csv", "must be numeric"),
+        ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
+        ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing values"),
+    ],
+)
+def test_tables_that_cannot_be_audited_are_named(run, tmp_path, content, name, said):
+    path = tmp_path / name
+    path.write_text(content)
+    code, _, error = run(tables=[path])
+    assert code == 2
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_table_that_is_absent_is_named(run, tmp_path):
+    code, _, error = run(tables=[tmp_path / "absent.csv"])
+    assert code == 2
+    assert "absent.csv" in error
+
+
+def test_nothing_to_audit_is_said(run):
+    code, _, error = run(score=())
+    assert code == 2
+    assert "column of scores" in error
+
+
+def test_a_terminal_sees_progress(run, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(Console, "is_terminal", property(lambda self: True))
+    code, _, error = run(*FEATURES)
+    assert code == 0
+    assert "subsets" in error
+
+
+def test_labels_that_are_words_ask_which_is_positive(tmp_path, capsys):
+    table = pd.DataFrame({"s": [0.1, 0.9] * 40, "sex": ["f", "f", "m", "m"] * 20})
+    table["hired"] = np.where(table.s > 0.5, "yes", "no")
+    file = tmp_path / "people.csv"
+    table.to_csv(file, index=False)
+    asked = ["audit", str(file), "--score", "s", "--sensitive", "sex", "--label", "hired"]
+    assert main(asked) == 2
+    assert "with --positive" in capsys.readouterr().err
+    assert main([*asked, "--positive", "yes"]) == 0

@@ -1,0 +1,135 @@
+"""The commands ``fairmatch train`` and ``fairmatch predict``, and the audit of what they give."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairmatch import FTMBoostingClassifier
+from fairmatch.cli.main import main
+
+GIVEN = ["--target", "hired", "--sensitive", "sex"]
+SHORT = ["--rounds", "5", "--fairness-weight", "0", "--no-picture"]
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """People whose favourable label, accepted, comes first in order."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": random.integers(18, 70, 300), "sex": [*"fm"] * 150})
+    accepted = frame.age + random.normal(0, 5, 300) > 40
+    frame["hired"] = np.where(accepted, "accepted", "refused")
+    frame.to_csv("people.csv", index=False)
+    return frame
+
+
+def test_the_class_of_a_score_is_told_and_can_be_chosen(people, capsys):
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
+    assert "Its scores are the probability of hired = 'refused'." in capsys.readouterr().out
+    assert main(["predict", "model", "people.csv", "--out", "second.csv"]) == 0
+    assert "the probability of 'refused'" in capsys.readouterr().out
+    chosen = ["predict", "model", "people.csv", "--positive", "accepted", "--out", "first.csv"]
+    assert main(chosen) == 0
+    assert "the probability of 'accepted'" in capsys.readouterr().out
+    first, second = pd.read_csv("first.csv"), pd.read_csv("second.csv")
+    assert first.score.to_numpy() == pytest.approx(1 - second.score.to_numpy())
+    assert (first.prediction == second.prediction).all()
+    assert ((first.score > 0.5) == (first.prediction == "accepted")).all()
+    assert main([*chosen[:4], "hired", *chosen[5:]]) == 2
+    assert "knows the classes 'accepted' and 'refused'" in capsys.readouterr().err
+
+
+def test_scores_and_the_model_itself_give_the_same_audit(people):
+    main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"])
+    main(["predict", "model", "people.csv", "--positive", "accepted", "--out", "s.csv"])
+    people.assign(score=pd.read_csv("s.csv").score).to_csv("scored.csv", index=False)
+    how = [
+        "--sensitive",
+        "sex",
+        "--positive",
+        "accepted",
+        "--features",
+        "age",
+        "--resamples",
+        "100",
+    ]
+    assert main(["audit", "scored.csv", "--score", "score", *how, "--json", "a.json"]) == 0
+    # Also without labels the model must know which class is meant.
+    assert main(["audit", "people.csv", "--model", "model", *how, "--json", "b.json"]) == 0
+    a, b = (json.loads(Path(name).read_text())["gaps"] for name in ("a.json", "b.json"))
+    assert [gap["value"] for gap in a] == pytest.approx([gap["value"] for gap in b], nan_ok=True)
+
+
+def test_a_model_from_python_is_told_which_column_is_the_group(people, capsys):
+    model = FTMBoostingClassifier(n_rounds=5)
+    model.fit(people[["age"]], people.hired, sensitive_features=people.sex).save("model")
+    asked = ["predict", "model", "people.csv", "--out", "scores.csv"]
+    assert main(asked) == 2
+    assert "name it with --sensitive" in capsys.readouterr().err
+    assert main([*asked, "--sensitive", "sex"]) == 0
+    wanted = model.predict_proba(people[["age"]], sensitive_features=people.sex)[:, 1]
+    assert pd.read_csv("scores.csv").score.to_numpy() == pytest.approx(wanted)
+
+
+AUDIT = ["audit", "people.csv", "--score", "age", "--sensitive", "sex"]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["predict", "model", "people.csv", "--out", "people.csv"], "people.csv is read"),
+        ([*AUDIT, "--json", "./people.csv"], "people.csv is read"),
+        ([*AUDIT, "--json", "a.html", "--out", "a.html"], "--json is written there"),
+        ([*AUDIT, "--json", "folder"], "--json must be a file, and folder is a folder"),
+        (["train", "people.csv", *GIVEN, "--out", "people.csv"], "--out must be a folder"),
+    ],
+)
+def test_nothing_is_written_over_and_that_is_said_before_the_work(
+    people, tmp_path, command, told, capsys
+):
+    before = (tmp_path / "people.csv").read_text()
+    (tmp_path / "folder").mkdir()
+    assert main(command) == 2
+    assert told in capsys.readouterr().err
+    assert (tmp_path / "people.csv").read_text() == before
+
+
+def test_nothing_of_another_model_stays(people, tmp_path):
+    (tmp_path / "model").mkdir()
+    for name in ("curve.svg", "weights.safetensors", "mine.txt"):
+        (tmp_path / "model" / name).write_text("old")
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
+    left = {file.name for file in (tmp_path / "model").iterdir()}
+    assert left == {"model.json", "trees.txt", "curve.json", "mine.txt"}
+
+
+def test_identifiers_stay_as_they_are_written(people):
+    people.assign(score=0.5, number=[f"{k:05}" for k in range(300)]).to_csv("p.csv", index=False)
+    asked = ["audit", "p.csv", "--score", "score", "--sensitive", "sex", "--id", "number"]
+    assert main([*asked, "--features", "age", "--resamples", "100", "--json", "a.json"]) == 0
+    assert json.loads(Path("a.json").read_text())["individuals"]["ids"][:2] == ["00000", "00001"]
+
+
+def test_a_favoured_group_that_is_none_is_told(people, capsys):
+    people.assign(score=0.5).to_csv("p.csv", index=False)
+    asked = ["audit", "p.csv", "--score", "score", "--sensitive", "sex", "--privileged", "x"]
+    assert main(asked) == 2
+    assert "has no value 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["audit", "--score", "age"], ["train", "--target", "hired"]])
+def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, command, capsys):
+    people.assign(sex=["NA", "EU"] * 150).to_csv("p.csv", index=False)
+    name, *rest = command
+    out = ["--out", "model"] if name == "train" else []
+    assert main([name, "p.csv", *rest, "--sensitive", "sex", *out]) == 2
+    assert "words such as NA and None are read as missing" in capsys.readouterr().err
+
+
+def test_the_entry_that_is_no_number_is_shown(people, capsys):
+    people.assign(score=["0.5", "high"] + ["0.1"] * 298).to_csv("p.csv", index=False)
+    assert main(["audit", "p.csv", "--score", "score", "--sensitive", "sex"]) == 2
+    assert "row 1 holds 'high'" in capsys.readouterr().err

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+import torch
+from synthetic import people
+from torch import nn
+
+from fairmatch.learning.networks.batches import Batch, PairBatches
+from fairmatch.learning.networks.loop import MIN_STEPS_PER_EPOCH, Objective, Schedule, train
+from fairmatch.learning.networks.penalties import SquaredMeanGapPenalty
+from fairmatch.learning.networks.stack import StackedMLP
+from fairmatch.learning.progress import TrainingProgress
+from fairmatch.tables.arrays import read_groups
+
+
+class Once:
+    """The same batch in every step; fails at one step of all if asked to."""
+
+    def __init__(self, fail_at=None):
+        self.step, self.fail_at = 0, fail_at
+
+    def epoch(self, n_steps):
+        for _ in range(n_steps):
+            if self.step == self.fail_at:
+                raise KeyboardInterrupt
+            self.step += 1
+            yield Batch(np.arange(4), np.full(4, 0.25, dtype=np.float32))
+
+
+class Parabola(nn.Module):
+    """Terms of shape (2, 1) whose sum is (x - 3)²."""
+
+    def __init__(self):
+        super().__init__()
+        self.x = nn.Parameter(torch.zeros(1))
+
+    def forward(self, batch):
+        return torch.stack([(self.x - 3.0) ** 2, torch.zeros(1)])
+
+
+def test_it_is_adam_with_a_decay_after_each_epoch():
+    objective, reference = Parabola(), torch.zeros(1, requires_grad=True)
+    assert train(objective, Once(), Schedule(3, 5, learning_rate=0.1, decay=0.5)) == 3
+    optimizer = torch.optim.Adam([reference], lr=0.1)
+    for epoch in range(3):
+        optimizer.param_groups[0]["lr"] = 0.1 * 0.5**epoch
+        for _ in range(5):
+            optimizer.zero_grad()
+            ((reference - 3.0) ** 2).sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(objective.x, nn.Parameter(reference.detach()))
+
+
+def test_the_terms_of_an_epoch_are_reported():
+    seen = []
+    train(Parabola(), Once(), Schedule(2, 1), on_epoch=lambda *facts: seen.append(facts))
+    assert [epoch for epoch, _ in seen] == [0, 1]
+    assert seen[0][1].tolist() == [[9.0], [0.0]]
+
+
+@pytest.mark.parametrize("where", ["batches", "on_epoch"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_ctrl_c(where, keep):
+    def stop(epoch, terms):
+        if where == "on_epoch" and epoch == 1:
+            raise KeyboardInterrupt
+
+    objective = Parabola()
+    batches = Once(fail_at=12 if where == "batches" else None)
+    arguments = objective, batches, Schedule(5, 5, learning_rate=0.1)
+    if keep:
+        assert train(*arguments, on_epoch=stop, keep_on_interrupt=True) == 2
+        assert objective.x.item() > 0.5
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            train(*arguments, on_epoch=stop)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "batch_size", "steps"), [(36_178, 1024, 36), (800, 200, 16), (64, 1, 64), (5, 9, 16)]
+)
+def test_an_epoch_goes_over_the_table_and_is_long_enough_to_learn(n_rows, batch_size, steps):
+    schedule = Schedule.for_table(n_rows, batch_size, epochs=1, learning_rate=1.0, decay=1.0)
+    assert schedule.steps_per_epoch == steps >= MIN_STEPS_PER_EPOCH
+
+
+def test_networks_of_a_stack_are_trained_as_if_each_were_alone():
+    X, y, group = people()
+    inputs, weights = np.column_stack([X, group]), [0.0, 1.0, 20.0]
+
+    def trained(fairness_weights):
+        network = StackedMLP(len(fairness_weights), 5, (6,), torch.Generator().manual_seed(0))
+        shares = torch.tensor([0.6, 0.4])
+        penalty = SquaredMeanGapPenalty(torch.tensor(fairness_weights), shares)
+        groups, generator = read_groups(group), np.random.default_rng(0)
+        batches = PairBatches(groups, np.ones(len(y)), 32, generator)
+        train(Objective(network, inputs, y, penalty), batches, Schedule(2, 10, 0.01))
+        return network(torch.as_tensor(inputs, dtype=torch.float32)).detach()
+
+    together = trained(weights)
+    assert (together[0] - together[2]).abs().max() > 0.01
+    for row, weight in zip(together, weights, strict=True):
+        torch.testing.assert_close(row, trained([weight])[0], rtol=1e-4, atol=1e-5)
+
+
+class TestProgress:
+    TERMS = np.array([[0.5, 0.6], [0.0, 0.2]])
+
+    def show(self):
+        with TrainingProgress(3, np.array([0.0, 2.0]), shown=True) as progress:
+            progress.update(0, self.TERMS)
+
+    def test_silent_where_there_is_no_terminal(self, capsys):
+        self.show()
+        assert capsys.readouterr() == ("", "")
+
+    def test_a_terminal_shows_losses_and_gaps(self, capsys, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+        self.show()
+        shown = capsys.readouterr().err
+        assert "λ=0: loss 0.5000" in shown
+        assert "λ=2: loss 0.6000 penalty 0.1000" in shown
+
+    def test_silent_where_not_asked_for(self, capsys, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        with TrainingProgress(3, np.array([0.0, 2.0]), shown=False) as progress:
+            progress.update(0, self.TERMS)
+        assert capsys.readouterr() == ("", "")

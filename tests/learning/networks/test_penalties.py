@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairmatch import Coupling
+from fairmatch.learning.networks.penalties import (
+    AdversaryPenalty,
+    ConstraintViolationPenalty,
+    MatchedGapPenalty,
+    SquaredMeanGapPenalty,
+)
+from fairmatch.measures import matched_parity_gap, mean_parity_gap
+
+WEIGHTS = torch.tensor([0.0, 0.5, 3.0], dtype=torch.float64)
+SHARES = torch.tensor([0.3, 0.7], dtype=torch.float64)
+
+
+def logits(seed=0, n_pairs=6):
+    generator = torch.Generator().manual_seed(seed)
+    shape = 2, len(WEIGHTS), n_pairs
+    return 2.0 * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    "family", [MatchedGapPenalty, SquaredMeanGapPenalty, ConstraintViolationPenalty]
+)
+def test_gradient_against_finite_differences(family):
+    source, target = logits().requires_grad_()
+    assert torch.autograd.gradcheck(family(WEIGHTS, SHARES), (source, target))
+
+
+def test_matched_gap_is_the_measure():
+    source, target = logits()
+    n = source.shape[1]
+    groups = np.repeat(["a", "b"], n)
+    pairs = Coupling(np.arange(n), np.arange(n) + n, np.full(n, 1 / n), 2 * n, ("a", "b"))
+    penalty = MatchedGapPenalty(WEIGHTS, SHARES)(source, target)
+    scores = torch.sigmoid(torch.cat([source, target], dim=1)).numpy()
+    gaps = [
+        matched_parity_gap(None, row, sensitive_features=groups, coupling=pairs) for row in scores
+    ]
+    np.testing.assert_allclose(penalty, WEIGHTS.numpy() * gaps, rtol=1e-12)
+
+
+def test_squared_mean_gap_is_the_measure():
+    source, target = logits()
+    penalty = SquaredMeanGapPenalty(WEIGHTS, SHARES)(source, target)
+    scores = torch.sigmoid(torch.cat([source, target], dim=1)).numpy()
+    groups = np.repeat(["a", "b"], source.shape[1])
+    gaps = np.array([mean_parity_gap(None, row, sensitive_features=groups) for row in scores])
+    np.testing.assert_allclose(penalty, WEIGHTS.numpy() * gaps**2, rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(share=st.floats(0.0, 1.0), seed=st.integers(0, 1000))
+def test_two_groups_make_reduction_the_squared_mean_gap(share, seed):
+    """The paper's Reduction is its Reg with the weight times (pi_0^2 + pi_1^2)."""
+    shares = torch.tensor([share, 1.0 - share], dtype=torch.float64)
+    source, target = logits(seed)
+    reduction = ConstraintViolationPenalty(WEIGHTS, shares)(source, target)
+    reg = SquaredMeanGapPenalty(WEIGHTS * shares.square().sum(), shares)(source, target)
+    torch.testing.assert_close(reduction, reg, rtol=1e-10, atol=1e-15)
+
+
+class TestAdversary:
+    @pytest.fixture
+    def penalty(self):
+        generator = torch.Generator().manual_seed(0)
+        return AdversaryPenalty(WEIGHTS, SHARES, 4, generator).double()
+
+    def loss(self, penalty, source, target):
+        """The adversaries' cross-entropy and slope price, written anew."""
+        both = torch.cat([source, target], dim=1).detach().requires_grad_()
+        guess, _ = penalty.guess(both)
+        (slope,) = torch.autograd.grad(guess.sum(), both, create_graph=True)
+        n = source.shape[1]
+        right = torch.cat([-guess[:, :n], guess[:, n:]], dim=1)
+        entropy = -torch.nn.functional.logsigmoid(right).mean(dim=1)
+        return both, entropy, slope
+
+    def test_the_slope_is_the_derivative_of_the_guess(self, penalty):
+        source, target = logits()
+        both, _, slope = self.loss(penalty, source, target)
+        torch.testing.assert_close(penalty.guess(both)[1], slope)
+
+    def test_the_model_ascends_what_the_adversary_descends(self, penalty):
+        source, target = logits()
+        both, entropy, slope = self.loss(penalty, source, target)
+        (descent,) = torch.autograd.grad(entropy.sum(), both, retain_graph=True)
+        game = (entropy + slope.square().mean(dim=1) / 2.0).sum()
+        own = torch.autograd.grad(game, list(penalty.parameters()))
+
+        source.requires_grad_()
+        value = penalty(source, target)
+        torch.testing.assert_close(value, WEIGHTS * entropy)
+        value.sum().backward()
+        torch.testing.assert_close(source.grad, -WEIGHTS[:, None] * descent[:, : source.shape[1]])
+        for parameter, gradient in zip(penalty.parameters(), own, strict=True):
+            torch.testing.assert_close(parameter.grad, gradient)

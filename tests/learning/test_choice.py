@@ -1,0 +1,212 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from synthetic import QUICK, people
+
+from fairmatch import Coupling, FTMClassifier, OptimalTransportMatcher
+from fairmatch.exceptions import (
+    ConstantModelWarning,
+    CouplingError,
+    GapNotReachedWarning,
+    GroupError,
+    InputError,
+    LabelError,
+)
+from fairmatch.learning.choice import stratified_split
+from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
+
+WEIGHTS = (0.0, 0.5, 2.0)
+SETTINGS = {**QUICK, "epochs": 12, "learning_rate": 0.02, "fairness_weights": WEIGHTS}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return people(400)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    X, y, group = rows
+    return FTMClassifier(max_gap=0.2, **SETTINGS).fit(X, y, sensitive_features=group)
+
+
+def held_out(y, group):
+    return stratified_split(y, group, 0.2, SETTINGS["random_state"])[1]
+
+
+def test_the_curve_is_measured_on_the_rows_held_out(rows, fitted):
+    X, y, group = rows
+    out = held_out(y, group)
+    for position, model in enumerate(fitted.path_.models):
+        line = fitted.validation_curve_.iloc[position]
+        scores = model.predict_proba(X[out], sensitive_features=group[out])[:, 1]
+        assert line.fairness_weight == WEIGHTS[position] == model.fairness_weight
+        assert line.accuracy == np.mean((scores >= 0.5) == y[out])
+        gap = demographic_parity_gap(None, scores, sensitive_features=group[out])
+        assert line.demographic_parity_gap == gap
+
+
+def test_the_most_accurate_model_within_the_gap_is_kept(rows, fitted):
+    X, _, group = rows
+    curve = fitted.validation_curve_
+    within = curve[curve.demographic_parity_gap <= 0.2]
+    assert 0 < len(within) < len(WEIGHTS)
+    assert fitted.fairness_weight_ == within.fairness_weight[within.accuracy.idxmax()]
+    chosen = fitted.path_.models[WEIGHTS.index(fitted.fairness_weight_)]
+    assert_array_equal(
+        fitted.predict_proba(X, sensitive_features=group),
+        chosen.predict_proba(X, sensitive_features=group),
+    )
+
+
+@pytest.mark.parametrize(
+    ("gaps", "accuracy", "position"),
+    [
+        ([0.3, 0.1, 0.05], [0.9, 0.8, 0.7], 1),
+        ([0.3, 0.2, 0.05], [0.9, 0.7, 0.8], 2),
+        ([0.1, 0.3, 0.05], [0.8, 0.9, 0.8], 0),
+    ],
+)
+def test_the_choice(gaps, accuracy, position):
+    columns = {"demographic_parity_gap": gaps, "accuracy": accuracy, "acceptance_rate": 0.5}
+    curve = pd.DataFrame(columns)
+    assert FTMClassifier(max_gap=0.2)._best(curve) == position
+
+
+def test_refit_trains_the_chosen_weight_on_all_rows(rows, fitted):
+    X, y, group = rows
+    again = FTMClassifier(max_gap=0.2, refit=True, **SETTINGS).fit(X, y, sensitive_features=group)
+    alone = FTMClassifier(fairness_weight=fitted.fairness_weight_, **SETTINGS)
+    alone.fit(X, y, sensitive_features=group)
+    assert again.fairness_weight_ == fitted.fairness_weight_
+    assert_array_equal(
+        again.predict_proba(X, sensitive_features=group),
+        alone.predict_proba(X, sensitive_features=group),
+    )
+    pd.testing.assert_frame_equal(again.validation_curve_, fitted.validation_curve_)
+
+
+def test_a_fit_without_max_gap_forgets_the_path(rows):
+    X, y, group = rows
+    model = FTMClassifier(max_gap=1.0, **{**SETTINGS, "epochs": 1})
+    model.fit(X, y, sensitive_features=group)
+    assert hasattr(model, "path_")
+    model.set_params(max_gap=None).fit(X, y, sensitive_features=group)
+    assert not hasattr(model, "path_")
+
+
+def test_a_gap_out_of_reach_warns_of_the_smallest(rows):
+    X, y, group = rows
+    model = FTMClassifier(max_gap=0.0, gap_measure="mean_parity_gap", **SETTINGS)
+    with pytest.warns(GapNotReachedWarning) as caught:
+        model.fit(X, y, sensitive_features=group)
+    smallest = model.validation_curve_.mean_parity_gap.min()
+    assert f"{smallest:.4g}" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    best = model.validation_curve_.mean_parity_gap.idxmin()
+    assert model.fairness_weight_ == WEIGHTS[best]
+
+
+@pytest.mark.parametrize(("label", "whom"), [(0, "nobody"), (1, "everybody")])
+def test_a_model_that_decides_nothing_is_told(rows, label, whom):
+    X, y, group = rows
+    y = np.where(np.arange(len(y)) % 5 == 0, y, label)  # most people have the same label
+    model = FTMClassifier(max_gap=0.05, **{**SETTINGS, "fairness_weights": [1000.0]})
+    with pytest.warns(ConstantModelWarning, match=f"accepts {whom} among") as caught:
+        model.fit(X, y, sensitive_features=group)
+    assert caught[0].filename == __file__
+    assert model.validation_curve_.acceptance_rate[0] == label
+
+
+@pytest.mark.parametrize("transport", ["marginal", "joint"])
+def test_the_matched_gap_is_measured_on_a_matching_of_the_held_out_rows(rows, transport):
+    X, y, group = rows
+    model = FTMClassifier(
+        transport, max_gap=1.0, gap_measure="matched_parity_gap", **{**SETTINGS, "epochs": 1}
+    ).fit(X, y, sensitive_features=group)
+    out = held_out(y, group)
+    encoded = model.encoder_.transform(X[out])
+    matcher = OptimalTransportMatcher(100.0 if transport == "joint" else 0.0)
+    coupling = matcher.match(encoded, group[out], y[out])
+    scores = model.path_.models[0].predict_proba(X[out], sensitive_features=group[out])[:, 1]
+    gap = matched_parity_gap(None, scores, sensitive_features=group[out], coupling=coupling)
+    assert model.validation_curve_.matched_parity_gap[0] == pytest.approx(gap, rel=1e-2)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_any_gap_by_name(rows, measure):
+    X, y, group = rows
+    settings = {**SETTINGS, "epochs": 1}
+    model = FTMClassifier(max_gap=1.0, gap_measure=measure, **settings)
+    model.fit(X, y, sensitive_features=group)
+    assert (model.validation_curve_[measure] <= 1.0).all()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25])
+def test_the_split_is_stratified(rows, share):
+    _, y, group = rows
+    train, out = stratified_split(y, group, share, 0)
+    assert_array_equal(np.sort(np.concatenate([train, out])), np.arange(400))
+    for label in (0, 1):
+        for code in (0, 1):
+            stratum = (y == label) & (group == code)
+            assert stratum[out].sum() == round(share * stratum.sum())
+
+
+def test_one_class_in_a_group_leaves_the_gaps_of_error_rates_open(rows):
+    X, y, group = rows
+    y = np.where(group == 0, 0, y)
+    settings = {**SETTINGS, "epochs": 1}
+    model = FTMClassifier(max_gap=1.0, **settings).fit(X, y, sensitive_features=group)
+    assert model.validation_curve_.true_positive_gap.isna().all()
+    assert model.validation_curve_.false_positive_gap.notna().all()
+    model.set_params(gap_measure="true_positive_gap")
+    with pytest.raises(LabelError, match="no rows of one of the classes"):
+        model.fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gap_measure": "parity"}, "not a measure; choose one of demographic_parity_gap"),
+        ({"max_gap": -0.1}, "max_gap must be a number in"),
+        ({"max_gap": float("nan")}, "max_gap must be a number in"),
+        ({"validation_size": 1.0}, "validation_size must be a number in"),
+        ({"fairness_weights": []}, "list of numbers"),
+        ({"fairness_weights": [-1.0]}, "fairness_weight must be a number in"),
+        ({"transport": "sideways"}, "'marginal', 'joint' or a matcher"),
+        ({"transport": 3}, "has no match method"),
+    ],
+    ids=str,
+)
+def test_bad_settings(rows, settings, message):
+    X, y, group = rows
+    model = FTMClassifier(max_gap=0.1, **SETTINGS).set_params(**settings)
+    with pytest.raises(InputError, match=message):
+        model.fit(X, y, sensitive_features=group)
+
+
+def test_a_ready_coupling_does_not_fit_the_rows_left():
+    X, y, group = people(20)
+    pairs = Coupling(np.flatnonzero(group == 0)[:1], np.flatnonzero(group)[:1], [1.0], 20, (0, 1))
+    with pytest.raises(CouplingError, match="Leave one of the two out"):
+        FTMClassifier(max_gap=0.1, **SETTINGS).fit(X, y, sensitive_features=group, coupling=pairs)
+
+
+def test_a_group_too_small_to_be_split():
+    X, y, group = people(50)
+    group = np.arange(50) < 1
+    with pytest.raises(GroupError, match="leaves no rows of group True, which has 1"):
+        FTMClassifier(max_gap=0.1, **SETTINGS).fit(X, y, sensitive_features=group)
+
+
+def test_lists_are_rows_too(rows):
+    X, y, group = (values[:80].tolist() for values in rows)
+    model = FTMClassifier(max_gap=1.0, **{**SETTINGS, "epochs": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, sensitive_features=group, sample_weight=[1.0] * 80)
+    assert len(model.path_) == 3

@@ -1,0 +1,255 @@
+"""Parameters of a wrong type or size: one sentence that names them, never an error from inside."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from synthetic import NETWORKS, QUICK, people
+
+from fairmatch import (
+    ExponentiatedGradientClassifier,
+    FTMBoostingClassifier,
+    FTMClassifier,
+    GapRegularizedBoostingClassifier,
+    LAFTRTransformer,
+    OptimalTransportMatcher,
+    RepresentationClassifier,
+    SIPMTransformer,
+    TransportRepairTransformer,
+    audit,
+    fairness_path,
+)
+from fairmatch.exceptions import ColumnError, CouplingError, InputError
+from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.measures import (
+    consistency,
+    demographic_parity_gap,
+    gap_table,
+    matched_parity_gap,
+    random_subset_gaps,
+    total_variation_parity_gap,
+    undesirable_flips,
+)
+from fairmatch.tables.arrays import check_number, check_weights
+from fairmatch.tables.encoder import TableEncoder
+
+X, Y, GROUP = people(40)
+CRITICS = [LAFTRTransformer, SIPMTransformer]
+TREES = [FTMBoostingClassifier, GapRegularizedBoostingClassifier]
+LEARNERS = [*NETWORKS, *CRITICS, RepresentationClassifier]
+
+# Values of a wrong type, and those just outside of what is allowed.
+COUNT = [True, "a", None, 2.5, 0, [3]]
+OPTIONAL_COUNT = [True, "a", 2.5, 0]
+SHARE = [True, "x", None, [0.5], 0.0, float("nan")]
+WEIGHT = [True, "x", None, [1.0], -1.0, float("nan"), float("inf")]
+FACTOR = [True, "x", None, -1.0]
+WRONG = [
+    (LEARNERS, {"epochs": COUNT, "batch_size": COUNT, "learning_rate": SHARE, "decay": SHARE}),
+    (LEARNERS, {"device": [3, "abacus", ["cpu"]], "verbose": ["x", None, 0.5]}),
+    (LEARNERS, {"network": [[[8], [8, 8]], [True], [8.0], 3], "random_state": [True, "x", -1]}),
+    ([*NETWORKS[:-1], *CRITICS, *TREES], {"fairness_weight": WEIGHT}),
+    ([*NETWORKS, *CRITICS, TransportRepairTransformer], {"encoder": [3, TableEncoder, [1]]}),
+    (CRITICS, {"n_components": OPTIONAL_COUNT}),
+    (CRITICS, {"task_weight": WEIGHT, "reconstruction_weight": WEIGHT}),
+    ([TransportRepairTransformer], {"amount": [*WEIGHT, 1.5], "n_neighbors": COUNT}),
+    ([TransportRepairTransformer], {"tolerance": [*SHARE, 1.0]}),
+    ([RepresentationClassifier], {"representation": [3, "laftr", TransportRepairTransformer]}),
+    (TREES, {"n_rounds": COUNT, "num_leaves": [*COUNT, 1], "min_child_samples": [True, "a", -1]}),
+    (TREES, {"early_stopping_rounds": OPTIONAL_COUNT, "n_jobs": [True, "a", 0.5, -2]}),
+    (TREES, {"warmup": [*FACTOR, 1.0], "learning_rate": SHARE, "reg_lambda": FACTOR}),
+    (TREES, {"subsample": SHARE, "colsample_bytree": SHARE, "scale_pos_weight": SHARE}),
+    (TREES, {"verbose": ["x", None], "random_state": [True, "x", -1]}),
+    ([FTMClassifier, FTMBoostingClassifier], {"max_gap": [True, "x", [0.1]]}),
+    ([FTMClassifier, FTMBoostingClassifier], {"transport": [3, None, "near"]}),
+    ([ExponentiatedGradientClassifier], {"max_iter": COUNT, "eps": SHARE}),
+    ([ExponentiatedGradientClassifier], {"estimator": [3, "x", LogisticRegression]}),
+]  # fmt: skip
+CASES = [
+    pytest.param(family, name, value, id=f"{family.__name__}-{name}={value!r:.20}")
+    for families, parameters in WRONG
+    for family in families
+    for name, values in parameters.items()
+    for value in values
+]
+
+
+@pytest.mark.parametrize(("family", "name", "value"), CASES)
+def test_a_wrong_parameter_is_named(family, name, value):
+    quick = {k: v for k, v in QUICK.items() if k in family().get_params()}
+    with pytest.raises(InputError, match=rf"\b{name}\b"):
+        family(**{**quick, name: value}).fit(X, Y, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize("family", [FTMClassifier, FTMBoostingClassifier])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"gap_measure": ["mean_parity_gap"]},
+        {"gap_measure": 3},
+        {"validation_size": "x"},
+        {"validation_size": None},
+        {"fairness_weights": 3},
+        {"fairness_weights": "abc"},
+        {"fairness_weights": ["a"]},
+        {"fairness_weights": [[1.0], [1.0, 2.0]]},
+        {"fairness_weights": []},
+    ],
+    ids=str,
+)
+def test_choosing_by_a_gap(family, settings):
+    (name,) = settings
+    with pytest.raises(InputError, match=name.removesuffix("s")):
+        family(max_gap=0.1, **settings).fit(X, Y, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize("amount", ["x", None, True, 2])
+def test_what_a_representation_has_wrong_is_named_by_its_classifier(amount):
+    model = RepresentationClassifier(TransportRepairTransformer(amount), **QUICK)
+    with pytest.raises(InputError, match="amount must be a number in"):
+        model.fit(X, Y, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FTMClassifier(**QUICK),
+        FTMClassifier(fairness_weight=0.0, **QUICK),
+        FTMBoostingClassifier(n_rounds=2),
+        TransportRepairTransformer(),
+        RepresentationClassifier(**QUICK),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("coupling", [3, "x", [[0, 1]], OptimalTransportMatcher()], ids=str)
+def test_a_coupling_that_is_none(model, coupling):
+    with pytest.raises(CouplingError, match="coupling must be a Coupling"):
+        model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+
+
+@pytest.mark.parametrize(
+    ("measure", "coupling"),
+    [(matched_parity_gap, 3), (matched_parity_gap, None), (gap_table, "x"), (gap_table, [0])],
+)
+def test_a_coupling_that_is_none_is_not_measured(measure, coupling):
+    with pytest.raises(CouplingError, match="coupling must be a Coupling"):
+        measure(None, Y, sensitive_features=GROUP, coupling=coupling)
+
+
+@pytest.mark.parametrize("weights", [3, "abc", ["1"], [None], [True], [[1.0]], [], [-1.0]], ids=str)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FTMClassifier(**QUICK),
+        FTMBoostingClassifier(n_rounds=2),
+        RepresentationClassifier(LAFTRTransformer(epochs=1), **QUICK),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_weights_of_a_path(estimator, weights):
+    with pytest.raises(InputError, match="fairness_weight"):
+        fairness_path(X, Y, sensitive_features=GROUP, fairness_weights=weights, estimator=estimator)
+
+
+@pytest.mark.parametrize("estimator", [3, LogisticRegression(), FTMClassifier], ids=str)
+def test_a_path_of_something_else(estimator):
+    with pytest.raises(InputError, match="estimator"):
+        fairness_path(X, Y, sensitive_features=GROUP, estimator=estimator)
+
+
+@pytest.mark.parametrize("column", [True, 2.5, ["group"], np.array([1])], ids=str)
+@pytest.mark.parametrize(
+    "table", [X, pd.DataFrame(X, columns=list("abcd"))], ids=["array", "frame"]
+)
+def test_a_column_of_groups_that_is_neither_name_nor_position(column, table):
+    with pytest.raises(ColumnError, match="neither a name nor a position"):
+        TransportRepairTransformer(sensitive_column=column).fit(table)
+
+
+def test_a_position_may_be_of_numpy():
+    rows = np.column_stack([X, GROUP])
+    for table in (rows, pd.DataFrame(rows, columns=list("abcde"))):
+        model = TransportRepairTransformer(sensitive_column=np.int64(4)).fit(table)
+        assert model.transform(table).shape == (40, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("label_weight", lambda: OptimalTransportMatcher(label_weight="x")),
+        ("batch_size", lambda: OptimalTransportMatcher(batch_size=2.5)),
+        ("batch_size", lambda: OptimalTransportMatcher(batch_size=True)),
+        ("tolerance", lambda: OptimalTransportMatcher(tolerance=None)),
+        ("tolerance", lambda: OptimalTransportMatcher(tolerance=1.0)),
+        ("dtype", lambda: TableEncoder(dtype="x").fit(X)),
+        ("missing", lambda: TableEncoder(missing=3).fit(X)),
+        ("batch_size", lambda: minibatch_transport_cost(Y, GROUP, X, batch_size="x")),
+        ("n_batches", lambda: minibatch_transport_cost(Y, GROUP, X, batch_size=4, n_batches=2.5)),
+        ("n_subsets", lambda: random_subset_gaps(
+            None, Y, sensitive_features=GROUP, X=X, n_subsets="x")),
+        ("bins", lambda: total_variation_parity_gap(None, Y, sensitive_features=GROUP, bins="x")),
+        ("n_resamples", lambda: audit(Y, sensitive_features=GROUP, n_resamples="x")),
+        ("n_sample", lambda: audit(Y, sensitive_features=GROUP, n_sample=True)),
+        ("confidence", lambda: audit(Y, sensitive_features=GROUP, confidence="x")),
+        ("random_state", lambda: audit(Y, sensitive_features=GROUP, random_state="x")),
+        ("random_state", lambda: audit(Y, sensitive_features=GROUP, random_state=-1)),
+        ("random_state", lambda: OptimalTransportMatcher(random_state="x")),
+        ("random_state", lambda: OptimalTransportMatcher(random_state=-1, batch_size=4)),
+        ("random_state", lambda: minibatch_transport_cost(
+            Y, GROUP, X, batch_size=4, random_state="x")),
+        ("random_state", lambda: random_subset_gaps(
+            None, Y, sensitive_features=GROUP, X=X, random_state=-1)),
+        ("threshold", lambda: audit(Y, sensitive_features=GROUP, threshold="x")),
+        ("threshold", lambda: demographic_parity_gap(
+            None, Y, sensitive_features=GROUP, threshold=float("nan"))),
+        ("threshold", lambda: gap_table(None, Y, sensitive_features=GROUP, threshold="0.5")),
+        ("threshold", lambda: consistency(Y, Y, threshold=None)),
+        ("threshold", lambda: undesirable_flips(
+            Y, Y, sensitive_features=GROUP, privileged=1, threshold=[0.5])),
+    ],
+)  # fmt: skip
+def test_functions_and_matchers(name, call):
+    with pytest.raises(InputError, match=rf"\b{name} must be"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"verbose": True},
+        {"verbose": -1},
+        {"device": torch.device("cpu")},
+        {"epochs": np.int64(1), "batch_size": np.int32(8)},
+        {"learning_rate": np.float32(0.01), "decay": 1, "fairness_weight": np.int64(2)},
+        {"network": np.array([4, 4])},
+        {"network": ()},
+    ],
+    ids=str,
+)
+def test_what_is_allowed_stays_so(settings):
+    FTMClassifier(**{**QUICK, "epochs": 1, **settings}).fit(X, Y, sensitive_features=GROUP)
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("within", "inside", "outside"),
+        [
+            ("[0, 1)", [0, 0.5, np.float32(0.9)], [-1e-9, 1, 1.0, np.nan]),
+            ("(0, 1]", [1, 1e-300, np.int64(1)], [0, 0.0, 1.1, np.inf]),
+            ("[0, inf)", [0, 1e300], [np.inf, -1]),
+            ("[0, inf]", [np.inf], [np.nan]),
+        ],
+    )
+    def test_numbers(self, within, inside, outside):
+        for value in inside:
+            check_number("x", value, within)
+        for value in [*outside, True, np.False_, "1", None, [0.5], np.array(0.5), 1j]:
+            with pytest.raises(InputError, match=r"x must be a number in .*, got ") as caught:
+                check_number("x", value, within)
+            assert within in str(caught.value)
+
+    def test_weights(self):
+        check_weights("weight", pd.Series([0, 1.0]), "[0, 1]")
+        with pytest.raises(InputError, match=r"weight must be a number in \[0, 1\], got 2"):
+            check_weights("weight", [0.5, 2], "[0, 1]")

@@ -1,0 +1,254 @@
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from damage import edit, exchange_weights
+from numpy.testing import assert_array_equal
+from safetensors.torch import load_file, save
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
+from synthetic import NETWORKS, QUICK, people
+
+import fairmatch
+from fairmatch import ExponentiatedGradientClassifier, FTMClassifier, OptimalTransportMatcher, load
+from fairmatch.datasets import load_german
+from fairmatch.exceptions import InputError, ModelFileError
+from fairmatch.tables.encoder import TableEncoder
+
+X, Y, GROUP = people()
+
+
+def scores(model):
+    return model.predict_proba(X, sensitive_features=GROUP)
+
+
+def fitted(family=FTMClassifier, labels=(0, 1), **settings):
+    return family(**{**QUICK, **settings}).fit(X, np.array(labels)[Y], sensitive_features=GROUP)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return fitted().save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("family", NETWORKS)
+def test_round_trip_of_every_class(family, tmp_path):
+    model = fitted(family)
+    before = torch.get_rng_state()
+    again = load(model.save(tmp_path))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert type(again) is family
+    assert_array_equal(scores(again), scores(model))
+    assert again.get_params() == model.get_params()
+    assert again.fairness_weight_ == model.fairness_weight_
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.safetensors"]
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), ("no", "yes"), (False, True)], ids=str)
+def test_labels_survive(labels, tmp_path):
+    model = fitted(labels=labels)
+    again = load(model.save(tmp_path))
+    assert tuple(again.classes_) == labels
+    decided = again.predict(X, sensitive_features=GROUP)
+    assert_array_equal(decided, model.predict(X, sensitive_features=GROUP))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"encoder": None},
+        {"encoder": TableEncoder(missing="encode")},
+        {"transport": OptimalTransportMatcher(label_weight=2.0, batch_size=8)},
+        {"max_gap": 1.0, "fairness_weights": np.array([0.0, 2.0])},
+        {"random_state": np.int64(3), "network": np.array([4, 4])},
+        {"sensitive_at_prediction": False},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.ConstantModelWarning")
+def test_a_loaded_model_predicts_and_trains_like_the_saved_one(settings, tmp_path):
+    model = fitted(**settings)
+    again = load(model.save(tmp_path))
+    assert_array_equal(scores(again), scores(model))
+    assert_array_equal(scores(clone(again).fit(X, Y, sensitive_features=GROUP)), scores(model))
+
+
+def test_a_table_with_names(tmp_path):
+    german = load_german()
+    model = FTMClassifier(**{**QUICK, "epochs": 1})
+    model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
+    again = load(model.save(tmp_path))
+    assert_array_equal(again.feature_names_in_, model.feature_names_in_)
+    given = german.X, german.y
+    groups = {"sensitive_features": german.sensitive_features}
+    assert again.score(*given, **groups) == model.score(*given, **groups)
+
+
+class TestDamage:
+    @pytest.mark.parametrize("name", ["model.json", "weights.safetensors"])
+    @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"null", "half"], ids=str)
+    def test_files_that_are_gone_cut_short_or_foreign(self, saved, name, content):
+        file = saved / name
+        if content is None:
+            file.unlink()
+        else:
+            whole = file.read_bytes()
+            file.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
+        with pytest.raises(ModelFileError, match=name):
+            load(saved)
+
+    def test_one_bit(self, saved):
+        file = saved / "weights.safetensors"
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+        with pytest.raises(ModelFileError, match="checksum differs"):
+            load(saved)
+
+    def test_no_folder(self, tmp_path):
+        with pytest.raises(ModelFileError, match=r"cannot be read.*A saved model is a folder"):
+            load(tmp_path / "nothing")
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"kind": "pizza"}, "does not describe a fairmatch model"),
+            ({"weights_sha256": ...}, "does not describe a fairmatch model"),
+            ({"version": 99, "fairmatch": "9.9"}, r"format version 99.*9\.9"),
+            ({"class": "Popen"}, "no model class 'Popen'"),
+            ({"class": ["FTMClassifier"]}, "no model class"),
+            ({"class": ...}, "class"),
+            ({"parameters": {"command": "rm"}}, "command"),
+            ({"parameters": [1]}, "damaged"),
+            ({"parameters": {"transport": {"shell": 1}}}, "damaged"),
+            ({"classes": [0, 1, 2]}, "damaged"),
+            ({"classes": [[0], [1]]}, "damaged"),
+            ({"groups": 3}, "damaged"),
+            ({"hidden_sizes": [10**9, 10**9]}, "damaged"),
+            ({"hidden_sizes": [-4]}, "damaged"),
+            ({"hidden_sizes": "8"}, "damaged"),
+            ({"n_inputs": 1e99}, "damaged"),
+            ({"encoder": {"kind": "pickle"}}, "TableEncoder"),
+            ({"encoder": 3}, "TableEncoder"),
+            ({"n_features_in": None}, "damaged"),
+            ({"fairness_weight": "much"}, "damaged"),
+        ],
+        ids=str,
+    )
+    def test_hostile_descriptions(self, saved, changes, message):
+        edit(saved, **changes)
+        with pytest.raises(ModelFileError, match=message):
+            load(saved)
+
+    @pytest.mark.parametrize("content", ["[" * 100_000, "9" * 10_000, '"text"', "[]"])
+    def test_hostile_json(self, saved, content):
+        (saved / "model.json").write_text(content)
+        with pytest.raises(ModelFileError, match=r"model\.json"):
+            load(saved)
+
+    @pytest.mark.parametrize("content", [b"", b"\x80\x04N.", b"\xff" * 64], ids=str)
+    def test_weights_that_are_none_under_a_right_checksum(self, saved, content):
+        exchange_weights(saved, content)
+        with pytest.raises(ModelFileError, match="weights"):
+            load(saved)
+
+    @pytest.mark.parametrize("change", ["nan", "lost", "integers", "narrow"])
+    def test_weights_of_another_network_under_a_right_checksum(self, saved, change):
+        tensors = load_file(saved / "weights.safetensors")
+        name = next(iter(tensors))
+        if change == "nan":
+            tensors[name] = tensors[name] * float("nan")
+        elif change == "lost":
+            del tensors[name]
+        elif change == "integers":
+            tensors[name] = tensors[name].bool()
+        else:
+            tensors[name] = tensors[name][..., :1].contiguous()
+        exchange_weights(saved, save(tensors))
+        with pytest.raises(ModelFileError):
+            load(saved)
+
+    def test_an_encoder_for_another_network(self, saved):
+        other = TableEncoder().fit(X[:, :2]).to_dict()
+        edit(saved, encoder=other)
+        with pytest.raises(ModelFileError, match="inputs"):
+            load(saved)
+
+    @pytest.mark.parametrize("settings", [{}, {"sensitive_at_prediction": False}], ids=str)
+    @pytest.mark.parametrize("column", [None, 4])
+    def test_a_table_that_is_not_encoded_for_another_network(self, settings, column, tmp_path):
+        model = FTMClassifier(**QUICK, encoder=None, sensitive_column=column, **settings)
+        rows, groups = (X, GROUP) if column is None else (np.column_stack([X, GROUP]), None)
+        saved = model.fit(rows, Y, sensitive_features=groups).save(tmp_path)
+        assert load(saved).n_features_in_ == rows.shape[1]
+        edit(saved, n_features_in=rows.shape[1] - 1)
+        with pytest.raises(ModelFileError, match="inputs"):
+            load(saved)
+
+
+@pytest.mark.parametrize("full_at", [1, 2])
+def test_a_disk_that_fills_up_half_way_leaves_the_old_model(saved, full_at, monkeypatch):
+    old, written = load(saved), []
+    other = fitted(random_state=1)
+    write = Path.write_bytes
+
+    def until_full(self, content):
+        written.append(self)
+        if len(written) == full_at:
+            write(self, content[: len(content) // 2])
+            raise OSError(28, "No space left on device")
+        return write(self, content)
+
+    monkeypatch.setattr(Path, "write_bytes", until_full)
+    with pytest.raises(OSError, match="No space left"):
+        other.save(saved)
+    monkeypatch.undo()
+    assert_array_equal(scores(load(saved)), scores(old))
+    assert len(list(saved.iterdir())) == 2
+
+
+def test_saving_over_a_model_replaces_it(saved):
+    other = fitted(random_state=1)
+    assert_array_equal(scores(load(other.save(saved))), scores(other))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"network": torch.nn.Linear(5, 1)}, "network of your own"),
+        ({"encoder": StandardScaler()}, "encoder of your own"),
+    ],
+)
+def test_what_only_pickling_could_save_is_refused(settings, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        fitted(**settings).save(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_models_are_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        FTMClassifier().save(tmp_path)
+    model = ExponentiatedGradientClassifier(max_iter=2).fit(X, Y, sensitive_features=GROUP)
+    with pytest.raises(InputError, match="ExponentiatedGradientClassifier cannot be saved"):
+        model.save(tmp_path)
+
+
+def test_nothing_in_the_package_can_unpickle():
+    banned = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+    # These hand work to other processes; they read no file that a user was sent.
+    allowed = {"joblib.externals.loky"}
+    allowed |= {f"joblib.{name}" for name in ("Parallel", "delayed", "effective_n_jobs")}
+    for file in Path(fairmatch.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module not in allowed:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            roots = {name.split(".")[0] for name in names if name not in allowed}
+            assert not roots & banned, file
+            called = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+            assert not (called and (node.value.id, node.attr) == ("torch", "load")), file

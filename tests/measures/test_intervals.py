@@ -1,0 +1,203 @@
+"""Intervals against SciPy, against textbook figures, and by simulation of their coverage."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairmatch.measures.distributions import ScoreDistributions
+from fairmatch.measures.intervals import (
+    ScoreGrid,
+    fold,
+    mean_interval,
+    mean_of_rate_gaps,
+    norm_interval,
+    pair_mean,
+    rate_difference,
+    rate_ratio,
+    wilson,
+)
+from fairmatch.tables.arrays import Groups
+
+
+@pytest.mark.parametrize(("count", "n_rows"), [(0, 12), (1, 12), (6, 12), (12, 12), (300, 1000)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_wilson_agrees_with_scipy(count, n_rows, confidence):
+    known = stats.binomtest(count, n_rows).proportion_ci(confidence, method="wilson")
+    assert wilson(count, n_rows, confidence) == pytest.approx((known.low, known.high), abs=1e-12)
+
+
+# The worked examples of Newcombe (1998), method 10; the second group minus the first.
+@pytest.mark.parametrize(
+    ("counts", "n_rows", "limits"),
+    [
+        ((48, 56), (80, 70), (0.0524, 0.3339)),
+        ((3, 9), (10, 10), (0.1705, 0.8090)),
+        ((2, 6), (7, 7), (0.0582, 0.8062)),
+        ((0, 5), (29, 56), (-0.0381, 0.1926)),
+        ((0, 0), (20, 10), (-0.1611, 0.2775)),
+        ((0, 10), (20, 10), (0.6791, 1.0)),
+    ],
+)
+def test_rate_difference_agrees_with_newcombes_table(counts, n_rows, limits):
+    assert rate_difference(counts, n_rows, 0.95) == pytest.approx(limits, abs=2e-4)
+
+
+def test_folding_puts_zero_where_the_signed_interval_holds_it():
+    assert fold((-0.2, 0.1)) == (0.0, 0.2)
+    assert fold((0.1, 0.2)) == (0.1, 0.2)
+    assert fold((-0.2, -0.1)) == (0.1, 0.2)
+
+
+@pytest.mark.parametrize("counts", [(30, 45), (0, 20), (50, 50), (1, 49)])
+def test_rate_ratio_does_not_depend_on_which_group_is_first(counts):
+    sizes = (50, 60)
+    there = rate_ratio(counts, sizes, 0.95)
+    back = rate_ratio(counts[::-1], sizes[::-1], 0.95)
+    assert there == pytest.approx(back, abs=1e-9)
+    low, high = there
+    rates = sorted(k / n for k, n in zip(counts, sizes, strict=True))
+    assert 0.0 <= low <= rates[0] / rates[1] <= high <= 1.0
+
+
+def test_rate_ratio_covers():
+    generator = np.random.default_rng(0)
+    sizes, rates, n_draws = (120, 80), (0.3, 0.4), 500
+    counts = np.stack(
+        [generator.binomial(n, p, n_draws) for n, p in zip(sizes, rates, strict=True)], axis=1
+    )
+    hits = [
+        low <= 0.75 <= high for low, high in (rate_ratio(tuple(k), sizes, 0.95) for k in counts)
+    ]
+    assert np.mean(hits) >= _least(n_draws)
+
+
+def _least(n_draws, confidence=0.95):
+    """Coverage that a right interval falls short of once in a thousand times."""
+    return confidence - 3.1 * np.sqrt(confidence * (1 - confidence) / n_draws)
+
+
+# Scores of the second group are those of the first, moved up: every gap is known.
+_DRAWS = 120
+
+
+def _draw(generator, size, shift):
+    low, high = 0.85 * generator.beta(2, 3, (2, size))
+    return low, high + shift
+
+
+def _true_gaps(shift):
+    if shift == 0.0:
+        return dict.fromkeys(
+            ("mean_gap", "wasserstein", "kolmogorov_smirnov", "total_variation"), 0
+        )
+    edges = np.linspace(0, 1, 21)
+    law = stats.beta(2, 3, scale=0.85)
+    grid = np.linspace(0, 1, 20001)
+    cells = np.diff(law.cdf(edges)) - np.diff(law.cdf(edges - shift))
+    return {
+        "mean_gap": shift,
+        "wasserstein": shift,
+        "kolmogorov_smirnov": np.abs(law.cdf(grid) - law.cdf(grid - shift)).max(),
+        "total_variation": np.abs(cells).sum() / 2,
+    }
+
+
+@pytest.mark.parametrize("n_rows", [200, 2000])
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.1])
+def test_intervals_of_score_gaps_cover_at_their_stated_rate(shift, n_rows):
+    generator = np.random.default_rng(7)
+    truth = _true_gaps(shift)
+    hits = dict.fromkeys(truth, 0)
+    for _ in range(_DRAWS):
+        scores = _draw(generator, n_rows // 2, shift)
+        grid = ScoreGrid(scores, bins=20, n_resamples=150, generator=generator)
+        for name, value in truth.items():
+            spread = getattr(grid, name)(0.95)
+            hits[name] += spread.low <= value <= spread.high
+    assert {name: h / _DRAWS for name, h in hits.items() if h / _DRAWS < _least(_DRAWS)} == {}
+
+
+@pytest.mark.parametrize("n_rows", [200, 2000])
+@pytest.mark.parametrize("gap", [0.0, 0.02, 0.1])
+def test_intervals_of_rate_gaps_cover_at_their_stated_rate(gap, n_rows):
+    generator = np.random.default_rng(8)
+    n_draws, size = 1000, n_rows // 2
+    counts = generator.binomial(size, [0.3, 0.3 + gap], (n_draws, 2))
+    limits = [fold(rate_difference(tuple(k), (size, size), 0.95)) for k in counts]
+    assert np.mean([low <= gap <= high for low, high in limits]) >= _least(n_draws)
+
+
+@pytest.mark.parametrize("n_rows", [200, 2000])
+@pytest.mark.parametrize("gaps", [(0.0, 0.0), (0.02, 0.0), (0.1, 0.1)])
+def test_intervals_of_equalized_odds_cover_at_their_stated_rate(gaps, n_rows):
+    generator = np.random.default_rng(9)
+    n_draws, size = 300, n_rows // 4
+    rates = np.array([[0.6, 0.6 + gaps[0]], [0.2, 0.2 + gaps[1]]])
+    sizes = ((size, size), (size, size))
+    hits = 0
+    for counts in generator.binomial(size, rates, (n_draws, 2, 2)):
+        low, high = mean_of_rate_gaps(counts, sizes, 0.95, n_resamples=300, generator=generator)
+        hits += low <= sum(gaps) / 2 <= high
+    assert hits / n_draws >= _least(n_draws)
+
+
+def test_interval_of_a_mean_over_pairs_covers_and_respects_shared_people():
+    generator = np.random.default_rng(10)
+    n_draws, n_members = 300, 60
+    hits = 0
+    for _ in range(n_draws):
+        own = generator.exponential(0.1, n_members)
+        values = np.repeat(own, 3)  # each person has three partners with the same gap
+        mass = np.full(len(values), 1 / len(values))
+        members = np.repeat(np.arange(n_members), 3)
+        low, high = pair_mean(values, mass, members, 0.9, n_resamples=300, generator=generator)
+        hits += low <= 0.1 <= high
+    assert hits / n_draws >= _least(n_draws, 0.9) - 0.02  # the percentile's own error at n = 60
+
+
+def _exact(scores):
+    codes = np.repeat(np.array([0, 1], dtype=np.int8), [len(scores[0]), len(scores[1])])
+    return ScoreDistributions(np.concatenate(scores), Groups(codes, (0, 1)))
+
+
+@pytest.mark.parametrize("sizes", [(40, 70), (3000, 2000)])
+def test_the_grid_knows_the_exact_gaps(sizes):
+    generator = np.random.default_rng(11)
+    scores = generator.beta(2, 3, sizes[0]), generator.beta(3, 3, sizes[1])
+    grid = ScoreGrid(scores, bins=20, n_resamples=100, generator=generator)
+    exact = _exact(scores)
+    ends = np.append(grid._starts, len(grid.values) - 1)
+    binned = np.diff(grid._estimate[ends], prepend=0.0)
+    assert np.abs(binned).sum() / 2 == pytest.approx(exact.total_variation(20), abs=1e-12)
+    assert np.abs(grid._estimate).max() == pytest.approx(exact.kolmogorov_smirnov, abs=4e-3)
+    area = np.abs(grid._estimate[:-1]) @ np.diff(grid.values)
+    assert area == pytest.approx(exact.wasserstein, abs=1e-4)
+
+
+def test_the_permutation_test_is_that_of_scipy():
+    generator = np.random.default_rng(12)
+    scores = generator.beta(2, 3, 60), generator.beta(2.6, 3, 50)
+    grid = ScoreGrid(scores, bins=20, n_resamples=4000, generator=generator)
+    known = stats.permutation_test(
+        scores, stats.wasserstein_distance, n_resamples=1000, alternative="greater", rng=1
+    )
+    assert grid.wasserstein(0.95).p_value == pytest.approx(known.pvalue, abs=0.03)
+
+
+def test_means_have_the_intervals_of_scipy():
+    generator = np.random.default_rng(13)
+    scores = generator.beta(2, 3, 80), generator.beta(3, 3, 90)
+    grid = ScoreGrid(scores, bins=20, n_resamples=100, generator=generator)
+    spread = grid.mean_gap(0.95)
+    test = stats.ttest_ind(scores[1], scores[0], equal_var=False)
+    known = test.confidence_interval(0.95)
+    assert (spread.low, spread.high) == pytest.approx((known.low, known.high))
+    known = stats.ttest_1samp(scores[0], 0.5).confidence_interval(0.9)
+    assert mean_interval(scores[0], 0.9) == pytest.approx((known.low, known.high))
+
+
+def test_equal_vectors_have_lower_limit_zero():
+    noise = np.random.default_rng(14).normal(size=(200, 5))
+    low, high = norm_interval(np.zeros(5), noise, lambda v: np.abs(v).sum(axis=-1), 0.95)
+    assert low == 0.0
+    assert high > 0.0

@@ -1,0 +1,16 @@
+"""Saved models as somebody with bad intentions would leave them."""
+
+import hashlib
+import json
+
+
+def edit(folder, **changes):
+    """Change the description, as somebody with bad intentions would: consistently."""
+    file = folder / "model.json"
+    content = {**json.loads(file.read_text()), **changes}
+    file.write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
+
+
+def exchange_weights(folder, content):
+    (folder / "weights.safetensors").write_bytes(content)
+    edit(folder, weights_sha256=hashlib.sha256(content).hexdigest())
