@@ -31,8 +31,8 @@ from fairmatch.measures import (
     total_variation_parity_gap,
     undesirable_flips,
 )
-from fairmatch.tables.arrays import check_number, check_weights
 from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.parameters import check_number, check_weights
 
 X, Y, GROUP = people(40)
 CRITICS = [LAFTRTransformer, SIPMTransformer]

@@ -16,7 +16,7 @@ from fairmatch.measures.intervals import (
     rate_ratio,
     wilson,
 )
-from fairmatch.tables.arrays import Groups
+from fairmatch.tables.groups import Groups
 
 
 @pytest.mark.parametrize(("count", "n_rows"), [(0, 12), (1, 12), (6, 12), (12, 12), (300, 1000)])

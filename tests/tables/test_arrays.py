@@ -24,7 +24,9 @@ from fairmatch.measures import (
     true_positive_gap,
     undesirable_flips,
 )
-from fairmatch.tables.arrays import check_count, read_features, read_groups
+from fairmatch.tables.arrays import read_features
+from fairmatch.tables.groups import read_groups
+from fairmatch.tables.parameters import check_count
 
 SCORES = [0.1, 0.9, 0.4, 0.6]
 GROUPS = ["a", "a", "b", "b"]

@@ -30,7 +30,9 @@ from fairmatch.auditing.subsets import HALF_SPACE_ROWS, scan_subsets
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.matching.matchers import fair_matching
 from fairmatch.measures.gaps import rank_agreement, undesirable_flips
-from fairmatch.tables.arrays import FloatArray, Groups, check_count, check_number, check_threshold
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.groups import Groups
+from fairmatch.tables.parameters import check_count, check_number, check_threshold
 
 # A table of more numbers than this is not encoded whole, and ties of more than this share of the
 # mass leave the cost of matching everybody too open to state.

@@ -23,7 +23,8 @@ from fairmatch.measures.intervals import (
     rate_ratio,
     wilson,
 )
-from fairmatch.tables.arrays import BoolArray, FloatArray, Groups
+from fairmatch.tables.arrays import BoolArray, FloatArray
+from fairmatch.tables.groups import Groups
 
 SCORE_BINS = 20
 CALIBRATION_BINS = 10

@@ -23,8 +23,9 @@ from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher, fair_matching
 from fairmatch.measures.gaps import MEASURES
 from fairmatch.measures.intervals import pair_mean
-from fairmatch.tables.arrays import BoolArray, FloatArray, Groups
+from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.columns import Column
+from fairmatch.tables.groups import Groups
 
 # The paper's alpha of the joint map (Section 5.3).
 LABEL_WEIGHT = 100.0

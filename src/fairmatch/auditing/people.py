@@ -15,16 +15,10 @@ from numpy.typing import ArrayLike
 from fairmatch.auditing.matchings import Sample, draw_rows
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.tables.arrays import (
-    FloatArray,
-    Groups,
-    read_column,
-    read_groups,
-    read_labels,
-    read_scores,
-)
+from fairmatch.tables.arrays import FloatArray, read_column, read_labels, read_scores
 from fairmatch.tables.columns import Column, read_columns, split_column
 from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.groups import Groups, read_groups
 
 # A category that nearly everybody has for himself is an identifier, not a property people share.
 _MOST_LEVELS = 1000

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairmatch.exceptions import InputError
 from fairmatch.learning.grouped import GroupEstimator
 from fairmatch.matching.coupling import Coupling
-from fairmatch.tables.arrays import FloatArray, check_count, read_column, read_weights
+from fairmatch.tables.arrays import FloatArray, read_column, read_weights
+from fairmatch.tables.parameters import check_count
 
 
 class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]

@@ -23,7 +23,9 @@ from fairmatch.learning.path import PAPER_WEIGHTS, FairnessPath
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.measures.gaps import MEASURES
-from fairmatch.tables.arrays import FloatArray, Groups, check_number, read_column, read_groups
+from fairmatch.tables.arrays import FloatArray, read_column
+from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.parameters import check_number
 
 # Relative duality gap of the coupling that FTM trains on. Training draws from the coupling at
 # random, so a thousandth of its cost is lost in the noise; and where the groups are nearly

@@ -20,15 +20,14 @@ from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.staircase import rows_with_mass
 from fairmatch.tables.arrays import (
     FloatArray,
-    Groups,
     read_column,
     read_features,
-    read_groups,
     read_labels,
     read_weights,
 )
 from fairmatch.tables.columns import split_column
 from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.groups import Groups, read_groups
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.base import GroupClassifier
 from fairmatch.learning.grouped import TrainingRows, with_groups
 from fairmatch.matching.coupling import Coupling
-from fairmatch.tables.arrays import FloatArray, check_count, check_number
+from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.parameters import check_count, check_number
 
 
 class ExponentiatedGradientClassifier(GroupClassifier):

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fairmatch.exceptions import CouplingError
-from fairmatch.tables.arrays import FloatArray, Groups, read_features, read_groups, read_numbers
+from fairmatch.tables.arrays import FloatArray, read_features, read_numbers
+from fairmatch.tables.groups import Groups, read_groups
 
 IndexArray = NDArray[np.intp]
 

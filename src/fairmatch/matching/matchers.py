@@ -13,17 +13,14 @@ from fairmatch.matching.staircase import Staircase, rows_with_mass
 from fairmatch.matching.ties import settled, staircase_coupling
 from fairmatch.tables.arrays import (
     FloatArray,
-    Groups,
-    check_count,
-    check_number,
     read_column,
     read_features,
-    read_generator,
-    read_groups,
     read_labels,
     read_scores,
     read_weights,
 )
+from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.parameters import check_count, check_number, read_generator
 
 
 def fair_matching(

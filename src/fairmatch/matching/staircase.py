@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import GroupError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.tables.arrays import FloatArray, Groups, read_groups, read_scores, read_weights
+from fairmatch.tables.arrays import FloatArray, read_scores, read_weights
+from fairmatch.tables.groups import Groups, read_groups
 
 # Weights that are not whole are counted in this many units: sums of units are exact in any order,
 # which sums of floats are not.

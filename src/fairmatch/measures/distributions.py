@@ -6,16 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import GroupError
-from fairmatch.tables.arrays import (
-    BoolArray,
-    FloatArray,
-    Groups,
-    check_count,
-    check_threshold,
-    read_groups,
-    read_scores,
-    read_weights,
-)
+from fairmatch.tables.arrays import BoolArray, FloatArray, read_scores, read_weights
+from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.parameters import check_count, check_threshold
 
 
 class ScoreDistributions:

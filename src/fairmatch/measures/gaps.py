@@ -22,16 +22,14 @@ from fairmatch.measures.distributions import ScoreDistributions
 from fairmatch.tables.arrays import (
     BoolArray,
     FloatArray,
-    check_count,
-    check_threshold,
     read_column,
     read_features,
-    read_generator,
-    read_groups,
     read_labels,
     read_scores,
     read_weights,
 )
+from fairmatch.tables.groups import read_groups
+from fairmatch.tables.parameters import check_count, check_threshold, read_generator
 
 # Random subsets are looked at in blocks of this many (row, subset) cells.
 _BLOCK_CELLS = 20_000_000

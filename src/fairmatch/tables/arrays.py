@@ -1,43 +1,18 @@
-"""What callers give -> checked NumPy arrays, with an error that names the problem.
+"""What callers give, read into checked NumPy arrays.
 
-Every public function reads its arguments here, so that a score outside [0, 1], a third group,
-a missing label or half a person is met by the same sentence wherever it turns up.
+Every public function reads its arguments here. The same mistake, such as a score outside [0, 1] or
+a missing label, then gets the same error everywhere.
 """
 
-from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.exceptions import InputError, LabelError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Two protected groups: one code per row, and the label behind each code.
-
-    Everything downstream reads ``codes``; more than two groups would only need more codes here
-    and pairs of them in the matchers.
-    """
-
-    codes: NDArray[np.int8]
-    labels: tuple[Any, Any]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def is_group(self, code: int) -> BoolArray:
-        """Tell which rows belong to the group with this code."""
-        return np.equal(self.codes, code)
-
-    def rows(self, code: int) -> NDArray[np.intp]:
-        """Give the row positions of the group with this code."""
-        return np.flatnonzero(self.codes == code)
 
 
 def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -58,69 +33,30 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def _missing(array: NDArray[Any]) -> BoolArray:
+def is_missing(array: NDArray[Any]) -> BoolArray:
+    """Return which entries are None, NaN, NaT or NA."""
     if array.dtype.kind in "fmM":  # NaN and NaT differ from themselves
         return np.asarray(array != array, dtype=bool)
     if array.dtype.kind != "O":
         return np.zeros(len(array), dtype=bool)
-    return np.array([_is_missing(value) for value in array], dtype=bool)
+    return np.array([_value_is_missing(value) for value in array], dtype=bool)
 
 
-def _is_missing(value: Any) -> bool:
+def _value_is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA answers neither yes nor no to a comparison
         return True
 
 
-def _two_values(array: NDArray[Any]) -> tuple[Any, Any, BoolArray] | None:
-    """Find the two values of a column in O(n), without sorting ten million rows."""
-    first = array[0]
-    is_first = np.asarray(array == first, dtype=bool)
-    if is_first.all():
-        return None
-    second = array[int(np.argmin(is_first))]
-    if not np.all(is_first | np.asarray(array == second, dtype=bool)):
-        return None
-    try:
-        swap = bool(second < first)
-    except TypeError:
-        swap = str(second) < str(first)
-    return (second, first, ~is_first) if swap else (first, second, is_first)
-
-
-def _distinct(array: NDArray[Any]) -> list[str]:
+def distinct(array: NDArray[Any]) -> list[str]:
+    """Return the different entries as text, sorted."""
     return sorted({str(value) for value in array.tolist()})
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Turn a NumPy scalar into the Python value that people print and store."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def read_groups(sensitive_features: ArrayLike, *, n_rows: int | None = None) -> Groups:
-    """Read the sensitive features as two groups, the smaller label first."""
-    array = read_column(sensitive_features, "sensitive_features")
-    _check_length(array, n_rows, "sensitive_features")
-    if _missing(array).any():
-        raise GroupError(
-            f"sensitive_features has {int(_missing(array).sum())} missing values. Drop those "
-            "rows, or give the missing ones a group of their own on purpose."
-        )
-    found = _two_values(array)
-    if found is None:
-        labels = _distinct(array)
-        shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
-        if len(labels) == 1:
-            raise GroupError(
-                f"sensitive_features holds one group only ({shown}); two are needed to compare."
-            )
-        raise GroupError(
-            f"sensitive_features holds {len(labels)} groups ({shown}). fairmatch compares two "
-            "groups for now: keep two of them, or merge some into one."
-        )
-    low, high, is_low = found
-    return Groups(codes=(~is_low).astype(np.int8), labels=(_plain(low), _plain(high)))
 
 
 def read_scores(
@@ -128,7 +64,7 @@ def read_scores(
 ) -> FloatArray:
     """Read scores in [0, 1] as float64."""
     scores = read_numbers(y_score, name)
-    _check_length(scores, n_rows, name)
+    check_length(scores, n_rows, name)
     low, high = scores.min(), scores.max()
     # A comparison with NaN is false, so this one pass also finds NaN and infinities.
     if not (low >= 0.0 and high <= 1.0):
@@ -172,16 +108,16 @@ def read_labels(
     if y_true is None:
         raise LabelError(f"{name} is None, but this measure compares predictions with labels.")
     array = read_column(y_true, name)
-    _check_length(array, n_rows, name)
-    if _missing(array).any():
-        raise LabelError(f"{name} has {int(_missing(array).sum())} missing labels.")
+    check_length(array, n_rows, name)
+    if is_missing(array).any():
+        raise LabelError(f"{name} has {int(is_missing(array).sum())} missing labels.")
     positive = np.asarray(array == pos_label, dtype=bool)
     if not positive.any():
         raise LabelError(
             f"No entry of {name} equals pos_label={pos_label!r}; it holds "
-            f"{', '.join(_distinct(array)[:5])}. Pass pos_label=."
+            f"{', '.join(distinct(array)[:5])}. Pass pos_label=."
         )
-    if not positive.all() and len(others := _distinct(array[~positive])) > 1:
+    if not positive.all() and len(others := distinct(array[~positive])) > 1:
         raise LabelError(
             f"{name} must hold two classes, got {len(others) + 1}: {pos_label!r} and "
             f"{', '.join(others[:5])}."
@@ -194,7 +130,7 @@ def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray 
     if sample_weight is None:
         return None
     weights = read_numbers(sample_weight, "sample_weight")
-    _check_length(weights, n_rows, "sample_weight")
+    check_length(weights, n_rows, "sample_weight")
     if not (np.isfinite(weights).all() and weights.min() >= 0.0):
         raise InputError("sample_weight must be finite and not negative.")
     return weights
@@ -214,7 +150,7 @@ def read_features(X: ArrayLike, *, n_rows: int | None = None, name: str = "X") -
             f"{name} must be numeric, got dtype {array.dtype}. Encode its text columns first, for "
             "example with fairmatch.tables.encoder.TableEncoder."
         )
-    _check_length(array, n_rows, name)
+    check_length(array, n_rows, name)
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))
@@ -236,57 +172,7 @@ def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
     return np.column_stack([np.asarray(c.to_numpy(), float) for c in frame.iter_columns()])
 
 
-def _check_length(array: NDArray[Any], n_rows: int | None, name: str) -> None:
+def check_length(array: NDArray[Any], n_rows: int | None, name: str) -> None:
+    """Raise unless an array has the expected number of rows."""
     if n_rows is not None and len(array) != n_rows:
         raise InputError(f"{name} has {len(array)} rows where {n_rows} were expected.")
-
-
-def is_count(value: Any, least: int = 1) -> bool:
-    """Tell whether a value is a whole number of at least so much; True and False are none."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
-    """Raise unless a parameter is a whole number of at least so much, or may be left out."""
-    if not (is_count(value, least) or (optional and value is None)):
-        allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
-        raise InputError(f"{name} must be {allowed}, got {value!r}.")
-
-
-def check_number(name: str, value: Any, within: str) -> None:
-    """Raise unless a parameter is a number within an interval, written such as ``"[0, 1)"``."""
-    low, high = map(float, within[1:-1].split(","))
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        above = number >= low if within[0] == "[" else number > low
-        below = number <= high if within[-1] == "]" else number < high
-        if above and below:
-            return
-    raise InputError(f"{name} must be a number in {within}, got {value!r}.")
-
-
-def check_threshold(value: Any) -> None:
-    """Raise unless the least score that is accepted is a number."""
-    check_number("threshold", value, "(-inf, inf)")
-
-
-def read_generator(random_state: Any) -> np.random.Generator:
-    """Make a generator of random numbers of a seed; a generator is taken as it is."""
-    if not isinstance(random_state, np.random.Generator):
-        check_count("random_state", random_state, 0, optional=True)
-    return np.random.default_rng(random_state)
-
-
-def check_weights(name: str, weights: Any, within: str) -> None:
-    """Raise unless there is a weight or more, each a number within an interval."""
-    values = np.asarray(weights, dtype=object)
-    if values.ndim == 0 or len(values) == 0:
-        raise InputError(f"{name}s must be a list of numbers in {within}, got {weights!r}.")
-    for weight in weights:
-        check_number(name, weight, within)
-
-
-def check_verbose(value: Any) -> None:
-    """Raise unless ``verbose`` is a whole number; here True and False are as good as 1 and 0."""
-    if not isinstance(value, Integral):
-        raise InputError(f"verbose must be a whole number, 1 to show progress; got {value!r}.")

@@ -16,7 +16,7 @@ from fairmatch.learning.networks.batches import (
     RowBatches,
     _other_core,
 )
-from fairmatch.tables.arrays import read_groups
+from fairmatch.tables.groups import read_groups
 
 
 def table(n=60, share=0.4, weighted=False):

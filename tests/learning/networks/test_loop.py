@@ -9,7 +9,7 @@ from fairmatch.learning.networks.loop import MIN_STEPS_PER_EPOCH, Objective, Sch
 from fairmatch.learning.networks.penalties import SquaredMeanGapPenalty
 from fairmatch.learning.networks.stack import StackedMLP
 from fairmatch.learning.progress import TrainingProgress
-from fairmatch.tables.arrays import read_groups
+from fairmatch.tables.groups import read_groups
 
 
 class Once:

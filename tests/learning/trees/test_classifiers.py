@@ -45,8 +45,8 @@ from fairmatch.learning.saving import _digest
 from fairmatch.learning.trees.growing import unseen_scores
 from fairmatch.learning.trees.objective import BoostingObjective, MatchedGap, SquaredMeanGap
 from fairmatch.measures import mean_parity_gap
-from fairmatch.tables.arrays import read_groups
 from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.groups import read_groups
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
 FAMILIES = [FTMBoostingClassifier, GapRegularizedBoostingClassifier]

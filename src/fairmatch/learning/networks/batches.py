@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.staircase import rows_with_mass
-from fairmatch.tables.arrays import FloatArray, Groups
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.groups import Groups
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8

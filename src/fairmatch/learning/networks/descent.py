@@ -11,7 +11,8 @@ from fairmatch.exceptions import InputError, TrainingInterruptedWarning
 from fairmatch.learning.networks.batches import Batches
 from fairmatch.learning.networks.loop import Schedule, train
 from fairmatch.learning.progress import TrainingProgress
-from fairmatch.tables.arrays import FloatArray, check_count, check_number, check_verbose, is_count
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.parameters import check_count, check_number, check_verbose, is_count
 
 
 class GradientLearner:

@@ -18,7 +18,8 @@ from fairmatch.learning.networks.loop import Objective
 from fairmatch.learning.networks.penalties import Penalty
 from fairmatch.learning.networks.stack import ModuleStack, NetworkStack, StackedMLP
 from fairmatch.matching.coupling import Coupling
-from fairmatch.tables.arrays import FloatArray, check_weights
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.parameters import check_weights
 
 # Hidden layers are as wide as the encoded table, but no narrower than this: with a handful of
 # columns a network of that width barely leaves its initial weights before the rate has decayed.

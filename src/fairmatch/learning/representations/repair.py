@@ -16,14 +16,9 @@ from fairmatch.learning.representations.base import GroupTransformer
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.staircase import rows_with_mass
-from fairmatch.tables.arrays import (
-    FloatArray,
-    check_count,
-    check_weights,
-    read_column,
-    read_groups,
-    read_weights,
-)
+from fairmatch.tables.arrays import FloatArray, read_column, read_weights
+from fairmatch.tables.groups import read_groups
+from fairmatch.tables.parameters import check_count, check_weights
 
 # Amounts of a whole curve. A classifier undoes a partial repair as long as it can tell the groups
 # apart, so that most of the way happens at the end.

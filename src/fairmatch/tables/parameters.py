@@ -1,0 +1,59 @@
+"""Checks of single parameters; every error names the parameter and what is allowed."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from fairmatch.exceptions import InputError
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Tell whether a value is a whole number of at least so much; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
+    """Raise unless a parameter is a whole number of at least so much, or may be left out."""
+    if not (is_count(value, least) or (optional and value is None)):
+        allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
+        raise InputError(f"{name} must be {allowed}, got {value!r}.")
+
+
+def check_number(name: str, value: Any, within: str) -> None:
+    """Raise unless a parameter is a number within an interval, written such as ``"[0, 1)"``."""
+    low, high = map(float, within[1:-1].split(","))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+        above = number >= low if within[0] == "[" else number > low
+        below = number <= high if within[-1] == "]" else number < high
+        if above and below:
+            return
+    raise InputError(f"{name} must be a number in {within}, got {value!r}.")
+
+
+def check_threshold(value: Any) -> None:
+    """Raise unless the least score that is accepted is a number."""
+    check_number("threshold", value, "(-inf, inf)")
+
+
+def check_weights(name: str, weights: Any, within: str) -> None:
+    """Raise unless there is a weight or more, each a number within an interval."""
+    values = np.asarray(weights, dtype=object)
+    if values.ndim == 0 or len(values) == 0:
+        raise InputError(f"{name}s must be a list of numbers in {within}, got {weights!r}.")
+    for weight in weights:
+        check_number(name, weight, within)
+
+
+def check_verbose(value: Any) -> None:
+    """Raise unless ``verbose`` is a whole number; here True and False are as good as 1 and 0."""
+    if not isinstance(value, Integral):
+        raise InputError(f"verbose must be a whole number, 1 to show progress; got {value!r}.")
+
+
+def read_generator(random_state: Any) -> np.random.Generator:
+    """Make a generator of random numbers of a seed; a generator is taken as it is."""
+    if not isinstance(random_state, np.random.Generator):
+        check_count("random_state", random_state, 0, optional=True)
+    return np.random.default_rng(random_state)
