@@ -1,4 +1,4 @@
-"""Tables by file name or dataset name, for the command line."""
+"""Tables in files: read whole and checked, written whole or not at all."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -79,48 +79,6 @@ def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
     if table.empty:
         raise InputError(f"{file} has no rows.")
     return table
-
-
-def read_labelled(name: str, target: str | None, sensitive: str | None) -> LabelledTable:
-    """Read a file with its label and group columns, or a dataset that knows its own.
-
-    Parameters
-    ----------
-    name : str
-        A .csv or .parquet file, or the name of a dataset.
-    target, sensitive : str or None
-        Column names; None is for datasets.
-
-    Examples
-    --------
-    >>> german = read_labelled("german", None, None)
-    >>> german.target, german.sensitive, len(german.frame)
-    ('good_credit', 'sex', 1000)
-    """
-    from fairmatch.datasets import DATASET_NAMES, load_dataset
-
-    if name in DATASET_NAMES and not Path(name).exists():
-        dataset = load_dataset(name)
-        label, group = str(dataset.y.name), str(dataset.sensitive_features.name)
-        frame = dataset.X.copy()
-        frame[group], frame[label] = dataset.sensitive_features, dataset.y
-        return LabelledTable(frame, label, group)
-    if target is None or sensitive is None:
-        near = get_close_matches(name, DATASET_NAMES, n=1)
-        hint = f" (Did you mean the dataset {near[0]!r}?)" if near else ""
-        raise InputError(
-            f"{name} is a file, so --target and --sensitive must name its columns.{hint}"
-        )
-    frame = read_table(name)
-    for column in (target, sensitive):
-        check_column(frame, column)
-    if target == sensitive:
-        raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
-    missing = {c: int(frame[c].isna().sum()) for c in (target, sensitive)}
-    if any(missing.values()):
-        said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
-        raise InputError(f"Missing values: {said}. Drop those rows first. {MISSING_WORDS}")
-    return LabelledTable(frame, target, sensitive)
 
 
 def find_value(values: Iterable[Any], written: str) -> Any:
