@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Literal, Self, TypeAlias
 
 import narwhals as nw
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import ColumnError, InputError, ModelFileError
 from fairmatch.tables.columns import Column, Values, read_columns
+from fairmatch.tables.names import nearest_name
 from fairmatch.tables.points import Points
 
 _FORMAT = {"kind": "fairmatch.TableEncoder", "version": 1}
@@ -368,9 +368,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             given = [str(name) for name in nw.from_native(X).columns] if is_table else []
             known = [column.name for column in self._columns]
             hints = [
-                f"\nDid you mean {near[0]!r} by {name!r}?"
+                f"\nDid you mean {near!r} by {name!r}?"
                 for name in given
-                if name not in known and (near := get_close_matches(name, known, n=1))
+                if name not in known and (near := nearest_name(name, known))
             ]
             raise ColumnError(str(error).rstrip() + "".join(hints)) from error
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
+from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import whole_file
+from fairmatch.tables.names import check_names
 
 MISSING_WORDS = (
     "In a CSV file words such as NA and None are read as missing; spell a value otherwise."
@@ -130,13 +130,7 @@ def _is_number(written: str, value: float) -> bool:
 
 def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
     """Raise unless a table has a column, suggesting the nearest name."""
-    if column in frame.columns:
-        return
-    names = [str(name) for name in frame.columns]
-    folded = {name.casefold(): name for name in names}  # SEX is near to sex
-    near = get_close_matches(column.casefold(), folded, n=1)
-    hint = f"Did you mean {folded[near[0]]!r}?" if near else f"There are: {', '.join(names[:12])}."
-    raise ColumnError(f"{table} has no column {column!r}. {hint}")
+    check_names([column], [str(name) for name in frame.columns], table=table)
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
