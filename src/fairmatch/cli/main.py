@@ -179,7 +179,7 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_train(arguments: argparse.Namespace) -> int:
     from fairmatch.cli.jobs import check_picture, save_trained, train_model
-    from fairmatch.tables.files import read_labelled
+    from fairmatch.datasets.catalogue import read_labelled
 
     if arguments.learner is None:
         arguments.learner = "boosting" if arguments.epochs is None else "network"
