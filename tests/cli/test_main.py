@@ -24,11 +24,15 @@ def test_datasets_in_a_pipe_is_plain_and_unwrapped(nothing_on_disk, capsys):
     assert cli.main(["datasets"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["name", "rows", "features"]
-    assert [line.split()[0] for line in lines[1:5]] == ["adult", "german", "bank", "dutch"]
+    names = ["adult", "german", "bank", "dutch", "acsincome"]
+    assert [line.split()[0] for line in lines[1:6]] == names
     assert "female (14,695, 0.114); male (30,527, 0.312)" in lines[1]
     assert lines[1].isascii()
     assert lines[3].endswith("not here")
-    assert "fairmatch datasets --fetch bank dutch" in "\n".join(lines[5:])
+    assert (
+        "To get bank and dutch: fairmatch datasets --fetch bank dutch" in lines
+    )  # acsincome is not downloaded
+    assert "FAIRMATCH_DATA" in lines[-1]
 
 
 def test_datasets_in_a_terminal_is_drawn(nothing_on_disk, monkeypatch, capsys):

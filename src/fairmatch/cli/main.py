@@ -104,10 +104,11 @@ def _add_datasets_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_datasets(arguments: argparse.Namespace) -> int:
     from fairmatch.datasets import DATASET_NAMES, load_dataset, summarise
+    from fairmatch.datasets.sources import SOURCES
 
     names = arguments.names or DATASET_NAMES
     if arguments.fetch:
-        for name in names:
+        for name in arguments.names or [n for n in names if SOURCES[n].downloaded]:
             load_dataset(name)
     summaries = [summarise(name) for name in names]
     print_table(
@@ -115,10 +116,10 @@ def _run_datasets(arguments: argparse.Namespace) -> int:
         [_dataset_row(summary) for summary in summaries],
     )
     if absent := [summary.name for summary in summaries if summary.location is None]:
-        print(
-            f"\nTo get {' and '.join(absent)}: fairmatch datasets --fetch {' '.join(absent)}\n"
-            "or set FAIRMATCH_DATA to the folder that holds the publisher's files."
-        )
+        print()
+        if fetched := [name for name in absent if SOURCES[name].downloaded]:
+            print(f"To get {' and '.join(fetched)}: fairmatch datasets --fetch {' '.join(fetched)}")
+        print("Or set FAIRMATCH_DATA to the folder that holds the publisher's files.")
     return 0
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from fairmatch.datasets import DATASET_NAMES, Dataset, load_dataset
+from fairmatch.datasets import PAPER_DATASETS, Dataset, load_dataset
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.runs.methods import METHODS, Method
 from fairmatch.experiments.runs.problem import NAMED_SUBSETS
@@ -110,7 +110,7 @@ class Profile:
 # experiment `schedule`, and docs/reproduction.md.
 FULL = Profile(
     "full",
-    DATASET_NAMES,
+    PAPER_DATASETS,
     5,
     {
         "network": {"epochs": 40, "learning_rate": 0.003, "decay": 0.9},
@@ -192,7 +192,7 @@ class Study:
     series: Mapping[str, Series] = field(default_factory=lambda: SERIES)
     methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
     loaders: Mapping[str, Loader] = field(
-        default_factory=lambda: {name: partial(load_dataset, name) for name in DATASET_NAMES}
+        default_factory=lambda: {name: partial(load_dataset, name) for name in PAPER_DATASETS}
     )
     identities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
-from fairmatch.datasets import DATASET_NAMES
+from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.page.markdown import mean_cell, paper_cell, plain_text, table
 from fairmatch.experiments.page.tables import (
@@ -146,7 +146,7 @@ paper is silent or contradicts itself."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:
-    return bool(set(DATASET_NAMES) & set(answers.study.datasets))
+    return bool(set(PAPER_DATASETS) & set(answers.study.datasets))
 
 
 def _recorded(answers: Answers, keys: Sequence[str]) -> bool:

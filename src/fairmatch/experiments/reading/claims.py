@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from fairmatch.datasets import DATASET_NAMES
+from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.experiments.reading.answers import Answer, Answers
 from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap
 from fairmatch.experiments.reading.questions import GAPS, Question, questions, reported
@@ -338,7 +338,7 @@ def _representations(answers: Answers) -> Judgement:
     return _graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
 
 
-_ALL = DATASET_NAMES
+_ALL = PAPER_DATASETS
 _ADULT = ("adult",)
 
 # A judge for each of the claims in reported.json, in their order, with the tables it speaks of.
