@@ -13,8 +13,9 @@ import fairmatch
 from fairmatch.auditing.people import identifies
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import stratified_split
-from fairmatch.learning.path import PAPER_WEIGHTS, FairnessPath, fairness_path
+from fairmatch.learning.path import FairnessPath, fairness_path
 from fairmatch.learning.saving import load
+from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.report.charts import require_charts, save_chart, tradeoff_chart
 from fairmatch.storage.atomic import write_whole
 from fairmatch.tables.encoder import TableEncoder

@@ -8,9 +8,13 @@ import numpy as np
 
 import fairmatch
 from fairmatch.experiments.runs.problem import Problem
-from fairmatch.learning.path import PAPER_WEIGHTS, fairness_path
-from fairmatch.learning.representations.adversarial import LAFTR_WEIGHTS, SIPM_WEIGHTS
-from fairmatch.learning.representations.repair import REPAIR_AMOUNTS
+from fairmatch.learning.path import fairness_path
+from fairmatch.learning.weights import (
+    LAFTR_WEIGHTS,
+    PAPER_WEIGHTS,
+    REPAIR_AMOUNTS,
+    SIPM_WEIGHTS,
+)
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.tables.arrays import FloatArray
