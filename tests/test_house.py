@@ -222,9 +222,37 @@ def test_measuring_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    "module",
-    ["fairmatch.learning.trees.classifiers", "fairmatch.learning.trees.text", "fairmatch.cli.jobs"],
+    "module", ["fairmatch.learning.trees.classifiers", "fairmatch.learning.trees.text"]
 )
-def test_trees_are_trained_saved_and_used_without_torch(module):
+def test_trees_are_trained_and_saved_without_torch(module):
     pytest.importorskip("lightgbm")
     assert not fresh_import(module)[1] & {"torch", "safetensors"}
+
+
+RUN = """
+import sys
+from fairmatch.cli.main import main
+code = main()
+print(*sys.modules)
+sys.exit(code)
+"""
+
+
+def fresh_run(*arguments: str) -> set[str]:
+    """Run a command in an interpreter of its own; return the modules that it loaded."""
+    command = [sys.executable, "-c", RUN, *arguments]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.splitlines()[-1].split())
+
+
+def test_a_command_trains_and_uses_trees_without_torch(tmp_path):
+    pytest.importorskip("lightgbm")
+    model, scores = str(tmp_path / "model"), str(tmp_path / "scores.csv")
+    table = tmp_path / "people.csv"
+    rows = [f"{age},{'fm'[age % 2]},{int(age > 40)}" for age in range(20, 60)] * 5
+    table.write_text("\n".join(["age,sex,hired", *rows]))
+    given = ["--target", "hired", "--sensitive", "sex", "--rounds", "2", "--no-picture"]
+    loaded = fresh_run("train", str(table), *given, "--out", model)
+    loaded |= fresh_run("predict", model, str(table), "--out", scores)
+    assert not loaded & {"torch", "safetensors"}

@@ -6,6 +6,7 @@ from rich.console import Console
 
 import fairmatch
 from fairmatch.cli import main as cli
+from fairmatch.cli import paper
 from fairmatch.datasets import download as files
 from fairmatch.exceptions import FairmatchError
 
@@ -77,7 +78,18 @@ def test_help_tells_what_each_command_does(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     out = " ".join(capsys.readouterr().out.split())
-    assert all(command.help in out for command in cli._COMMANDS)
+    assert all(command.help in out for command in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", [*cli.COMMANDS, *paper.ACTIONS], ids=lambda c: c.name)
+def test_every_help_ends_with_an_example_that_can_be_parsed(command, capsys):
+    given = command.example.split()
+    assert given[0] == "fairmatch"
+    assert cli._parser().parse_args(given[1:]).run is not None
+    names = given[1:3] if given[1] == "paper" and command.name != "paper" else given[1:2]
+    with pytest.raises(SystemExit):
+        cli.main([*names, "--help"])
+    assert capsys.readouterr().out.rstrip().endswith(command.example)
 
 
 def test_python_m_fairmatch_does_not_show_a_traceback():
