@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fairmatch.cli.command import Command
@@ -126,14 +125,15 @@ def _read_bound(given: str) -> tuple[str, float]:
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:
     """Find what writes the report, before an audit is made for nothing."""
     try:
-        report = import_module("fairmatch.report")
-        report.require_report()
-        return report.write_report  # type: ignore[no-any-return]
+        from fairmatch.report import require_report, write_report
+
+        require_report()
     except ImportError as error:
         raise MissingExtraError(
             f"The report cannot be made ({error}). Install it with: pip install "
             "'fairmatch[report]', or write the facts with --json."
         ) from error
+    return write_report
 
 
 def _hold_to(bounds: list[tuple[str, float]], audits: Sequence[Audit], gate: str) -> int:

@@ -67,8 +67,9 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.custom.study import extend_study
     from fairmatch.experiments.page.page import RECORDS
+    from fairmatch.experiments.profiles import PROFILES
     from fairmatch.experiments.runs.records import RecordStore
-    from fairmatch.experiments.study import PROFILES, Study
+    from fairmatch.experiments.study import Study
 
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
@@ -150,7 +151,7 @@ def _add_runs(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    from fairmatch.experiments.runs.runner import estimate_seconds
+    from fairmatch.experiments.runs.records import estimate_seconds
     from fairmatch.experiments.study import EXPERIMENTS
 
     study, store, _ = _opened(arguments)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairmatch.datasets import PAPER_DATASETS
+from fairmatch.experiments.lines import SERIES, Series
 from fairmatch.experiments.reading.levels import Reading, interpolated, nearest
 from fairmatch.experiments.reading.questions import Question, questions
 from fairmatch.experiments.runs.records import Record, RecordStore
-from fairmatch.experiments.study import SERIES, Series, Study
+from fairmatch.experiments.study import Study
 
 
 @dataclass(frozen=True)
