@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from fairmatch import compare_models
-from fairmatch.cli.jobs import save_trained, train_model
-from fairmatch.cli.main import print_curve
-from fairmatch.datasets.catalogue import read_labelled
+from fairmatch.cli.train import print_curve, save_trained, train_model
+from fairmatch.datasets.labelled import read_labelled
 from fairmatch.report import sentences, write_report
 
 FOLDER = Path("demo")
