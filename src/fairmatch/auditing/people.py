@@ -12,7 +12,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.auditing.matchings import Sample, draw_rows
+from fairmatch.auditing.facts import Individuals, Pairs
+from fairmatch.auditing.sample import Sample, draw_rows
+from fairmatch.auditing.scored import Scored
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import FloatArray, read_column, read_labels, read_scores
@@ -26,7 +28,7 @@ _FEW_LEVELS = 30
 
 
 def identifies(n_levels: int, n_rows: int) -> bool:
-    """Tell whether a category with so many levels names people rather than describes them."""
+    """Return whether a category with so many levels names people rather than describes them."""
     return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
@@ -64,7 +66,7 @@ class PeopleTable:
         """Draw the sample, once for all models, so that the nearest matching is found once."""
         key = n_sample, seed
         if key not in self.samples:
-            rows = draw_rows(self.groups, n_sample, seed)
+            rows = draw_rows(self.groups, n_sample, np.random.default_rng([seed, 2]))
             self.samples[key] = Sample(
                 rows=rows,
                 groups=Groups(self.groups.codes[rows], self.groups.labels),
@@ -205,6 +207,32 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
     return read_scores(probabilities[:, classes.index(pos_label)])
 
 
+def list_people(
+    data: Scored, sample: Sample, table: PeopleTable, pairs: dict[str, Pairs]
+) -> Individuals:
+    """Return the people of the sample, one by one."""
+    ids, columns = table.ids, table.columns
+    positive = () if sample.positive is None else sample.positive.astype(int).tolist()
+    return Individuals(
+        ids=tuple(ids[row] for row in sample.rows) if ids else tuple(map(str, sample.rows)),
+        rows=tuple(sample.rows.tolist()),
+        group=tuple(sample.groups.codes.tolist()),
+        scores=tuple(data.scores[sample.rows].tolist()),
+        labels=tuple(positive),
+        columns={column.name: _values(column, sample.rows) for column in columns},
+        hidden=(),
+        pairs=pairs,
+    )
+
+
+def _values(column: Column, rows: IndexArray) -> tuple[str | float | None, ...]:
+    values, missing = column.values[rows].tolist(), column.missing[rows].tolist()
+    if column.levels is None:
+        return tuple(None if m else float(v) for v, m in zip(values, missing, strict=True))
+    levels = [str(level) for level in column.levels]
+    return tuple(None if m else levels[v] for v, m in zip(values, missing, strict=True))
+
+
 def sha256(*parts: bytes) -> str:
     """Hash bytes, one part after the other."""
     digest = hashlib.sha256()
@@ -214,7 +242,7 @@ def sha256(*parts: bytes) -> str:
 
 
 def _bytes(column: Column) -> bytes:
-    """Give the name, the kind and the values of a column as bytes."""
+    """Return the name, the kind and the values of a column as bytes."""
     head = f"{column.name}\0{column.kind}\0".encode()
     if column.levels is None:
         values = np.where(column.missing, 0.0, column.values.astype(np.float64))
