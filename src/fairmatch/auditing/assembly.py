@@ -10,18 +10,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch import __version__
-from fairmatch.auditing.facts import Audit, Comparison, Matching, ModelPair, Provenance
+from fairmatch.auditing.facts import (
+    AttributeFacts,
+    Audit,
+    Comparison,
+    Matching,
+    ModelPair,
+    Provenance,
+)
 from fairmatch.auditing.gaps import take_gaps
 from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, selection_ratio
 from fairmatch.auditing.matchings import PairMatcher, join_pairs, matched_parity_gaps
-from fairmatch.auditing.people import PeopleTable, list_people, read_model, read_people, sha256
+from fairmatch.auditing.people import (
+    UNKNOWN,
+    PeopleTable,
+    list_people,
+    read_model,
+    read_people,
+    sha256,
+)
 from fairmatch.auditing.sample import draw_rows
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, scan_subsets
-from fairmatch.exceptions import GroupError, InputError
-from fairmatch.matching.matchers import fair_matching
-from fairmatch.measures.gaps import rank_agreement, undesirable_flips
+from fairmatch.exceptions import InputError
+from fairmatch.matching.quantiles import fair_matching
+from fairmatch.measures.gaps import rank_agreement
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 
@@ -49,15 +63,17 @@ def audit(
     model_name: str = "model",
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    r"""State how a model treats two groups of people, and which of them it treats alike.
+    r"""State how a model treats groups of people, and which of them it treats alike.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,), or a fitted estimator
         Scores in [0, 1], or 0/1 decisions, of any model; or a classifier with ``predict_proba``,
         which then scores ``X``.
-    sensitive_features : array-like of shape (n_rows,)
-        Group of every row; two groups.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. Of several attributes the combinations that occur are the groups, and
+        each attribute is described by itself too. People with a missing value are the group
+        "unknown", which is shown and not compared.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people, of pandas, polars, pyarrow or NumPy; missing values are
         allowed. Without it there are gaps, intervals and the matching by score quantiles.
@@ -145,7 +161,7 @@ def compare_models(
     y_scores : mapping
         Name of each model to its scores, or to a fitted estimator. The first is the reference,
         usually the model without a fairness constraint.
-    sensitive_features : array-like of shape (n_rows,)
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     privileged : a group label, optional
         The favoured group, which tells undesirable flips from others.
@@ -189,11 +205,8 @@ def compare_models(
     table = read_people(
         sensitive_features, X, y_true, ids, pos_label, inside.pop() if inside else None
     )
-    if privileged is not None and privileged not in table.groups.labels:
-        raise GroupError(
-            f"privileged={privileged!r} is not one of the groups {table.groups.labels[0]!r} and "
-            f"{table.groups.labels[1]!r}."
-        )
+    if privileged is not None:
+        table.groups.code_of(privileged, "privileged")
     governed = AuditSettings(**settings)
     scores = {name: read_model(model, table) for name, model in y_scores.items()}
     audits = tuple(_audit(table, own, governed, name, progress) for name, own in scores.items())
@@ -201,7 +214,7 @@ def compare_models(
     return Comparison(
         audits=audits,
         pairs=tuple(
-            _compare(name, own, reference, first, table.groups, privileged, governed.threshold)
+            _compare(name, own, reference, first, table, privileged, governed)
             for name, own in others
         ),
         privileged=None if privileged is None else str(privileged),
@@ -213,31 +226,30 @@ def _compare(
     scores: FloatArray,
     reference: str,
     reference_scores: FloatArray,
-    groups: Groups,
+    table: PeopleTable,
     privileged: Hashable | None,
-    threshold: float,
+    settings: AuditSettings,
 ) -> ModelPair:
-    labels = [str(label) for label in groups.labels]
-    agreement = rank_agreement(reference_scores, scores, sensitive_features=groups.codes)
-    flips = undesirable_flips(
-        reference_scores,
-        scores,
-        sensitive_features=groups.codes,
-        privileged=1 if privileged is None else groups.labels.index(privileged),
-        threshold=threshold,
+    before, after = (
+        Scored(own, table.groups, None, settings).selected for own in (reference_scores, scores)
     )
-    tables = {code: flips.tables[code].tolist() for code in (0, 1)}
+    agreement = rank_agreement(reference_scores, scores, sensitive_features=table.groups.codes)
+    decisions, undesirable = {}, {}
+    for code, label in enumerate(map(str, table.groups.labels)):
+        rows = table.groups.is_group(code)
+        kept = np.bincount(2 * before[rows] + after[rows], minlength=4).tolist()
+        neither, gained, lost, both = kept
+        decisions[label] = neither, lost, gained, both
+        undesirable[label] = gained if table.groups.labels[code] == privileged else lost
     return ModelPair(
         model=name,
         reference=reference,
         rank_agreement={
-            label: None if np.isnan(value) else value
-            for label, value in zip(labels, agreement.values(), strict=True)
+            str(table.groups.labels[code]): None if np.isnan(value) else value
+            for code, value in enumerate(agreement.values())
         },
-        decisions={label: (*tables[c][0], *tables[c][1]) for c, label in enumerate(labels)},
-        undesirable_flips=None
-        if privileged is None
-        else {label: flips.undesirable[code] for code, label in enumerate(labels)},
+        decisions=decisions,
+        undesirable_flips=None if privileged is None else undesirable,
     )
 
 
@@ -249,10 +261,13 @@ def _audit(
     progress: Callable[[str], None] | None,
 ) -> Audit:
     step = progress or (lambda name: None)
-    data = Scored(scores, table.groups, table.positive, settings)
+    data = Scored(scores, table.groups, table.positive, settings, table.unknown)
     step("groups and gaps")
     groups, ratio = describe_groups(data), selection_ratio(data)
     gaps, by_pair = take_gaps(data)
+    attributes = tuple(
+        _describe_attribute(name, own, data) for name, own in table.attributes.items()
+    )
     step("matchings")
     sample = table.sample(settings.n_sample, settings.random_state)
     matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
@@ -280,6 +295,25 @@ def _audit(
         individuals=list_people(data, sample, table, pairs) if pairs else None,
         provenance=_provenance(data, table),
         pair_gaps=(*by_pair, *(nearest if len(nearest) > 1 else ())),
+        reference=data.labels[data.reference],
+        unknown=tuple(data.labels[code] for code in data.unknown),
+        attributes=attributes,
+    )
+
+
+def _describe_attribute(name: str, groups: Groups, data: Scored) -> AttributeFacts:
+    """Return what holds in the groups of one of several attributes."""
+    unknown = [code for code, label in enumerate(groups.labels) if label == UNKNOWN]
+    own = replace(data, groups=groups, unknown=tuple(unknown))
+    gaps, by_pair = take_gaps(own)
+    return AttributeFacts(
+        name=name,
+        groups=describe_groups(own),
+        selection_ratio=selection_ratio(own),
+        gaps=gaps,
+        pair_gaps=by_pair,
+        reference=own.labels[own.reference],
+        unknown=tuple(own.labels[code] for code in own.unknown),
     )
 
 

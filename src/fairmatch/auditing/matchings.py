@@ -22,7 +22,7 @@ from fairmatch.auditing.sample import Sample, SamplePair
 from fairmatch.auditing.scored import Scored
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.matchers import fair_matching
+from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures.gaps import MEASURES
 from fairmatch.measures.intervals import pair_mean
 from fairmatch.tables.arrays import FloatArray

@@ -15,16 +15,27 @@ from numpy.typing import ArrayLike
 from fairmatch.auditing.facts import Individuals, Pairs
 from fairmatch.auditing.sample import Sample, draw_rows
 from fairmatch.auditing.scored import Scored
-from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.tables.arrays import FloatArray, read_column, read_labels, read_scores
+from fairmatch.tables.arrays import (
+    BoolArray,
+    FloatArray,
+    is_missing,
+    read_column,
+    read_labels,
+    read_scores,
+)
 from fairmatch.tables.columns import Column, read_columns, split_column
 from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.groups import Groups, attribute_columns, listed, read_groups
 
 # A category that nearly everybody has for himself is an identifier, not a property people share.
 _MOST_LEVELS = 1000
 _FEW_LEVELS = 30
+
+
+# The group of people of whom an attribute is missing; they are shown, and compared with nobody.
+UNKNOWN = "unknown"
 
 
 def identifies(n_levels: int, n_rows: int) -> bool:
@@ -44,6 +55,10 @@ class PeopleTable:
         The columns of ``features``.
     groups, sensitive_features
         The group of every row, read and as given.
+    unknown : tuple of int
+        Codes of the groups of people of whom an attribute is missing.
+    attributes : dict
+        Where several attributes were given, the groups of each by itself.
     positive, pos_label
         Whether each label is positive (None without labels), and which label that is.
     ids : list of str
@@ -56,6 +71,8 @@ class PeopleTable:
     columns: list[Column]
     features: Any
     groups: Groups
+    unknown: tuple[int, ...]
+    attributes: dict[str, Groups]
     sensitive_features: Any
     positive: Any
     pos_label: Any
@@ -69,7 +86,7 @@ class PeopleTable:
             rows = draw_rows(self.groups, n_sample, np.random.default_rng([seed, 2]))
             self.samples[key] = Sample(
                 rows=rows,
-                groups=Groups(self.groups.codes[rows], self.groups.labels),
+                groups=self.groups.take(rows),
                 features=self.encode(rows) if self.columns else None,
                 feature_groups=self.encoder.feature_groups_ if self.columns else {},
                 positive=None if self.positive is None else self.positive[rows],
@@ -110,8 +127,17 @@ def read_people(
 
     ``sensitive_column`` is where a model finds the groups in X, or None.
     """
-    groups = read_groups(sensitive_features)
+    groups = read_groups(sensitive_features, unknown=UNKNOWN)
     n_rows = len(groups)
+    attributes, missing = _read_attributes(sensitive_features, groups)
+    unknown = tuple(np.unique(groups.codes[missing]).tolist())
+    if groups.n_groups - len(unknown) < 2:
+        known = [label for code, label in enumerate(groups.labels) if code not in unknown]
+        raise GroupError(
+            f"sensitive_features has {int(missing.sum())} missing values, and the others hold "
+            f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
+            "compare."
+        )
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
     for column in columns:
@@ -133,6 +159,8 @@ def read_people(
         columns=columns,
         features=features,
         groups=groups,
+        unknown=unknown,
+        attributes=attributes,
         sensitive_features=sensitive_features,
         positive=None
         if y_true is None
@@ -141,6 +169,20 @@ def read_people(
         ids=names,
         samples={},
     )
+
+
+def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], BoolArray]:
+    """Return the groups of each of several attributes, and which rows lack one."""
+    columns = attribute_columns(given, "sensitive_features")
+    missing = np.zeros(len(groups), dtype=bool)
+    for _, values in columns:
+        missing |= is_missing(read_column(values, "sensitive_features"))
+    if len(columns) == 1:
+        return {}, missing
+    return {
+        str(name): read_groups(values, unknown=UNKNOWN, name=f"sensitive_features[{name!r}]")
+        for name, values in columns
+    }, missing
 
 
 def _without(X: Any, column: Any) -> Any:

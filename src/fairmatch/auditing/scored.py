@@ -30,12 +30,15 @@ class Scored:
         Whether each label is positive; None without labels.
     settings : AuditSettings
         What governs the statements.
+    unknown : tuple of int
+        Codes of groups that are shown and not compared: nobody knows who these people are.
     """
 
     scores: FloatArray
     groups: Groups
     positive: BoolArray | None
     settings: AuditSettings
+    unknown: tuple[int, ...] = ()
 
     @cached_property
     def selected(self) -> BoolArray:
@@ -69,16 +72,18 @@ class Scored:
 
     @cached_property
     def compared(self) -> tuple[int, ...]:
-        """Codes of the groups that are large enough to be compared."""
+        """Codes of the groups that are known, and large enough to be compared."""
         least = self.settings.min_group_size
-        return tuple(code for code, size in enumerate(self.sizes) if size >= least)
+        sizes = enumerate(self.sizes)
+        return tuple(c for c, size in sizes if size >= least and c not in self.unknown)
 
     @cached_property
     def place(self) -> NDArray[np.int64]:
         """Place of every row's group among those compared; -1 where it is none of them."""
         places = np.full(len(self.labels), -1, dtype=np.int64)
         places[list(self.compared)] = np.arange(len(self.compared))
-        return places[self.groups.codes]
+        placed: NDArray[np.int64] = places[self.groups.codes]
+        return placed
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -90,13 +95,14 @@ class Scored:
         """Why nothing is stated that needs two groups, or None."""
         if self.pairs:
             return None
-        reasons = (self.refuse(code, size) for code, size in enumerate(self.sizes))
-        return next(reason for reason in reasons if reason)
+        sizes = ((c, size) for c, size in enumerate(self.sizes) if c not in self.unknown)
+        return next(reason for c, size in sizes if (reason := self.refuse(c, size)))
 
     @cached_property
     def reference(self) -> int:
-        """Code of the largest group, which every other is compared with."""
-        return int(np.argmax(self.sizes))
+        """Code of the largest known group, which every other is compared with."""
+        known = [c for c in range(len(self.labels)) if c not in self.unknown]
+        return max(known, key=lambda code: self.sizes[code])
 
     @cached_property
     def matched_pairs(self) -> tuple[tuple[int, int], ...]:

@@ -92,29 +92,42 @@ def _refuse(data: Scored, sizes: NDArray[np.intp], min_rows: int) -> str | None:
 
 
 def _half_spaces(data: Scored, rows: IndexArray, features: FloatArray) -> HalfSpaces:
-    n_subsets = data.settings.n_subsets
-    codes = data.groups.codes[rows]
-    if len(np.unique(codes)) < 2:
-        return HalfSpaces((), n_subsets, (), len(rows))
-    shuffled = data.settings.generator(4).permutation(codes)
-    gaps, noise = (
-        random_subset_gaps(
-            None,
-            data.scores[rows],
-            sensitive_features=groups,
-            X=features,
-            n_subsets=n_subsets,
-            random_state=data.settings.generator(5),
-        )
-        for groups in (codes, shuffled)
-    )
-    kept, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
+    settings = data.settings
+    kept = data.place[rows] >= 0
+    places, scores, features = data.place[rows][kept], data.scores[rows][kept], features[kept]
+    if len(np.unique(places)) < 2:
+        return HalfSpaces((), settings.n_subsets, (), len(rows))
+    shuffled = settings.generator(4).permutation(places)
+    gaps, noise = (_largest_gaps(data, scores, own, features) for own in (places, shuffled))
+    stated, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
     return HalfSpaces(
-        gaps=tuple(kept.tolist()),
-        n_empty=len(gaps) - len(kept),
+        gaps=tuple(stated.tolist()),
+        n_empty=len(gaps) - len(stated),
         noise=tuple(chance.tolist()),
         n_rows=len(rows),
     )
+
+
+def _largest_gaps(
+    data: Scored, scores: FloatArray, places: NDArray[np.int64], features: FloatArray
+) -> FloatArray:
+    """Return the largest gap between a group and the reference, in random half-spaces."""
+    found = []
+    for codes in data.matched_pairs:
+        pair = [data.compared.index(code) for code in codes]
+        own = np.isin(places, pair)
+        found.append(
+            random_subset_gaps(
+                None,
+                scores[own],
+                sensitive_features=places[own],
+                X=features[own],
+                n_subsets=data.settings.n_subsets,
+                random_state=data.settings.generator(5),  # the same half-spaces for every pair
+            )
+        )
+    largest: FloatArray = np.fmax.reduce(found)
+    return largest
 
 
 def _difference(sums: GroupSums) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ sentence in ``refused`` says why.
 from fairmatch.auditing.facts.audit import Audit, Provenance
 from fairmatch.auditing.facts.comparison import Comparison, ModelPair
 from fairmatch.auditing.facts.estimates import Estimate
-from fairmatch.auditing.facts.groups import CalibrationBin, Gap, GroupFacts
+from fairmatch.auditing.facts.groups import AttributeFacts, CalibrationBin, Gap, GroupFacts
 from fairmatch.auditing.facts.matchings import (
     FeatureCost,
     MatchedScores,
@@ -20,6 +20,7 @@ from fairmatch.auditing.facts.people import Difference, Individuals, Pairs
 from fairmatch.auditing.facts.subsets import Condition, HalfSpaces, SubsetGap, SubsetScan
 
 __all__ = [
+    "AttributeFacts",
     "Audit",
     "CalibrationBin",
     "Comparison",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from fairmatch.auditing.facts.estimates import Estimate
 from fairmatch.auditing.facts.files import JsonFacts, Upgrades
-from fairmatch.auditing.facts.groups import Gap, GroupFacts
+from fairmatch.auditing.facts.groups import AttributeFacts, Gap, GroupFacts
 from fairmatch.auditing.facts.matchings import Matching
 from fairmatch.auditing.facts.people import Individuals
 from fairmatch.auditing.facts.subsets import SubsetScan
@@ -50,8 +50,10 @@ def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file of version 1, which knew one pair of groups, as version 2."""
     first, second = (group["label"] for group in content["groups"])
     both = None if content["matching"]["refused"] else [first, second]
+    largest = max(content["groups"], key=lambda group: group["n_rows"])
     return {
         **content,
+        "reference": largest["label"],
         "gaps": [
             {**gap, "groups": None if gap["refused"] else [first, second]}
             for gap in content["gaps"]
@@ -92,7 +94,14 @@ class Audit(JsonFacts):
         What was audited, with what, and how.
     pair_gaps : tuple of Gap
         Of more than two groups, the gaps of each group with the largest group, and of the two
-        groups that are farthest apart. Empty for two groups.
+        groups that are farthest apart, with intervals that hold for all pairs of groups at once
+        (Bonferroni). Empty for two groups.
+    reference : str or None
+        The largest group, which every other is compared and matched with.
+    unknown : tuple of str
+        Groups of people of whom an attribute is missing: shown, and compared with nobody.
+    attributes : tuple of AttributeFacts
+        Where several attributes were given, each by itself; the groups are their combinations.
 
     Examples
     --------
@@ -123,6 +132,9 @@ class Audit(JsonFacts):
     individuals: Individuals | None
     provenance: Provenance
     pair_gaps: tuple[Gap, ...] = ()
+    reference: str | None = None
+    unknown: tuple[str, ...] = ()
+    attributes: tuple[AttributeFacts, ...] = ()
 
     @property
     def matching(self) -> Matching:

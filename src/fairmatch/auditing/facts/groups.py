@@ -109,3 +109,32 @@ class Gap:
     method: str
     refused: str | None = None
     groups: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class AttributeFacts:
+    """One of several attributes, by itself.
+
+    Attributes
+    ----------
+    name : str
+        The attribute.
+    groups : tuple of GroupFacts
+        Its groups.
+    selection_ratio : Estimate
+        Smallest selection rate over the largest.
+    gaps, pair_gaps : tuple of Gap
+        As in `Audit`: the largest over pairs, and pair by pair.
+    reference : str
+        The largest group.
+    unknown : tuple of str
+        The group of people of whom the attribute is missing.
+    """
+
+    name: str
+    groups: tuple[GroupFacts, ...]
+    selection_ratio: Estimate
+    gaps: tuple[Gap, ...]
+    pair_gaps: tuple[Gap, ...]
+    reference: str
+    unknown: tuple[str, ...] = ()
