@@ -85,7 +85,7 @@ def appendix_b(n_points: int = 200) -> AppendixB:
     sign = np.sign(2.0 * x - 1.0)
 
     def model(name: str, scores: FloatArray) -> FairModel:
-        coupling = fair_matching(scores, groups, X=x)
+        coupling = fair_matching(scores, groups, X=x, reference=1)
         return FairModel(
             name,
             scores,
@@ -197,7 +197,7 @@ def counterfactuals(
     gaussian = GaussianMap.between(b @ mu[0], covariances[0], b @ mu[1], covariances[1])
     transported = gaussian(people)
     rows = np.concatenate([people, others])
-    coupling = OptimalTransportMatcher().match(rows, np.repeat([0, 1], n_people))
+    coupling = OptimalTransportMatcher(reference=1).match(rows, np.repeat([0, 1], n_people))
     plan = coupling.to_dense(np.repeat([0, 1], n_people))
     matched = (plan @ others) * n_people
     return Counterfactuals(
