@@ -10,8 +10,8 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import rankdata
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
+from fairmatch.measures import MEASURES
 from fairmatch.measures.distributions import ScoreDistributions
-from fairmatch.measures.gaps import MEASURES
 from fairmatch.measures.intervals import (
     Limits,
     ScoreGrid,

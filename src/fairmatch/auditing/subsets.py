@@ -23,7 +23,7 @@ from fairmatch.auditing.search import (
     sums_of,
 )
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.measures.gaps import random_subset_gaps
+from fairmatch.measures import random_subset_gaps
 from fairmatch.measures.intervals import fold
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.columns import Column

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.learning.base import GroupClassifier, accuracy
 from fairmatch.matching.coupling import Coupling
-from fairmatch.measures.gaps import MEASURES, Measure, gap_table
+from fairmatch.measures import MEASURES, Measure, gap_table
 from fairmatch.tables.arrays import FloatArray, read_weights
 
 # The weights of the paper's Appendix D.2.

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 from fairmatch.storage.atomic import whole_file
 
 Row = Mapping[str, Any]
