@@ -239,8 +239,14 @@ def functions(module: str) -> list[str]:
     return [f"fairmatch.{module}.{name}" for name in names if not name.startswith("_")]
 
 
+def functions_of(package: str) -> list[str]:
+    """Public functions that a package exports, by the module that defines them."""
+    exported = import_module(f"fairmatch.{package}").__all__
+    return [f for name in inside(package) for f in functions(name) if f.split(".")[-1] in exported]
+
+
 EXPORTED = [f"fairmatch.{name}" for name in fairmatch.__all__]
-PUBLIC = [*EXPORTED, *functions("measures.gaps"), *functions("matching.matchers")]
+PUBLIC = [*EXPORTED, *functions_of("measures"), *functions("matching.matchers")]
 
 
 def resolve(path: str) -> object:

@@ -239,7 +239,7 @@ def test_tables_may_mix_numbers_and_flags(table):
         (lambda: matched_parity_gap(None, SCORES[:3], sensitive_features=GROUPS[:3],
                                     coupling=PAIRS), CouplingError, "4 rows and is used on one of"),
         (lambda: undesirable_flips(SCORES, SCORES, sensitive_features=GROUPS, privileged="c"),
-         GroupError, "privileged='c' is not one of the groups 'a' and 'b'"),
+         GroupError, "privileged='c' is not one of the groups. The groups are 'a', 'b'"),
         (lambda: consistency(SCORES, [0.5]), InputError, "flipped_score has 1 rows where 4"),
         (lambda: total_variation_parity_gap(None, SCORES, sensitive_features=GROUPS, bins=0),
          InputError, "bins must be a whole number of at least 1"),

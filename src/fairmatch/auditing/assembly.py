@@ -35,7 +35,7 @@ from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, scan_subsets
 from fairmatch.exceptions import InputError
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.measures.gaps import rank_agreement
+from fairmatch.measures import rank_agreement
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 

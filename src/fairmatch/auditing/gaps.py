@@ -10,8 +10,8 @@ import numpy as np
 from fairmatch.auditing.facts import Gap
 from fairmatch.auditing.groups import AMONG, SCORE_BINS
 from fairmatch.auditing.scored import Scored
+from fairmatch.measures import MEASURES
 from fairmatch.measures.distributions import ScoreDistributions
-from fairmatch.measures.gaps import MEASURES
 from fairmatch.measures.intervals import (
     Limits,
     ScoreGrid,
@@ -106,7 +106,7 @@ class GroupPair:
     def _grid(self) -> ScoreGrid:
         """Both groups' scores, resampled."""
         return ScoreGrid(
-            self._distances.scores,
+            (self._distances.scores[0], self._distances.scores[1]),
             bins=SCORE_BINS,
             n_resamples=self.data.settings.n_resamples,
             generator=self.data.pair_generator(0, self.codes),

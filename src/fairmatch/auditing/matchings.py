@@ -23,7 +23,7 @@ from fairmatch.auditing.scored import Scored
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 from fairmatch.measures.intervals import pair_mean
 from fairmatch.tables.arrays import FloatArray
 

@@ -106,7 +106,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _read_bound(given: str) -> tuple[str, float]:
-    from fairmatch.measures.gaps import MEASURES
+    from fairmatch.measures import MEASURES
 
     name, _, bound = given.partition("=")
     if name not in MEASURES:

@@ -230,7 +230,7 @@ def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
 
 def print_curve(trained: TrainedModel) -> None:
     """Print the trade-off that a model was picked from."""
-    from fairmatch.measures.gaps import MEASURES
+    from fairmatch.measures import MEASURES
 
     curve, kept = trained.curve, trained.fairness_weight
     shown = [name for name in MEASURES if name in curve.columns]

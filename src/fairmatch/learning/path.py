@@ -12,7 +12,7 @@ from fairmatch.exceptions import InputError, LabelError
 from fairmatch.learning.base import GroupClassifier, accuracy
 from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.matching.coupling import Coupling
-from fairmatch.measures.gaps import MEASURES, Measure, gap_table
+from fairmatch.measures import MEASURES, Measure, gap_table
 from fairmatch.tables.arrays import FloatArray, read_weights
 
 

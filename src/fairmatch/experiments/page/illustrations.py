@@ -10,7 +10,7 @@ from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.gaussian import GaussianMap
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.measures.gaps import demographic_parity_gap, subset_parity_gap
+from fairmatch.measures import demographic_parity_gap, subset_parity_gap
 from fairmatch.tables.arrays import FloatArray
 
 

@@ -23,7 +23,7 @@ from fairmatch.experiments.reading.claims import verdicts
 from fairmatch.experiments.reading.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
 from fairmatch.experiments.reading.questions import SUBJECTS, Question, reported
 from fairmatch.experiments.study import EXPERIMENTS
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 from fairmatch.storage.atomic import write_whole
 
 PAGE = "README.md"

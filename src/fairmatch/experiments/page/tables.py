@@ -10,7 +10,7 @@ from fairmatch.experiments.profiles import SCHEDULE_WEIGHTS, SCHEDULES
 from fairmatch.experiments.reading.answers import Answers
 from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap, nearest, picked
 from fairmatch.experiments.reading.questions import GAPS, Question, questions, reported
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 
 # Columns of the short answer, for the marginal map and for the joint one.
 _SHORT = {

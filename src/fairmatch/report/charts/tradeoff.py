@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 from fairmatch.report.charts.frame import (
     load_altair,
 )
