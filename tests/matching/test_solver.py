@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.spatial.distance import cdist
 
 from fairmatch.exceptions import SolverError
+from fairmatch.matching import column_generation
 from fairmatch.matching import solver as transport
 from fairmatch.matching.solver import TransportPlan, solve_transport
 
@@ -222,8 +223,8 @@ def test_tolerance_is_honoured() -> None:
 def test_rounds_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     x, z = rng.normal(size=(1000, 20)), rng.normal(0.2, size=(1100, 20))
-    monkeypatch.setattr(transport, "_LEVEL_TOLERANCE", 0.9)
-    monkeypatch.setattr(transport, "_MAX_ROUNDS", 1)
+    monkeypatch.setattr(column_generation, "_LEVEL_TOLERANCE", 0.9)
+    monkeypatch.setattr(column_generation, "_MAX_ROUNDS", 1)
     with pytest.raises(SolverError, match=r"relative gap of .* 1\.00e-09 was asked for: allow"):
         solve_transport(x, z)
 
@@ -231,7 +232,8 @@ def test_rounds_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("memory_limit", [0, 2**31])
 def test_pivots_run_out(monkeypatch: pytest.MonkeyPatch, memory_limit: int) -> None:
     rng = np.random.default_rng(8)
-    monkeypatch.setattr(transport, "_MAX_PIVOTS", 3)
+    for module in (transport, column_generation):
+        monkeypatch.setattr(module, "MAX_PIVOTS", 3)
     with pytest.raises(SolverError, match="simplex stopped"):
         solve_transport(
             rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), memory_limit=memory_limit
