@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,11 @@ _LEVEL_RATIO = 4  # a problem takes its first potentials from a sample this many
 _LEVEL_MIN = 256  # ... unless it has no more atoms than this
 _LEVEL_TOLERANCE = 1e-3
 _MAX_ROUNDS = 100
+_MAX_STEPS = 500
+_ROUNDOFF = float(np.finfo(np.float64).eps)
 MAX_PIVOTS = 2**62
 OPTIMAL = 1  # result code of POT's simplex
-_ZERO = 1e-28  # squared rounding of coordinates of size one: a cost no larger is no cost
+_FINE = 2.0**-20  # arcs beyond this share of the largest reduced cost give way to accuracy
 
 
 def no_plan(kind: str, code: int) -> str:
@@ -29,11 +32,6 @@ def no_plan(kind: str, code: int) -> str:
         f"the {kind} simplex stopped with code {code} within {MAX_PIVOTS} pivots, before it had a "
         f"plan, so no gap is known; check the data for extreme values or masses"
     )
-
-
-def closes(found: Solution, tolerance: float) -> bool:
-    """Return whether the gap is within the tolerance, or the cost is zero but for rounding."""
-    return found.cost - found.bound <= max(tolerance * found.cost, _ZERO)
 
 
 def column_generation(
@@ -66,10 +64,19 @@ def column_generation(
     costs = problem.arc_costs(*np.divmod(arcs, n1))
     basis = np.empty(0, dtype=np.intp)
     cost, bound, stalls = np.inf, 0.0, 0  # no plan costs less than nothing
+    best: Solution | None = None
+    fine = False  # whether the simplex blurs its potentials by more than the gap allows
     for number in range(_MAX_ROUNDS):
         i, j = np.divmod(arcs, n1)
-        basis, flow, du, dv = _simplex(problem, arcs, costs - u[i] - v[j], basis, tolerance * cost)
+        reduced = costs - u[i] - v[j]
+        if fine:
+            # No costs far beyond the plan's own: they blur, and are as good as infinite.
+            reduced = np.minimum(reduced, cost / _FINE)
+        before = u, v
+        basis, flow, du, dv = _simplex(problem, arcs, reduced, basis, tolerance * cost)
         u, v = u + du, v + dv
+        if fine:
+            u, v = _settled(problem, arcs, costs, basis) or (u, v)
         cost = problem.plan_cost(*np.divmod(basis, n1), flow)
         violated, value, sure = price(problem, u, v)
         if not sure and not _missing(arcs, violated).any():
@@ -79,12 +86,17 @@ def column_generation(
         if progress is not None:
             progress(number, cost, bound)
         found = Solution(*np.divmod(basis, n1), flow, u, cost, bound, "column generation")
-        if closes(found, tolerance):
-            return found
+        best = found if best is None or cost <= best.cost else replace(best, bound=bound)
+        if problem.closed(best, tolerance):
+            break
         new = violated[_missing(arcs, violated)]
         stalls += not (improved or new.size)
         if stalls > 3:
             break
+        blur = _ROUNDOFF * (problem.n0 + n1) * float(np.abs(reduced).max())
+        if not fine and blur > 1e-3 * (cost - bound) and cost - bound > 1e-6 * cost:
+            fine, (u, v), basis = True, before, basis[:0]
+            continue
         if cost - bound <= 1e-6 * cost:
             # Unused arcs of large reduced cost now only make the potentials less accurate.
             reduced = costs - u[i] - v[j]
@@ -94,7 +106,31 @@ def column_generation(
         place = np.searchsorted(arcs, new)
         arcs = np.insert(arcs, place, new)
         costs = np.insert(costs, place, problem.arc_costs(*np.divmod(new, n1)))
-    return found
+    assert best is not None
+    return best
+
+
+def _settled(
+    problem: Problem, arcs: Index, costs: Floats, basis: Index
+) -> tuple[Floats, Floats] | None:
+    """Return the largest potentials ``u <= 0`` that are tight where there is flow, if any are.
+
+    A simplex makes ``u + v = c`` on a whole tree, though flow asks for it only on its own arcs.
+    Where costs are small beside distances, potentials near zero have digits to spare for them.
+    """
+    i, j = np.divmod(arcs, problem.n1)
+    start = np.flatnonzero(np.diff(i, prepend=-1))
+    carrying = np.searchsorted(arcs, basis)
+    source, target, cost = i[carrying], j[carrying], costs[carrying]
+    u = np.zeros(problem.n0)
+    for _ in range(_MAX_STEPS):
+        v = np.full(problem.n1, -np.inf)
+        np.maximum.at(v, target, cost - u[source])
+        lower = np.minimum(u, np.minimum.reduceat(costs - v[j], start))
+        if np.array_equal(lower, u):
+            return u, v
+        u = lower
+    return None
 
 
 def _missing(arcs: Index, wanted: Index) -> NDArray[np.bool_]:
@@ -114,6 +150,8 @@ def _first_potentials(
     if largest > _LEVEL_MIN:
         sample = problem.sample(largest // _LEVEL_RATIO)
         v = column_minima(problem.across(sample), solve(sample, _LEVEL_TOLERANCE).potential)
+        # An outlier may have any potential up to its own distance; a small one keeps its digits.
+        v = np.minimum(v, np.median(np.abs(v)) / _FINE)
     return row_minima(problem, v), v
 
 

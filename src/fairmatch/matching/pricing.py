@@ -9,6 +9,7 @@ from fairmatch.matching.problem import Block, Floats, Index, Problem
 CANDIDATES = 20  # first arcs: so many least reduced costs of each atom of either group
 ADDED = 4  # later arcs: so many violated ones of each source atom, while violations abound
 RECHECK = 16  # so many arcs of each atom are recomputed in float64 as a matter of course
+_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 _KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger ones are dropped
 
 
@@ -32,16 +33,24 @@ def price(
             arcs = np.flatnonzero(block <= np.minimum(np.maximum(worst, block.min(axis=0)), 0))
         else:
             i, j = np.divmod(arcs, n1)
-            exact = problem.arc_costs(i + part.start, j) - u[i + part.start] - v[j]
+            cost, ui, vj = problem.arc_costs(i + part.start, j), u[i + part.start], v[j]
             row, column = np.maximum(row, 0.0), np.maximum(column, 0.0)
-            np.minimum.at(row, i, exact)
-            np.minimum.at(column, j, exact)
-            arcs = arcs[exact < 0]
+            low = _difference(cost, ui, vj) - (problem.width + 8) * _ROUNDOFF * cost
+            np.minimum.at(row, i, low)
+            np.minimum.at(column, j, low)
+            arcs = arcs[cost - ui - vj < 0]
         row_low[part] = row
         np.minimum(column_low, column, out=column_low)
         found.append(arcs + part.start * n1)
-    value = max(problem.value(u + row_low, v), problem.value(u, v + column_low))
-    return np.concatenate(found), value, sure
+    lowered = max(problem.a @ row_low, problem.b @ column_low) / float(problem.total)
+    return np.concatenate(found), problem.value(u, v) + lowered, sure
+
+
+def _difference(cost: Floats, u: Floats, v: Floats) -> Floats:
+    """Compute ``cost - (u + v)`` with the rounding of the sum taken back: large u and -v cancel."""
+    both = u + v
+    part = both - u
+    return (cost - both) - ((u - (both - part)) + (v - part))
 
 
 def column_minima(problem: Problem, u: Floats) -> Floats:

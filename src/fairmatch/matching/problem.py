@@ -6,8 +6,10 @@ that are rigorous in the precision of the block, and exactly for the few pairs t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,10 +213,41 @@ class Problem:
             product -= np.multiply(same, 2.0 * self.code_square, dtype=product.dtype)
         return product
 
+    def closed(self, found: Solution, tolerance: float) -> bool:
+        """Return whether the gap is within the tolerance, or the cost is zero but for rounding."""
+        if found.cost - found.bound <= tolerance * found.cost:
+            return True
+        # Coordinates that differ by no more than their own rounding belong to the same point.
+        rounding = 4.0 * np.finfo(np.float64).eps ** 2
+        i, j = found.source, found.target
+        return bool((self.distances(i, j) <= rounding * (self.xx[i] + self.zz[j])).all())
+
+    def rounding(self, found: Solution) -> float:
+        """Return by how much the rounding of coordinates can change the cost of a plan."""
+        i, j = found.source, found.target
+        moved = np.sqrt(self.distances(i, j)) * (np.sqrt(self.xx[i]) + np.sqrt(self.zz[j]))
+        return float(2.0 * np.finfo(np.float64).eps * (moved @ found.flow) / self.total)
+
     def value(self, u: Floats, v: Floats) -> float:
-        """Return the dual value of potentials."""
-        return float((self.a @ u + self.b @ v) / self.total)
+        """Return the dual value of potentials, rounded once: potentials may nearly cancel."""
+        terms = chain(*_exact_products(self.a, u), *_exact_products(self.b, v))
+        return math.fsum(terms) / float(self.total)
 
     def plan_cost(self, i: Index, j: Index, flow: Floats) -> float:
         """Return the cost of a plan."""
         return float(self.arc_costs(i, j) @ flow / self.total)
+
+
+def _exact_products(one: Floats, other: Floats) -> tuple[list[float], list[float]]:
+    """Return rounded products and what rounding took from them (Dekker)."""
+    product = one * other
+    high, low = zip(*(_halves(factor) for factor in (one, other)), strict=True)
+    rest = high[0] * high[1] - product + high[0] * low[1] + low[0] * high[1] + low[0] * low[1]
+    return product.tolist(), rest.tolist()
+
+
+def _halves(values: Floats) -> tuple[Floats, Floats]:
+    """Split floats into two of half the digits, whose products are exact."""
+    scaled = values * (2.0**27 + 1.0)
+    high = scaled - (scaled - values)
+    return high, values - high

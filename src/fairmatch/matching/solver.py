@@ -21,7 +21,6 @@ from fairmatch.matching.column_generation import (
     MAX_PIVOTS,
     OPTIMAL,
     Progress,
-    closes,
     column_generation,
     no_plan,
 )
@@ -134,9 +133,10 @@ def solve_transport(
     Any feasible :math:`(u, v)` bounds the cost of every plan from below. Identical points are
     merged into atoms first, and masses are counted in integer units (exact for uniform masses,
     within :math:`2^{-52}` otherwise), so that the simplex works without rounding of flows.
-    POT's potentials carry an error that grows with the largest cost and the number of atoms. A gap
-    of 1e-9 was proven for costs down to about 5e-5 of the mean squared distance of the points, and
-    not at 5e-7 (1,000 atoms): there the solver raises, unless the cost is zero.
+    POT's potentials carry an error that grows with the largest cost and the number of atoms. Where
+    that is too much, as for groups that are nearly the same or with far outliers, costs far beyond
+    the plan's are cut off for the simplex, and potentials near zero are found that fit the flow.
+    Bounds are rounded downwards. Points that differ by no more than rounding count as the same.
     """
     transport = Transport(
         source_points,
@@ -179,19 +179,36 @@ class Transport:
             raise ValueError(
                 f"points differ in dimension: source {x.shape[1]}, target {z.shape[1]}"
             )
-        a, b = _as_mass(source_mass, len(x), "source"), _as_mass(target_mass, len(z), "target")
-        self._total = unit_count(a, b)
-        self._memory_limit = memory_limit
-        rng = np.random.default_rng(random_state)
-        # Centred points in units of a power of two: no cost changes but for its unit, while the
-        # rounding of products gets smaller and POT's absolute constants meet costs of their size.
-        centre = z.mean(axis=0)
-        x, z = x - centre, z - centre
+        self._points = x, z
+        self._mass = (
+            _as_mass(source_mass, len(x), "source"),
+            _as_mass(target_mass, len(z), "target"),
+        )
+        self._total = unit_count(*self._mass)
+        self._memory_limit, self._random_state = memory_limit, random_state
+        self._prepare(_centre(x, z))
+
+    def _prepare(self, centre: Floats) -> None:
+        """Merge rows into atoms, centred and in units of a power of two.
+
+        No cost changes but for its unit, while the rounding of products gets smaller and POT's
+        absolute constants meet costs of their size.
+        """
+        self._centre = centre
+        x, z = (points - centre for points in self._points)
         unit = math.ldexp(1.0, math.frexp(max(np.abs(p).max(initial=0.0) for p in (x, z)))[1])
         self._square = unit * unit
-        none = np.empty((len(x), 0), dtype=np.int32), np.empty((len(z), 0), dtype=np.int32)
-        self._source = Group.of(x / unit, none[0], None, whole_units(a, self._total), rng)
-        self._target = Group.of(z / unit, none[1], None, whole_units(b, self._total), rng)
+        rng = np.random.default_rng(self._random_state)
+        self._source, self._target = (
+            Group.of(
+                points / unit,
+                np.empty((len(points), 0), dtype=np.int32),
+                None,
+                whole_units(mass, self._total),
+                rng,
+            )
+            for points, mass in zip((x, z), self._mass, strict=True)
+        )
         self._problem = Problem(self._source.atoms, self._target.atoms, 1.0 / self._square)
 
     def solve(
@@ -207,7 +224,14 @@ class Transport:
         square = self._square
         report = progress and (lambda n, cost, bound: progress(n, cost * square, bound * square))
         found = self._solve(self._problem, tolerance, report)
-        if on_unproven == "raise" and not closes(found, tolerance):
+        if self._centre.any() and self._problem.rounding(found) > tolerance * found.cost:
+            # The points are so near to each other that taking the centre off cost digits which
+            # the proof needs. Only columns far from zero are centred now: that is exact.
+            far = [np.abs(p).max(axis=0) > 4 * np.ptp(p, axis=0) for p in self._points]
+            self._prepare(np.where(far[0] & far[1], self._centre, 0.0))
+            square = self._square
+            found = self._solve(self._problem, tolerance, report)
+        if on_unproven == "raise" and not self._problem.closed(found, tolerance):
             raise SolverError(_stopped(found, tolerance))
         # An arc between atoms is shared out among the rows of its source, then of its target.
         arc, source_row, flow = self._source.split(found.source, found.flow)
@@ -224,10 +248,17 @@ class Transport:
         most = min(DENSE_ARCS, self._memory_limit // DENSE_BYTES_PER_ARC)
         if problem.n0 * problem.n1 <= most:
             found = _dense(problem)
-            if closes(found, tolerance):
+            if problem.closed(found, tolerance):
                 return found
             # Costs tiny beside the coordinates are lost in the product; differences keep them.
         return column_generation(problem, tolerance, self._solve, progress)
+
+
+def _centre(x: Floats, z: Floats) -> Floats:
+    """Return the mean, unless few points drag it away from the others; then the median."""
+    mean, middle = z.mean(axis=0), np.median(z, axis=0)
+    usual = np.quantile(np.linalg.norm(np.vstack([x, z]) - middle, axis=1), 0.9)
+    return mean if np.linalg.norm(mean - middle) <= 1e3 * usual else middle
 
 
 def _as_points(points: ArrayLike, name: str) -> Floats:
