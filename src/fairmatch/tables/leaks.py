@@ -152,7 +152,7 @@ def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:
         codes, values = pd.factorize(np.where(column.missing, np.nan, column.values))
         n_values = len(values)
         n_classes = min(_MOST_VALUES, len(codes) // _CLASS_SIZE)
-        if n_values > max(n_classes, _FEW_VALUES) and n_classes:
+        if n_values > max(n_classes, _FEW_VALUES):
             edges = np.quantile(values, np.linspace(0, 1, n_classes + 1)[1:-1])
             codes, n_values = np.searchsorted(edges, column.values, side="right"), n_classes
     return np.where(column.missing, n_values, codes), n_values + 1

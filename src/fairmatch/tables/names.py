@@ -29,6 +29,28 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
+def near_names(given: Iterable[str], known: Sequence[str]) -> str:
+    """Return a line for each given name that is not known and has a near one.
+
+    Parameters
+    ----------
+    given : iterable of str
+        What was written.
+    known : sequence of str
+        The names that there are.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.names import near_names
+    >>> print(near_names(["age", "sx"], ["age", "sex"]).strip())
+    Did you mean 'sex' by 'sx'?
+    """
+    there = set(known)
+    strange = [name for name in given if name not in there][:_SHOWN]
+    pairs = [(name, nearest_name(name, known)) for name in strange]
+    return "".join(f"\nDid you mean {near!r} by {name!r}?" for name, near in pairs if near)
+
+
 def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -> None:
     """Raise unless a table has all of the columns; the error names every one that is missing.
 
