@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from fairmatch import __version__
-from fairmatch.cli import audit, datasets, paper, predict, train
+from fairmatch.cli import audit, datasets, groups, paper, predict, train
 from fairmatch.exceptions import FairmatchError
 
 COMMANDS = (
@@ -17,6 +17,7 @@ COMMANDS = (
     train.COMMAND,
     predict.COMMAND,
     paper.COMMAND,
+    groups.COMMAND,
 )
 
 

@@ -194,7 +194,7 @@ def test_a_package_that_is_not_installed_has_no_version(store, monkeypatch):
         return "1.0"
 
     monkeypatch.setattr(running, "version", not_fairlearn)
-    monkeypatch.setattr(running, "_versions", running._versions.__wrapped__)
+    monkeypatch.setattr(running, "versions", running.versions.__wrapped__)
     run(study_of(counted("plain", []), n_seeds=1), store)
     (record,) = store
     assert "fairlearn" not in record.versions

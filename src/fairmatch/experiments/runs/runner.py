@@ -92,7 +92,7 @@ def run_task(task: Task) -> Record:
         spec,
         {name: [row[name] for row in rows] for name in rows[0]},
         round(time.process_time() - start, 1),
-        _versions(),
+        versions(),
         packed,
     )
 
@@ -110,7 +110,7 @@ def _attempt(task: Task | Failure) -> Record | Failure:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     from fairmatch import __version__
 
     found = {"fairmatch": __version__, "python": platform.python_version()}

@@ -1,0 +1,263 @@
+"""One method on one split of a case: every candidate, measured on tuning and on test rows."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairmatch.experiments.groups.cases import Case, CaseSplit, Rows
+from fairmatch.experiments.runs.records import Record
+from fairmatch.experiments.runs.runner import versions
+from fairmatch.experiments.runs.spec import RunSpec
+from fairmatch.learning.weights import PAPER_WEIGHTS
+from fairmatch.measures import (
+    demographic_parity_gap,
+    equalized_odds_gap,
+    random_subset_gaps,
+    true_positive_gap,
+)
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.encoder import TableEncoder
+
+N_ROUNDS = 200
+_N_SUBSETS = 500
+# Bounds that thresholds and strengths that alignment are tried at.
+BOUNDS = (0.0, 0.01, 0.02, 0.03, 0.042, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
+STRENGTHS = tuple(np.round(np.linspace(0.0, 1.0, 21), 2).tolist())
+WEIGHTS = (0.0, *PAPER_WEIGHTS)
+EPSILONS = (0.002, 0.005, 0.01, 0.02, 0.04)
+
+# Rows to the decisions about them, as numbers in [0, 1].
+Decide = Callable[[Rows], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A case, a split of it, and what methods share.
+
+    Attributes
+    ----------
+    case : Case
+        The question.
+    split : CaseSplit
+        The rows.
+    seed : int
+        Of the split, and of everything random in the training.
+    """
+
+    case: Case
+    split: CaseSplit
+    seed: int
+
+    def trees(self, transport: str, warmup: float = 0.0) -> Any:
+        """Return FTM's trees, unfitted."""
+        from fairmatch import FTMBoostingClassifier
+
+        return FTMBoostingClassifier(
+            transport,
+            criterion=self.case.criterion,
+            match_rows=self.case.match_rows,
+            n_rounds=N_ROUNDS,
+            warmup=warmup,
+            random_state=self.seed,
+        )
+
+    def path(self, estimator: Any, weights: tuple[float, ...]) -> Iterator[tuple[float, Any]]:
+        """Fit an estimator at every weight; yield its weight and its scorer."""
+        from fairmatch import fairness_path
+
+        fit = self.split.fit
+        path = fairness_path(
+            fit.X,
+            fit.y,
+            sensitive_features=fit.group,
+            fairness_weights=weights,
+            estimator=estimator,
+        )
+        for weight, model in zip(weights, path.models, strict=True):
+            yield weight, _scores(model)
+
+    @cached_property
+    def plain(self) -> Decide:
+        """Scores of plain trees."""
+        ((_, scorer),) = self.path(self.trees("marginal"), (0.0,))
+        return scorer
+
+    @cached_property
+    def test_features(self) -> FloatArray:
+        """The test rows as numbers, for half-spaces."""
+        encoder = TableEncoder(missing="encode").fit(self.split.fit.X)
+        features: FloatArray = encoder.transform(self.split.test.X)
+        return features
+
+    def gap(self, rows: Rows, decided: FloatArray) -> float:
+        """Return the gap of the case's criterion."""
+        given = {"sensitive_features": rows.group}
+        # The rates of decisions that are drawn at random are their means: no threshold.
+        if self.case.criterion == "equalized_odds":
+            return equalized_odds_gap(rows.y, decided, agg="worst_case", threshold=None, **given)
+        if self.case.criterion == "equal_opportunity":
+            return true_positive_gap(rows.y, decided, threshold=None, **given)
+        return demographic_parity_gap(rows.y, decided, threshold=None, **given)
+
+    def measure(self, decide: Decide) -> dict[str, float]:
+        """Return accuracy, gap and acceptance on tuning and test rows, and more on test rows.
+
+        Parameters
+        ----------
+        decide : callable
+            Returns 0/1 decisions, or the probability of a yes where decisions are random.
+        """
+        found = {}
+        for name, rows in (("tune", self.split.tune), ("test", self.split.test)):
+            accepted = decide(rows)
+            found[f"{name}_accuracy"] = float(1.0 - np.mean(np.abs(accepted - rows.y)))
+            found[f"{name}_gap"] = self.gap(rows, accepted)
+            found[f"{name}_accepted"] = float(accepted.mean())
+        test = self.split.test
+        gaps = random_subset_gaps(
+            None,
+            accepted,
+            sensitive_features=test.group,
+            X=self.test_features,
+            n_subsets=_N_SUBSETS,
+            random_state=0,
+        )
+        found["half_space_gap"] = float(np.nanquantile(gaps, 0.95))
+        found["consistency"] = self._consistency(decide, accepted)
+        return found
+
+    def _consistency(self, decide: Decide, accepted: FloatArray) -> float:
+        """Return the share of people whose decision stays, over all changes of their group."""
+        test = self.split.test
+        same, count = 0.0, 0
+        for label in sorted(set(test.group)):
+            moved = Rows(test.X, test.y, np.full(len(test), label, dtype=object))
+            others = test.group != label
+            same += float((1.0 - np.abs(decide(moved) - accepted))[others].sum())
+            count += int(others.sum())
+        return same / count
+
+
+def _scores(model: Any) -> Decide:
+    def score(rows: Rows) -> FloatArray:
+        scores: FloatArray = model.predict_proba(rows.X, sensitive_features=rows.group)[:, 1]
+        return scores
+
+    return score
+
+
+def _decisions(score: Decide) -> Decide:
+    return lambda rows: (score(rows) >= 0.5).astype(np.float64)
+
+
+def _plain(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    yield 0.0, _decisions(trial.plain)
+
+
+def _thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    from fairmatch.learning.anymodel.thresholds import fit_thresholds
+
+    tune = trial.split.tune
+    scores = trial.plain(tune)
+    for bound in BOUNDS:
+        cuts = fit_thresholds(
+            scores, tune.group, tune.y, max_gap=bound, criterion=trial.case.criterion
+        )
+        yield (
+            bound,
+            lambda rows, cuts=cuts: cuts.decide(  # type: ignore[misc]
+                trial.plain(rows), rows.group
+            ).astype(np.float64),
+        )
+
+
+def _alignment(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    from fairmatch.learning.anymodel.alignment import fit_alignment
+
+    tune = trial.split.tune
+    given = {"y_true": tune.y, "criterion": trial.case.criterion}
+    alignment = fit_alignment(trial.plain(tune), tune.group, **given)
+    for strength in STRENGTHS:
+        yield (
+            strength,
+            _decisions(
+                lambda rows, strength=strength: alignment.apply(  # type: ignore[misc]
+                    trial.plain(rows), rows.group, strength=strength
+                )
+            ),
+        )
+
+
+def _ftm(transport: str, warmup: float) -> Callable[[Trial], Iterator[tuple[float, Decide]]]:
+    def candidates(trial: Trial) -> Iterator[tuple[float, Decide]]:
+        for weight, score in trial.path(trial.trees(transport, warmup), WEIGHTS):
+            yield weight, _decisions(score)
+
+    return candidates
+
+
+def _smoothing(score_weight: float) -> Callable[[Trial], Iterator[tuple[float, Decide]]]:
+    def candidates(trial: Trial) -> Iterator[tuple[float, Decide]]:
+        from lightgbm import LGBMClassifier
+
+        from fairmatch import MatchSmoothingClassifier
+
+        learner = LGBMClassifier(
+            n_estimators=N_ROUNDS, verbose=-1, n_jobs=1, random_state=trial.seed
+        )
+        estimator = MatchSmoothingClassifier(
+            learner,
+            criterion=trial.case.criterion,
+            score_weight=score_weight,
+        )
+        for weight, score in trial.path(estimator, WEIGHTS):
+            yield weight, _decisions(score)
+
+    return candidates
+
+
+def _exponentiated_gradient(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    from fairmatch import ExponentiatedGradientClassifier
+
+    fit = trial.split.fit
+    for epsilon in EPSILONS:
+        model = ExponentiatedGradientClassifier(
+            eps=epsilon,
+            encoder="columns",
+            criterion=trial.case.criterion,
+            random_state=trial.seed,
+        )
+        # Its decisions are drawn at random: what is compared are the probabilities of a yes.
+        yield epsilon, _scores(model.fit(fit.X, fit.y, sensitive_features=fit.group))
+
+
+CANDIDATES: dict[str, Callable[[Trial], Iterator[tuple[float, Decide]]]] = {
+    "plain": _plain,
+    "thresholds": _thresholds,
+    "alignment": _alignment,
+    "ftm-predicted": _ftm("predicted", 0.5),
+    "ftm-marginal": _ftm("marginal", 0.0),
+    "smoothing": _smoothing(5.0),
+    "exponentiated-gradient": _exponentiated_gradient,
+}
+
+
+def case_spec(case: str, method: str, seed: int) -> RunSpec:
+    """Return the spec of a run, which its record is named by."""
+    return RunSpec(case, method, seed, {"rounds": N_ROUNDS, "subsets": _N_SUBSETS})
+
+
+def run_trial(case: Case, method: str, seed: int) -> Record:
+    """Train a method on one split of a case, and measure every candidate."""
+    trial = Trial(case, CaseSplit.draw(case, seed), seed)
+    start, rows, training = time.process_time(), [], 0.0
+    for weight, decide in CANDIDATES[method](trial):
+        training += time.process_time() - start
+        rows.append({"weight": float(weight), **trial.measure(decide)})
+        start = time.process_time()
+    curve = {name: [row[name] for row in rows] for name in rows[0]}
+    return Record(case_spec(case.name, method, seed), curve, round(training, 1), versions())
