@@ -24,7 +24,7 @@ _HOMES = {
     "UnconstrainedClassifier": "learning.networks.classifiers",
     "audit": "auditing.assembly",
     "compare_models": "auditing.assembly",
-    "fair_matching": "matching.matchers",
+    "fair_matching": "matching.quantiles",
     "fairness_path": "learning.path",
     "load": "learning.saving",
 }

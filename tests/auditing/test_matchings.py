@@ -6,7 +6,7 @@ from audited import labelled_model, planted_model
 
 from fairmatch import OptimalTransportMatcher, audit, fair_matching
 from fairmatch.exceptions import ColumnError
-from fairmatch.matching.matchers import transport_cost_range
+from fairmatch.matching.quantiles import transport_cost_range
 from fairmatch.tables.encoder import TableEncoder
 
 QUICK = {"n_resamples": 100, "n_subsets": 50}

@@ -12,7 +12,7 @@ from random_tables import Table, some_coupling, tables
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.matching.gaussian import GaussianMap
-from fairmatch.matching.matchers import transport_cost_range
+from fairmatch.matching.quantiles import transport_cost_range
 from fairmatch.measures import (
     demographic_parity_gap,
     false_positive_gap,

@@ -88,3 +88,24 @@ def some_coupling(table: Table, generator: np.random.Generator) -> Coupling:
     share = generator.choice([0.0, 0.5, 1.0])
     plan = share * corner + (1.0 - share) * np.outer(a, b)
     return Coupling.from_plan(plan / plan.sum(), table.groups)
+
+
+@st.composite
+def many_groups(
+    draw: st.DrawFn, *, max_groups: int = 6, max_size: int = 6, weighted: bool | None = None
+) -> Table:
+    """Draw tables of two to six groups, each with people of both classes."""
+    n_groups = draw(st.integers(2, max_groups))
+    sizes = [draw(st.integers(2, max_size)) for _ in range(n_groups)]
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    groups = np.repeat(np.arange(n_groups), sizes)
+    n_rows = len(groups)
+    labels = generator.integers(0, 2, n_rows)
+    starts = np.cumsum([0, *sizes[:-1]])
+    labels[starts], labels[starts + 1] = 0, 1  # both classes in every group
+    tied = draw(st.booleans())
+    scores = generator.integers(0, 4, n_rows) / 4 if tied else generator.uniform(size=n_rows)
+    has_weights = draw(st.booleans()) if weighted is None else weighted
+    weights = generator.integers(1, 5, n_rows).astype(float) if has_weights else None
+    table = Table(scores, groups, labels, generator.normal(size=(n_rows, 2)), weights)
+    return table.take(generator.permutation(n_rows))

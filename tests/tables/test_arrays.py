@@ -8,7 +8,8 @@ import pytest
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.exceptions import CouplingError, FairmatchError, GroupError, InputError, LabelError
-from fairmatch.matching.matchers import minibatch_transport_cost, transport_cost_range
+from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.matching.quantiles import transport_cost_range
 from fairmatch.measures import (
     MEASURES,
     consistency,
@@ -93,8 +94,7 @@ def test_bad_scores(read, scores, message):
 @pytest.mark.parametrize(
     ("groups", "error", "message"),
     [
-        (["a"] * 4, GroupError, r"one group only \(a\)"),
-        (["a", "b", "c", "b"], GroupError, r"3 groups \(a, b, c\).* two groups for now"),
+        (["a"] * 4, GroupError, r"one group only \('a'\)"),
         (["a", None, "b", "b"], GroupError, "1 missing values"),
         ([0.0, np.nan, 1.0, np.nan], GroupError, "2 missing values"),
         (np.array(["a", pd.NA, "b", "b"], dtype=object), GroupError, "1 missing values"),
@@ -104,10 +104,10 @@ def test_bad_scores(read, scores, message):
         (["a", float("nan"), "a", "a"], GroupError, "1 missing values"),
         (np.array(["2020", "NaT", "2021", "2021"], dtype="M8[D]"), GroupError, "1 missing"),
         (["a", "b"], InputError, "2 rows|2 and|table of 4 rows"),
-        ([["a", "b"]] * 4, InputError, r"one-dimensional.*\(4, 2\)"),
+        ([["a", "b"]] * 4, InputError, "'attribute 1' of sensitive_features is constant"),
     ],
-    ids=["one", "three", "None", "nan", "NA", "NA string", "polars", "pyarrow", "nan among text",
-         "NaT", "short", "two columns"],
+    ids=["one", "None", "nan", "NA", "NA string", "polars", "pyarrow", "nan among text",
+         "NaT", "short", "constant attributes"],
 )  # fmt: skip
 def test_bad_groups(read, groups, error, message):
     with pytest.raises((error, CouplingError), match=message):

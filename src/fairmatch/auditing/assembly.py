@@ -28,7 +28,7 @@ from fairmatch.auditing.matchings import (
 from fairmatch.auditing.people import PeopleTable, read_model, read_people, sha256
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, scan_subsets
 from fairmatch.exceptions import GroupError, InputError
-from fairmatch.matching.matchers import fair_matching
+from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures.gaps import rank_agreement, undesirable_flips
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups

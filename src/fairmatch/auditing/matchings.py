@@ -20,7 +20,8 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.auditing.groups import Scored
 from fairmatch.matching.coupling import Coupling, IndexArray
-from fairmatch.matching.matchers import OptimalTransportMatcher, fair_matching
+from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures.gaps import MEASURES
 from fairmatch.measures.intervals import pair_mean
 from fairmatch.tables.arrays import BoolArray, FloatArray

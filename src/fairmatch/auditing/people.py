@@ -108,7 +108,7 @@ def read_people(
 
     ``sensitive_column`` is where a model finds the groups in X, or None.
     """
-    groups = read_groups(sensitive_features)
+    groups = read_groups(sensitive_features).only_two("An audit")
     n_rows = len(groups)
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.matching.staircase import rows_with_mass
+from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import (
     FloatArray,
     read_column,
@@ -128,7 +128,7 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
         features, sensitive = self._features_and_groups(X, sensitive_features, "fit")
         self._remember_columns(X)
         labels = self._read_classes(y)
-        groups = read_groups(sensitive)
+        groups = read_groups(sensitive).only_two(type(self).__name__)
         if len(labels) != len(groups):
             raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
         self.groups_ = groups.labels

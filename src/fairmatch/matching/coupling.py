@@ -10,7 +10,7 @@ from scipy import sparse
 
 from fairmatch.exceptions import CouplingError
 from fairmatch.tables.arrays import FloatArray, read_features, read_numbers
-from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.groups import Groups, listed, read_groups
 
 IndexArray = NDArray[np.intp]
 
@@ -50,11 +50,14 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    r"""A matching of people of one group with people of the other.
+    r"""A matching of people across groups.
 
-    A sparse joint distribution of the two groups: pair ``k`` matches row ``source_index[k]``
-    with row ``target_index[k]`` and carries ``mass[k]``. Rows are positions in the table that
-    was matched.
+    A sparse joint distribution: pair ``k`` matches row ``source_index[k]`` with row
+    ``target_index[k]`` and carries ``mass[k]``. Rows are positions in the table that was matched.
+
+    A coupling of two groups is one part. With more groups every group is matched with a reference
+    group, and with a criterion that compares people of the same class every class is matched by
+    itself. Each of these matchings is a part, and the coupling is their weighted sum.
 
     Parameters
     ----------
@@ -65,14 +68,21 @@ class Coupling:
     n_rows : int
         Length of the table that was matched.
     groups : tuple
-        Label of the source group, label of the target group.
+        Label of the source group and label of the target group; with several parts, the labels of
+        all the groups that are matched.
     certificate : Certificate, optional
         Proof of optimality, where the coupling came from a solver.
     undetermined : float, default=0
         Share of the mass whose partners were settled by row order because scores are tied.
     marginal_error : float, default=0
-        Total variation between the coupling's marginals and the groups' own; not zero only for
-        couplings put together from mini-batches.
+        Total variation between the coupling's marginals and the groups' own. Only couplings put
+        together from mini-batches have one.
+    label : bool, optional
+        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
+    weight : float, default=1
+        Weight of this coupling in the one that it is a part of.
+    members : tuple of Coupling, default=()
+        The parts, where there are several; `join_parts` makes such a coupling.
 
     Notes
     -----
@@ -89,16 +99,21 @@ class Coupling:
     0.2
     >>> pairs.transport_cost([[0.0], [1.0], [0.0], [3.0]])
     2.0
+    >>> pairs.parts == (pairs,)
+    True
     """
 
     source_index: IndexArray
     target_index: IndexArray
     mass: FloatArray
     n_rows: int
-    groups: tuple[Any, Any]
+    groups: tuple[Any, ...]
     certificate: Certificate | None = None
     undetermined: float = 0.0
     marginal_error: float = 0.0
+    label: bool | None = None
+    weight: float = 1.0
+    members: tuple["Coupling", ...] = ()
 
     def __post_init__(self) -> None:
         source, target = _positions(self.source_index), _positions(self.target_index)
@@ -118,8 +133,11 @@ class Coupling:
             raise CouplingError("mass must not be negative or NaN.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
-        if len(self.groups) != 2 or self.groups[0] == self.groups[1]:
-            raise CouplingError(f"groups must be two different labels, got {self.groups!r}.")
+        if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
+            raise CouplingError(
+                f"groups must be two different labels, got {self.groups!r}. Couplings of more "
+                "groups are put together by fairmatch.matching.parts.join_parts."
+            )
         for name, array in (("source_index", source), ("target_index", target), ("mass", mass)):
             # A copy, so that nobody holds a writeable array of a frozen object.
             array = array.copy() if array.flags.writeable else array
@@ -130,28 +148,37 @@ class Coupling:
         return len(self.mass)
 
     def __repr__(self) -> str:
+        size = f"{len(self)} pairs, {self.n_rows} rows"
+        if self.members:
+            return f"<Coupling of {len(self.groups)} groups in {len(self.members)} parts: {size}>"
         source, target = self.groups
-        return f"<Coupling of {source!r} with {target!r}: {len(self)} pairs, {self.n_rows} rows>"
+        return f"<Coupling of {source!r} with {target!r}: {size}>"
+
+    @property
+    def parts(self) -> tuple["Coupling", ...]:
+        """The matchings of two groups each, whose weighted sum this coupling is."""
+        return self.members or (self,)
 
     @property
     def inverse(self) -> "Coupling":
-        """The same matching seen from the other group."""
+        """The same matching seen from the other side of every pair."""
         return replace(
             self,
             source_index=self.target_index,
             target_index=self.source_index,
-            groups=(self.groups[1], self.groups[0]),
+            groups=self.groups if self.members else (self.groups[1], self.groups[0]),
+            members=tuple(part.inverse for part in self.members),
         )
 
     def marginals(self) -> tuple[FloatArray, FloatArray]:
-        """Mass of every row of the table as a source, and as a target."""
+        """Return the mass of every row of the table as a source, and as a target."""
         as_source, as_target = np.zeros(self.n_rows), np.zeros(self.n_rows)
         as_source += np.bincount(self.source_index, self.mass, minlength=self.n_rows)
         as_target += np.bincount(self.target_index, self.mass, minlength=self.n_rows)
         return as_source, as_target
 
     def expect(self, values: ArrayLike | Callable[[IndexArray, IndexArray], ArrayLike]) -> float:
-        """Mean of a function of pairs.
+        """Return the mean of a function of pairs.
 
         Parameters
         ----------
@@ -168,28 +195,35 @@ class Coupling:
         return float(array @ self.mass)
 
     def gap(self, scores: ArrayLike) -> float:
-        """Mean score gap between matched people: the paper's MDP (equation 2)."""
+        """Return the mean score gap between matched people: the paper's MDP (equation 2).
+
+        With several parts it is their weighted mean, which is what a penalty descends.
+        """
         return float(self.gaps(scores) @ self.mass)
 
+    def largest_gap(self, scores: ArrayLike) -> float:
+        """Return the largest mean score gap of a part: `matched_parity_gap`."""
+        return max(part.gap(scores) for part in self.parts)
+
     def gaps(self, scores: ArrayLike) -> FloatArray:
-        """Score gap of every pair."""
+        """Return the score gap of every pair."""
         array = read_numbers(scores, "scores")
         self.check_rows(len(array))
         return np.abs(array[self.source_index] - array[self.target_index])
 
     def transport_cost(self, X: ArrayLike) -> float:
-        """Mean squared distance between matched people."""
+        """Return the mean squared distance between matched people."""
         return float(self.costs(X) @ self.mass)
 
     def costs(self, X: ArrayLike) -> FloatArray:
-        """Squared distance of every pair."""
+        """Return the squared distance of every pair."""
         features = read_features(X)
         self.check_rows(len(features))
         blocks = self._blocks(features.shape[1])
         return np.concatenate([(self._differences(features, b) ** 2).sum(axis=1) for b in blocks])
 
     def costs_by_feature(self, X: ArrayLike) -> FloatArray:
-        """Transport cost split over the columns of X; the parts sum to the whole."""
+        """Return the transport cost split over the columns of X; the parts sum to the whole."""
         features = read_features(X)
         self.check_rows(len(features))
         parts = np.zeros(features.shape[1])
@@ -198,7 +232,7 @@ class Coupling:
         return parts
 
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
-        """Rows that a row is matched with, the likeliest first, and the probability of each."""
+        """Return the rows that a row is matched with, likeliest first, and their probabilities."""
         if not 0 <= row < self.n_rows:
             raise CouplingError(f"Row {row} is not in the table of {self.n_rows} rows.")
         as_source, as_target = self.source_index == row, self.target_index == row
@@ -211,13 +245,19 @@ class Coupling:
         return partners[order], mass[order] / mass.sum()
 
     def to_sparse(self) -> sparse.coo_array:
-        """Give the plan as an (n_rows, n_rows) sparse matrix."""
+        """Return the plan as an (n_rows, n_rows) sparse matrix."""
         shape = (self.n_rows, self.n_rows)
         return sparse.coo_array((self.mass, (self.source_index, self.target_index)), shape=shape)
 
     def to_dense(self, sensitive_features: ArrayLike) -> FloatArray:
-        """Give the plan as a matrix of the source group's rows by the target group's rows."""
-        source, target = self._group_rows(self.read_groups(sensitive_features))
+        """Return the plan as a matrix of the source group's rows by the target group's rows."""
+        if self.members:
+            raise CouplingError(
+                f"This coupling has {len(self.members)} parts, and a matrix holds one. Take "
+                "coupling.parts one by one."
+            )
+        groups = self.read_groups(sensitive_features)
+        source, target = (groups.rows(groups.code_of(label)) for label in self.groups)
         plan = np.zeros((len(source), len(target)))
         at = np.searchsorted(source, self.source_index), np.searchsorted(target, self.target_index)
         np.add.at(plan, at, self.mass)
@@ -236,7 +276,7 @@ class Coupling:
         **facts
             Further fields of the coupling, such as its certificate.
         """
-        groups = read_groups(sensitive_features)
+        groups = read_groups(sensitive_features).only_two("Coupling.from_plan")
         rows = groups.rows(0), groups.rows(1)
         plan = plan if sparse.issparse(plan) else np.asarray(plan)
         if plan.shape != (len(rows[0]), len(rows[1])):
@@ -264,26 +304,28 @@ class Coupling:
             )
 
     def read_groups(self, sensitive_features: ArrayLike) -> Groups:
-        """Read the groups of a table, and raise unless they are the ones that were matched."""
+        """Return the groups of a table, or raise unless they are the ones that were matched."""
         groups = read_groups(sensitive_features)
-        self.check_rows(len(groups))
-        if set(groups.labels) != set(self.groups):
-            raise CouplingError(
-                f"This coupling matches {self.groups[0]!r} with {self.groups[1]!r}; the groups "
-                f"given are {groups.labels[0]!r} and {groups.labels[1]!r}."
-            )
-        code = groups.labels.index(self.groups[0])
-        wrong = (groups.codes[self.source_index] != code).any()
-        if wrong or (groups.codes[self.target_index] == code).any():
-            raise CouplingError(
-                "This coupling points at rows of the wrong group: the table is not the one that "
-                "was matched, or its rows are in another order."
-            )
+        self.check_groups(groups)
         return groups
 
-    def _group_rows(self, groups: Groups) -> tuple[IndexArray, IndexArray]:
-        code = groups.labels.index(self.groups[0])
-        return groups.rows(code), groups.rows(1 - code)
+    def check_groups(self, groups: Groups) -> None:
+        """Raise unless every part matches rows of its two groups in a table."""
+        self.check_rows(len(groups))
+        for part in self.parts:
+            if not set(part.groups) <= set(groups.labels):
+                raise CouplingError(
+                    f"This coupling matches {part.groups[0]!r} with {part.groups[1]!r}; the "
+                    f"groups given are {listed(groups.labels)}."
+                )
+            for rows, label in zip(
+                (part.source_index, part.target_index), part.groups, strict=True
+            ):
+                if (groups.codes[rows] != groups.code_of(label)).any():
+                    raise CouplingError(
+                        "This coupling points at rows of the wrong group: the table is not the "
+                        "one that was matched, or its rows are in another order."
+                    )
 
     def _blocks(self, width: int) -> list[slice]:
         step = max(1, _BLOCK_VALUES // max(1, width))

@@ -1,17 +1,18 @@
-"""Who is matched with whom: by score quantiles, or by optimal transport."""
+"""Who should be treated alike: people matched at the least total distance."""
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.matching.coupling import Certificate, Coupling, IndexArray
+from fairmatch.matching.parts import PartRows, couple_parts, plan_parts
 from fairmatch.matching.solver import EXACT, solve_transport
-from fairmatch.matching.staircase import Staircase, rows_with_mass
-from fairmatch.matching.ties import settled, staircase_coupling
 from fairmatch.tables.arrays import (
+    BoolArray,
     FloatArray,
     read_column,
     read_features,
@@ -19,113 +20,9 @@ from fairmatch.tables.arrays import (
     read_scores,
     read_weights,
 )
+from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.parameters import check_count, check_number, read_generator
-
-
-def fair_matching(
-    y_score: ArrayLike,
-    sensitive_features: ArrayLike,
-    *,
-    X: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    tolerance: float = EXACT,
-) -> Coupling:
-    r"""Match people of the two groups who stand at the same quantile of their group's scores.
-
-    This is the matching that a model's scores imply: it shows which person of one group the model
-    treats like which person of the other.
-
-    Parameters
-    ----------
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,)
-        Group of every row; two groups.
-    X : array-like of shape (n_rows, n_features), optional
-        Encoded features. Tied scores leave the partners open; with X each tied block is matched
-        at least transport cost, without X by row order.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    tolerance : float, default=1e-9
-        Relative duality gap to which tied blocks are solved.
-
-    Returns
-    -------
-    Coupling
-        From the group with the smaller label to the other. Its ``undetermined`` is the share of
-        the mass that was matched by row order; `transport_cost_range` tells what that can do to
-        a transport cost.
-
-    Notes
-    -----
-    Definition 3.4 and Proposition 3.5 of the paper: :math:`T^f = f_{s'}^{-1} \circ F_{s'}^{-1}
-    \circ F_s \circ f_s`. For groups of different sizes the two sorted quantile functions are
-    merged and mass is split, which solves the one-dimensional Kantorovich problem without a
-    linear program, in O(n log n). Its matched gap is the Wasserstein parity gap.
-
-    Examples
-    --------
-    >>> pairs = fair_matching([0.1, 0.9, 0.3, 0.2, 0.4], ["a", "a", "b", "b", "b"])
-    >>> for i, j, mass in zip(pairs.source_index, pairs.target_index, pairs.mass):
-    ...     print(i, j, round(float(mass), 3))
-    0 3 0.333
-    0 2 0.167
-    1 2 0.167
-    1 4 0.333
-    """
-    staircase = Staircase(y_score, sensitive_features, sample_weight)
-    if X is None or not staircase.open_runs:
-        return staircase_coupling(staircase, *staircase.pairs, staircase.mass, staircase.open_mass)
-    return settled(staircase, read_features(X, n_rows=staircase.n_rows), tolerance)
-
-
-@dataclass(frozen=True)
-class CostRange:
-    """Transport costs that a model's fair matching can have.
-
-    Attributes
-    ----------
-    low, high : float
-        Least and greatest cost over all ways to match people with tied scores.
-    undetermined : float
-        Share of the mass that ties leave open; the two costs are equal where it is 0.
-    """
-
-    low: float
-    high: float
-    undetermined: float
-
-
-def transport_cost_range(
-    y_score: ArrayLike,
-    sensitive_features: ArrayLike,
-    X: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    tolerance: float = EXACT,
-) -> CostRange:
-    """Find the least and the greatest transport cost of a model's fair matching.
-
-    Parameters
-    ----------
-    y_score, sensitive_features, X, sample_weight, tolerance
-        As in `fair_matching`.
-
-    Examples
-    --------
-    Decisions alone do not say who of the accepted is matched with whom:
-
-    >>> transport_cost_range([1, 1, 1, 1], [0, 0, 1, 1], [[0.0], [1.0], [0.0], [1.0]])
-    CostRange(low=0.0, high=1.0, undetermined=1.0)
-    """
-    staircase = Staircase(y_score, sensitive_features, sample_weight)
-    features = read_features(X, n_rows=staircase.n_rows)
-    low, high = (
-        settled(staircase, features, tolerance, farthest=farthest).transport_cost(features)
-        for farthest in (False, True)
-    )
-    return CostRange(low, high, staircase.open_mass)
 
 
 @dataclass(frozen=True)
@@ -182,6 +79,7 @@ def minibatch_transport_cost(
     """
     scores = read_scores(y_score)
     groups = read_groups(sensitive_features, n_rows=len(scores))
+    groups.only_two("minibatch_transport_cost")
     features = read_features(X, n_rows=len(scores))
     generator = read_generator(random_state)
     rows = groups.rows(0), groups.rows(1)
@@ -208,7 +106,10 @@ def _check_batch(batch_size: int, groups: Groups) -> None:
 
 
 class Matcher(Protocol):
-    """Anything that matches the people of two groups."""
+    """Anything that matches the people of two groups.
+
+    With more groups, or within classes, it is run once per part (`match_parts`).
+    """
 
     def match(
         self,
@@ -223,7 +124,7 @@ class Matcher(Protocol):
 
 @dataclass(frozen=True)
 class OptimalTransportMatcher:
-    r"""Match people of the two groups at the least total distance.
+    r"""Match people of every group with people of the reference group at the least distance.
 
     Parameters
     ----------
@@ -240,10 +141,15 @@ class OptimalTransportMatcher:
     random_state : int, default=0
         Seed of the batches, and of the solver's own samples, which decide the way it takes and,
         where several plans are optimal, which of them is found.
+    criterion : str, default="demographic_parity"
+        Whom to match: everybody ("demographic_parity"), people with a positive label
+        ("equal_opportunity"), or each class by itself ("equalized_odds").
+    reference : a group label, optional
+        The group that every other is matched with; by default the largest.
 
     Notes
     -----
-    Minimises, over all couplings of the two groups (equations 5 and 6, and Appendix C),
+    Minimises, over all couplings of two groups (equations 5 and 6, and Appendix C),
 
     .. math:: \mathbb{E} \|x_0 - x_1\|^2 + \alpha |y_0 - y_1|.
 
@@ -253,22 +159,32 @@ class OptimalTransportMatcher:
     Examples
     --------
     >>> X, groups, y = [[0.0], [1.0], [0.1], [0.9]], [0, 0, 1, 1], [0, 1, 1, 0]
-    >>> OptimalTransportMatcher().match(X, groups).target_index.tolist()
-    [2, 3]
-    >>> OptimalTransportMatcher(label_weight=100.0).match(X, groups, y).target_index.tolist()
-    [3, 2]
+    >>> nearest = OptimalTransportMatcher().match(X, groups)
+    >>> sorted(zip(nearest.source_index.tolist(), nearest.target_index.tolist()))
+    [(2, 0), (3, 1)]
+    >>> joint = OptimalTransportMatcher(label_weight=100.0).match(X, groups, y)
+    >>> sorted(zip(joint.source_index.tolist(), joint.target_index.tolist()))
+    [(2, 1), (3, 0)]
     """
 
     label_weight: float = 0.0
     batch_size: int | None = None
     tolerance: float = EXACT
     random_state: int = 0
+    criterion: str = "demographic_parity"
+    reference: Any = None
 
     def __post_init__(self) -> None:
         check_number("label_weight", self.label_weight, "[0, inf)")
         check_count("batch_size", self.batch_size, optional=True)
         check_number("tolerance", self.tolerance, "(0, 1)")
         check_count("random_state", self.random_state, 0)
+        if read_criterion(self.criterion).needs_labels and self.label_weight > 0.0:
+            raise InputError(
+                f"criterion={self.criterion!r} matches people of the same class only, so a label "
+                f"weight has no effect, and label_weight={self.label_weight:g} was given. Use "
+                "label_weight=0, the marginal map."
+            )
 
     def match(
         self,
@@ -277,6 +193,8 @@ class OptimalTransportMatcher:
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        part_weights: str = "equal",
+        ignored: Sequence[int] = (),
     ) -> Coupling:
         """Match the rows of a table.
 
@@ -284,24 +202,46 @@ class OptimalTransportMatcher:
         ----------
         X : array-like of shape (n_rows, n_features)
             Encoded features; distances are taken as they are.
-        sensitive_features : array-like of shape (n_rows,)
+        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row.
         y : array-like of shape (n_rows,), optional
-            Labels of two classes; needed where ``label_weight`` is positive.
+            Labels of two classes, the greater one positive; needed where ``label_weight`` is
+            positive or where the criterion compares people of the same class.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
+        part_weights : {"equal", "size"}, default="equal"
+            Whether every part counts the same, or as much as its group has rows.
+        ignored : sequence of int, default=()
+            Codes of groups that are not matched, in the sorted order of their labels.
 
         Returns
         -------
         Coupling
-            With the solver's certificate.
+            From every other group to the reference group, with the solver's certificate.
         """
         points = self.points(X, y)
         groups = read_groups(sensitive_features, n_rows=len(points))
         weights = read_weights(sample_weight, n_rows=len(points))
-        rows = rows_with_mass(groups, weights)
-        if self.batch_size is not None:
-            return self._match_batches(points, groups, rows, weights)
+        criterion = read_criterion(self.criterion)
+        positive = None
+        if criterion.needs_labels and y is not None:
+            positive = _greater(y, len(points))
+        parts = plan_parts(
+            groups,
+            criterion=criterion,
+            positive=positive,
+            weights=weights,
+            reference=self.reference,
+            part_weights=part_weights,
+            ignored=ignored,
+        )
+        couple = self._couple if self.batch_size is None else self._couple_batches
+        return couple_parts(parts, lambda part: couple(part, points, groups, weights))
+
+    def _couple(
+        self, part: PartRows, points: FloatArray, groups: Groups, weights: FloatArray | None
+    ) -> Coupling:
+        rows = part.in_order
         masses = (
             (None, None) if weights is None else tuple(weights[r] / weights[r].sum() for r in rows)
         )
@@ -312,17 +252,16 @@ class OptimalTransportMatcher:
             tolerance=self.tolerance,
             random_state=self.random_state,
         )
-        return Coupling(
+        return part.coupling(
             rows[0][plan.source],
             rows[1][plan.target],
             plan.mass,
-            n_rows=len(points),
-            groups=groups.labels,
+            groups,
             certificate=Certificate(plan.cost, plan.bound, plan.solver),
         )
 
     def points(self, X: ArrayLike, y: ArrayLike | None) -> FloatArray:
-        """Features and labels as points whose squared distance is the matching cost."""
+        """Return features and labels as points whose squared distance is the matching cost."""
         features = read_features(X)
         if self.label_weight == 0.0:
             return features
@@ -337,48 +276,40 @@ class OptimalTransportMatcher:
         return np.column_stack([features, np.sqrt(self.label_weight) * is_one])
 
     def pair(self, source_points: FloatArray, target_points: FloatArray) -> IndexArray:
-        """Match equally many `points` one to one: the target position of every source."""
+        """Match equally many `points` one to one; return the target position of every source."""
         plan = solve_transport(source_points, target_points, tolerance=self.tolerance)
         partner = np.empty(len(source_points), dtype=np.intp)
         partner[plan.source] = plan.target
         return partner
 
-    def _match_batches(
-        self,
-        points: FloatArray,
-        groups: Groups,
-        rows: tuple[IndexArray, IndexArray],
-        weights: FloatArray | None,
+    def _couple_batches(
+        self, part: PartRows, points: FloatArray, groups: Groups, weights: FloatArray | None
     ) -> Coupling:
         assert self.batch_size is not None
+        rows = part.in_order
         size = min(self.batch_size, len(rows[0]), len(rows[1]))
         n_batches = -(-max(len(rows[0]), len(rows[1])) // size)
         generator = np.random.default_rng(self.random_state)
         drawn = [_draw(r, size, n_batches, weights, generator) for r in rows]
-        pairs, costs, bounds = [], [], []
+        pairs = []
         for source, target in zip(*drawn, strict=True):
             plan = solve_transport(points[source], points[target], tolerance=self.tolerance)
             pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
-            costs.append(plan.cost)
-            bounds.append(plan.bound)
-        source, target, mass = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
         wanted = np.ones(len(points)) if weights is None else weights
-        certificate = Certificate(
-            float(np.mean(costs)), float(np.mean(bounds)), f"{n_batches} batches of {size}"
-        )
-        coupling = Coupling(
-            source,
-            target,
-            mass,
-            n_rows=len(points),
-            groups=groups.labels,
-            certificate=certificate,
-        )
+        # The batches' own bounds say nothing about the best plan of all rows: no certificate.
         errors = (
-            _total_variation(side, r, wanted)
-            for side, r in zip(coupling.marginals(), rows, strict=True)
+            _total_variation(np.bincount(at, mass, len(points)).astype(np.float64), r, wanted)
+            for at, r in zip((first, second), rows, strict=True)
         )
-        return replace(coupling, marginal_error=max(errors))
+        return part.coupling(first, second, mass, groups, marginal_error=max(errors))
+
+
+def _greater(y: ArrayLike, n_rows: int) -> BoolArray:
+    """Return which labels are the greater one of two."""
+    labels = read_column(y, "y")
+    greatest = max(set(labels.tolist()))
+    return read_labels(labels, n_rows=n_rows, pos_label=greatest, name="y")
 
 
 def _draw(
@@ -388,7 +319,7 @@ def _draw(
     weights: FloatArray | None,
     generator: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """Draw batches of rows: reshuffled decks, or with probability proportional to weight."""
+    """Return batches of rows: reshuffled decks, or with probability proportional to weight."""
     if weights is not None:
         shares = weights[rows] / weights[rows].sum()
         return generator.choice(rows, size=(n_batches, size), p=shares)

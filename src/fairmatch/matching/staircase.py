@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fairmatch.exceptions import GroupError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.tables.arrays import FloatArray, read_scores, read_weights
-from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.arrays import FloatArray
 
 # Weights that are not whole are counted in this many units: sums of units are exact in any order,
 # which sums of floats are not.
@@ -101,19 +99,23 @@ class Staircase:
     Where scores are tied, only the mass between two score levels is determined. Levels linked by
     a tie form a run of pieces, and in a run with several people on both sides their partners
     are open.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows,)
+        Score of every row of the table.
+    rows : pair of arrays of int
+        Rows of the two groups that carry mass.
+    weights : array of shape (n_rows,), optional
+        Weight of every row.
     """
 
     def __init__(
         self,
-        y_score: ArrayLike,
-        sensitive_features: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        scores: FloatArray,
+        rows: tuple[IndexArray, IndexArray],
+        weights: FloatArray | None = None,
     ) -> None:
-        scores = read_scores(y_score)
-        self.n_rows = len(scores)
-        self.groups = read_groups(sensitive_features, n_rows=self.n_rows)
-        weights = read_weights(sample_weight, n_rows=self.n_rows)
-        rows = rows_with_mass(self.groups, weights)
         (rows0, level0), (rows1, level1) = (_rank(scores, r) for r in rows)
         if weights is None:
             piece0, piece1, self.mass = equal_northwest_corner(len(rows0), len(rows1))
@@ -155,16 +157,3 @@ def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray 
         return rows[order], None
     # The stable sort is three times slower, so only ties pay for it.
     return rows[np.argsort(values, kind="stable")], np.append(0, np.cumsum(new))
-
-
-def rows_with_mass(groups: Groups, weights: FloatArray | None) -> tuple[IndexArray, IndexArray]:
-    """Rows of each group that carry mass."""
-    sides = []
-    for code, label in enumerate(groups.labels):
-        rows = groups.rows(code)
-        if weights is not None:
-            rows = rows[weights[rows] > 0.0]
-            if len(rows) == 0:
-                raise GroupError(f"The weights of group {label!r} sum to zero.")
-        sides.append(rows)
-    return sides[0], sides[1]

@@ -2,36 +2,16 @@
 
 import numpy as np
 
-from fairmatch.matching.coupling import Coupling, IndexArray
+from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.solver import solve_transport
 from fairmatch.matching.staircase import Side, Staircase
 from fairmatch.tables.arrays import FloatArray
 
 
-def staircase_coupling(
-    staircase: Staircase,
-    source: IndexArray,
-    target: IndexArray,
-    mass: FloatArray,
-    undetermined: float = 0.0,
-) -> Coupling:
-    """Make a coupling of the rows that a staircase ranks."""
-    for array in (source, target, mass):
-        array.flags.writeable = False  # nobody else has them: spares the coupling its copies
-    return Coupling(
-        source,
-        target,
-        mass,
-        n_rows=staircase.n_rows,
-        groups=staircase.groups.labels,
-        undetermined=undetermined,
-    )
-
-
 def settled(
     staircase: Staircase, features: FloatArray, tolerance: float, *, farthest: bool = False
-) -> Coupling:
-    """Settle the open runs at least (or greatest) transport cost."""
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """Return pairs and mass with the open runs settled at least (or greatest) transport cost."""
     source, target = staircase.pairs
     determined = np.ones(len(staircase.mass), dtype=bool)
     parts = []
@@ -40,7 +20,7 @@ def settled(
         parts.append(_settle(staircase, run, features, tolerance, farthest))
     parts.append((source[determined], target[determined], staircase.mass[determined]))
     source, target, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return staircase_coupling(staircase, source, target, mass)
+    return source, target, mass
 
 
 def _settle(
@@ -69,7 +49,7 @@ def _settle(
 
 
 def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Give the levels along a run places on a line, near those of the levels they are matched with.
+    """Return places on a line for the levels of a run near those of their partners.
 
     A step is a maximal stretch between two levels, and the mean step of a level grows by at least
     one from level to level. Neighbours that are matched with the same single level share a place,
@@ -84,7 +64,7 @@ def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatAr
 
 
 def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
-    """Renumber the levels along a run, neighbours bound to the same other level as one."""
+    """Return the levels of a run renumbered, neighbours bound to the same other level as one."""
     starts = np.append(0, np.flatnonzero(np.diff(level)) + 1)
     ends = np.append(starts[1:], len(level))
     bound = other[starts] == other[ends - 1]
@@ -95,7 +75,7 @@ def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
 def _members(
     side: Side, run: slice, mass: FloatArray, place: FloatArray
 ) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """People of one side of a run: their rows, their mass in it, and their level's place."""
+    """Return the people of one side of a run: rows, mass in it, and place of their level."""
     piece = side.piece[run]
     new = np.append(True, np.diff(piece) > 0)
     member_mass = np.bincount(np.cumsum(new) - 1, mass).astype(np.float64)
@@ -103,7 +83,7 @@ def _members(
 
 
 def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Points around the middle of their box, and its squared diagonal: no distance is longer."""
+    """Return points around the middle of their box, and its squared diagonal."""
     low = np.minimum(points0.min(axis=0), points1.min(axis=0))
     high = np.maximum(points0.max(axis=0), points1.max(axis=0))
     centre = (low + high) / 2.0

@@ -40,6 +40,7 @@ class ScoreDistributions:
         subset: BoolArray | None = None,
         where: str = "the table",
     ) -> None:
+        groups.only_two("This measure")
         masks = groups.is_group(0), groups.is_group(1)
         if subset is not None:
             masks = masks[0] & subset, masks[1] & subset

@@ -391,7 +391,7 @@ def subset_parity_gap(
     0.5
     """
     scores = read_scores(y_score)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
+    groups = read_groups(sensitive_features, n_rows=len(scores)).only_two("This measure")
     mask = _read_mask(subset, len(scores))
     weights = read_weights(sample_weight, n_rows=len(scores))
     return ScoreDistributions(scores, groups, weights, subset=mask, where="the subset").rate_gap(

@@ -1,81 +1,340 @@
-"""The protected groups of the rows of a table."""
+"""The protected groups of the rows of a table: any number of them, of one attribute or several."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fairmatch.exceptions import GroupError
+from fairmatch.exceptions import GroupError, InputError
 from fairmatch.tables.arrays import (
     BoolArray,
+    FloatArray,
     check_length,
-    distinct,
     is_missing,
     plain_value,
     read_column,
 )
 
+# What small groups are called when they are pooled.
+OTHER = "other"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Groups:
-    """Two protected groups: one code per row, and the label behind each code.
+    """The group of every row, as a code, and the label behind each code.
 
-    Everything downstream reads ``codes``; more than two groups would only need more codes here
-    and pairs of them in the matchers.
+    Parameters
+    ----------
+    codes : array of int, shape (n_rows,)
+        Position of each row's group in ``labels``.
+    labels : tuple
+        One label per group, in sorted order. The combinations of several attributes have labels
+        such as ``"female, Black"``.
+    attributes : tuple of str, default=()
+        Names of the attributes, where there are several.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.groups import read_groups
+    >>> groups = read_groups(["b", "a", "c", "b"])
+    >>> groups.labels, groups.codes.tolist(), groups.sizes().tolist()
+    (('a', 'b', 'c'), [1, 0, 2, 1], [1.0, 2.0, 1.0])
+    >>> groups.labels[groups.reference()]
+    'b'
     """
 
-    codes: NDArray[np.int8]
-    labels: tuple[Any, Any]
+    codes: NDArray[np.integer[Any]]
+    labels: tuple[Any, ...]
+    attributes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
     def is_group(self, code: int) -> BoolArray:
-        """Tell which rows belong to the group with this code."""
-        return np.equal(self.codes, code)
+        """Return which rows belong to the group with this code."""
+        return np.asarray(self.codes == code, dtype=bool)
 
     def rows(self, code: int) -> NDArray[np.intp]:
-        """Give the row positions of the group with this code."""
+        """Return the row positions of the group with this code."""
         return np.flatnonzero(self.codes == code)
 
+    def sizes(self, weights: FloatArray | None = None) -> FloatArray:
+        """Return the number of rows of every group, or the sum of their weights."""
+        sums = np.bincount(self.codes, weights, minlength=self.n_groups)
+        return np.asarray(sums, dtype=np.float64)
 
-def _two_values(array: NDArray[Any]) -> tuple[Any, Any, BoolArray] | None:
-    """Find the two values of a column in O(n), without sorting ten million rows."""
+    def take(self, rows: NDArray[np.intp]) -> "Groups":
+        """Return the groups of some of the rows; a label may then have no rows."""
+        return replace(self, codes=self.codes[rows])
+
+    def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
+        """Return the labels of rows, one per row."""
+        # An object array built entry by entry, so that labels stay what they are.
+        labels = np.empty(self.n_groups, dtype=object)
+        labels[:] = self.labels
+        named: NDArray[Any] = labels[self.codes[rows]]
+        return named
+
+    def code_of(self, label: Any, what: str = "group") -> int:
+        """Return the code of a label, or raise an error that lists the labels."""
+        for code, known in enumerate(self.labels):
+            if known == label:
+                return code
+        raise GroupError(
+            f"{what}={label!r} is not one of the groups. The groups are {listed(self.labels)}."
+        )
+
+    def reference(self, named: Any = None, weights: FloatArray | None = None) -> int:
+        """Return the code of the reference group.
+
+        Parameters
+        ----------
+        named : a group label, optional
+            The group to take.
+        weights : array of shape (n_rows,), optional
+            Weight of every row.
+
+        Returns
+        -------
+        int
+            Code of the named group; else of the largest one, and of the first in sorted order
+            where several are the largest.
+        """
+        if named is not None:
+            return self.code_of(named, "reference")
+        return int(np.argmax(self.sizes(weights)))
+
+    def only_two(self, who: str) -> "Groups":
+        """Return the groups, or raise where there are more than two and ``who`` compares two."""
+        if self.n_groups > 2:
+            raise GroupError(
+                f"{who} compares two groups, and sensitive_features holds {self.n_groups} "
+                f"({listed(self.labels, 5)}). Keep two of them, or merge some into one."
+            )
+        return self
+
+    def small(self, min_size: int) -> list[int]:
+        """Return the codes of groups that have fewer rows than ``min_size``."""
+        return np.flatnonzero(self.sizes() < min_size).tolist()
+
+    def pooled(self, min_size: int, label: Any = OTHER) -> "Groups":
+        """Return the groups with all small ones put together as one.
+
+        Parameters
+        ----------
+        min_size : int
+            Groups with fewer rows are pooled.
+        label : default="other"
+            What the pool is called.
+        """
+        small = self.small(min_size)
+        if not small:
+            return self
+        kept = [known for code, known in enumerate(self.labels) if code not in small]
+        if not kept:
+            raise GroupError(
+                f"Every group has fewer than {min_size} rows ({self.sized()}), so nothing is left "
+                "after pooling. Choose a smaller min_group_size."
+            )
+        if label in kept:
+            raise GroupError(
+                f"A group is called {label!r} already, so small groups cannot be pooled under "
+                "that name. Rename it."
+            )
+        labels = sorted([*kept, label], key=str)
+        names = [label if code in small else known for code, known in enumerate(self.labels)]
+        codes = np.array([labels.index(name) for name in names])[self.codes]
+        return replace(self, codes=codes.astype(self.codes.dtype), labels=tuple(labels))
+
+    def sized(self, codes: Sequence[int] | None = None) -> str:
+        """Return the groups with their sizes, as errors list them."""
+        sizes = self.sizes().astype(int)
+        chosen = range(self.n_groups) if codes is None else codes
+        shown = [f"{self.labels[code]!r} {sizes[code]}" for code in chosen]
+        return ", ".join(shown[:20]) + (", …" if len(shown) > 20 else "")
+
+
+def listed(labels: Sequence[Any], most: int = 20) -> str:
+    """Return labels as an error shows them."""
+    shown = ", ".join(map(repr, labels[:most]))
+    return shown + (", …" if len(labels) > most else "")
+
+
+def read_groups(
+    sensitive_features: Any,
+    *,
+    n_rows: int | None = None,
+    unknown: str | None = None,
+    name: str = "sensitive_features",
+) -> Groups:
+    """Read the sensitive features as groups.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_rows,) or table of shape (n_rows, n_attributes)
+        One attribute, or several, whose combinations that occur are the groups.
+    n_rows : int, optional
+        Number of rows that is expected.
+    unknown : str, optional
+        What to call a missing value. By default a missing value is an error.
+    name : str, default="sensitive_features"
+        How errors name what was given.
+
+    Returns
+    -------
+    Groups
+        With the labels in sorted order.
+
+    Raises
+    ------
+    GroupError
+        If a value is missing, if there is one group only, or if one of several attributes is
+        constant.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"sex": ["f", "m", "f"], "race": ["Black", "Black", "White"]})
+    >>> read_groups(table).labels
+    ('f, Black', 'f, White', 'm, Black')
+    """
+    columns = _attribute_columns(sensitive_features, name)
+    read = []
+    for attribute, values in columns:
+        what = name if attribute is None else f"{name}[{attribute!r}]"
+        read.append(_read_attribute(values, n_rows, unknown, what))
+    if len(read) == 1:
+        codes, labels = read[0]
+        if len(labels) == 1:
+            raise GroupError(
+                f"{name} holds one group only ({labels[0]!r}); at least two are needed to compare."
+            )
+        return Groups(codes, labels)
+    attributes = tuple(str(attribute) for attribute, _ in columns)
+    return _combined(read, attributes, name)
+
+
+def _attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
+    """Return the attributes as (name, values); the name of a single attribute is None."""
+    if hasattr(given, "columns") or hasattr(given, "column_names"):
+        import narwhals as nw
+
+        frame = nw.from_native(given, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            names = frame.columns
+            if len(names) == 1:
+                return [(None, frame[names[0]].to_numpy())]
+            return [(column, frame[column].to_numpy()) for column in names]
+    if isinstance(given, dict):
+        raise InputError(
+            f"{name} is a dictionary. Give one column, a table of several attributes, or a "
+            "two-dimensional array."
+        )
+    array = np.asarray(given)
+    if array.ndim == 2 and array.shape[1] > 1:
+        if isinstance(given, list | tuple) and array.dtype.kind in "US":
+            array = np.asarray(given, dtype=object)  # a number among text stays a number
+        return [(f"attribute {k + 1}", array[:, k]) for k in range(array.shape[1])]
+    return [(None, given)]
+
+
+def _read_attribute(
+    values: Any, n_rows: int | None, unknown: str | None, name: str
+) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
+    """Return a code per row and the sorted labels of one attribute."""
+    array = read_column(values, name)
+    check_length(array, n_rows, name)
+    missing = is_missing(array)
+    if not missing.any():
+        return _coded(array)
+    if unknown is None:
+        raise GroupError(
+            f"{name} has {int(missing.sum())} missing values. Drop those rows, or give the "
+            "missing ones a group of their own on purpose."
+        )
+    if missing.all():
+        return np.zeros(len(array), dtype=np.int8), (unknown,)
+    known, labels = _coded(array[~missing])
+    if unknown in labels:
+        raise GroupError(
+            f"{name} has missing values, and a group is called {unknown!r} already. Give the "
+            "missing ones a name of their own."
+        )
+    codes = np.full(len(array), len(labels), dtype=np.int16)
+    codes[~missing] = known
+    return codes, (*labels, unknown)
+
+
+def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
+    """Return codes and sorted labels of a column, in O(n) where it has two values."""
     first = array[0]
     is_first = np.asarray(array == first, dtype=bool)
     if is_first.all():
-        return None
+        return np.zeros(len(array), dtype=np.int8), (plain_value(first),)
     second = array[int(np.argmin(is_first))]
-    if not np.all(is_first | np.asarray(array == second, dtype=bool)):
-        return None
+    if np.all(is_first | np.asarray(array == second, dtype=bool)):
+        first_code = np.int8(_sorted_values([first, second])[0] is second)
+        codes = np.where(is_first, first_code, np.int8(1) - first_code)
+        return codes, tuple(map(plain_value, _sorted_values([first, second])))
+    if array.dtype.kind == "O":
+        position: dict[Any, int] = {}
+        found = np.array([position.setdefault(value, len(position)) for value in array.tolist()])
+        labels = _sorted_values(list(position))
+        order = np.empty(len(labels), dtype=np.intp)
+        order[[position[label] for label in labels]] = np.arange(len(labels))
+        codes = order[found]
+    else:
+        values, codes = np.unique(array, return_inverse=True)
+        labels = values.tolist()
+    smallest = np.int8 if len(labels) <= np.iinfo(np.int8).max else np.int32
+    return codes.astype(smallest), tuple(map(plain_value, labels))
+
+
+def _sorted_values(values: list[Any]) -> list[Any]:
+    """Sort values; values that cannot be compared are sorted as text."""
     try:
-        swap = bool(second < first)
+        return sorted(values)
     except TypeError:
-        swap = str(second) < str(first)
-    return (second, first, ~is_first) if swap else (first, second, is_first)
+        return sorted(values, key=str)
 
 
-def read_groups(sensitive_features: ArrayLike, *, n_rows: int | None = None) -> Groups:
-    """Read the sensitive features as two groups, the smaller label first."""
-    array = read_column(sensitive_features, "sensitive_features")
-    check_length(array, n_rows, "sensitive_features")
-    if is_missing(array).any():
-        raise GroupError(
-            f"sensitive_features has {int(is_missing(array).sum())} missing values. Drop those "
-            "rows, or give the missing ones a group of their own on purpose."
-        )
-    found = _two_values(array)
-    if found is None:
-        labels = distinct(array)
-        shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
+def _combined(
+    read: list[tuple[NDArray[np.integer[Any]], tuple[Any, ...]]],
+    attributes: tuple[str, ...],
+    name: str,
+) -> Groups:
+    """Return the combinations of several attributes that occur."""
+    for attribute, (_, labels) in zip(attributes, read, strict=True):
         if len(labels) == 1:
             raise GroupError(
-                f"sensitive_features holds one group only ({shown}); two are needed to compare."
+                f"The attribute {attribute!r} of {name} is constant ({labels[0]!r}), so it "
+                "separates nobody. Leave it out."
             )
+    if len({len(codes) for codes, _ in read}) > 1:
+        raise InputError(f"The attributes of {name} have different numbers of rows.")
+    place = np.zeros(len(read[0][0]), dtype=np.int64)
+    for codes, labels in read:
+        place = place * len(labels) + codes
+    present, codes = np.unique(place, return_inverse=True)
+    combinations = []
+    for position in present.tolist():
+        values = []
+        for _, labels in reversed(read):
+            position, code = divmod(position, len(labels))
+            values.append(str(labels[code]))
+        combinations.append(", ".join(reversed(values)))
+    if len(set(combinations)) < len(combinations):
+        twice = next(label for label in combinations if combinations.count(label) > 1)
         raise GroupError(
-            f"sensitive_features holds {len(labels)} groups ({shown}). fairmatch compares two "
-            "groups for now: keep two of them, or merge some into one."
+            f"Two combinations of attributes read alike, {twice!r}: a value contains a comma. "
+            "Rename it."
         )
-    low, high, is_low = found
-    return Groups(codes=(~is_low).astype(np.int8), labels=(plain_value(low), plain_value(high)))
+    smallest = np.int8 if len(combinations) <= np.iinfo(np.int8).max else np.int32
+    return Groups(codes.astype(smallest), tuple(combinations), attributes)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.gaussian import GaussianMap
-from fairmatch.matching.matchers import OptimalTransportMatcher, fair_matching
+from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures.gaps import demographic_parity_gap, subset_parity_gap
 from fairmatch.report.charts import require_charts
 from fairmatch.tables.arrays import FloatArray

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
-from fairmatch.matching.staircase import rows_with_mass
+from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 

@@ -16,7 +16,7 @@ from fairmatch.learning.representations.base import GroupTransformer
 from fairmatch.learning.weights import REPAIR_AMOUNTS
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
-from fairmatch.matching.staircase import rows_with_mass
+from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import FloatArray, read_column, read_weights
 from fairmatch.tables.groups import read_groups
 from fairmatch.tables.parameters import check_count, check_weights

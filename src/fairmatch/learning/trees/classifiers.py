@@ -22,7 +22,7 @@ from fairmatch.learning.trees.objective import (
 )
 from fairmatch.matching.coupling import Coupling, IndexArray, check_coupling
 from fairmatch.matching.matchers import Matcher
-from fairmatch.matching.staircase import rows_with_mass
+from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.parameters import check_count, check_number, check_verbose, check_weights

@@ -1,0 +1,297 @@
+"""Which groups are matched with which: one part per group and class, each with its reference."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelError
+from fairmatch.matching.coupling import Certificate, Coupling, IndexArray, check_coupling
+from fairmatch.tables.arrays import BoolArray, FloatArray
+from fairmatch.tables.criterion import Criterion, read_criterion
+from fairmatch.tables.groups import Groups
+
+PART_WEIGHTS = ("equal", "size")
+
+
+@dataclass(frozen=True, eq=False)
+class PartRows:
+    """The rows of two groups that are to be matched with each other.
+
+    Attributes
+    ----------
+    source, target : int
+        Codes of a group and of its reference group.
+    label : bool or None
+        The class of the rows: True is Y = 1, False is Y = 0, None is everybody.
+    source_rows, target_rows : array of int
+        Positions of the rows that carry mass.
+    weight : float
+        Weight of the part; the weights of all parts sum to 1.
+    """
+
+    source: int
+    target: int
+    label: bool | None
+    source_rows: IndexArray
+    target_rows: IndexArray
+    weight: float
+
+    @property
+    def in_order(self) -> tuple[IndexArray, IndexArray]:
+        """The rows of the group with the smaller code, and of the other.
+
+        Which of two groups is the larger must not decide which of several optimal matchings is
+        found, so groups are matched in this order and turned round afterwards.
+        """
+        rows = self.source_rows, self.target_rows
+        return rows if self.source < self.target else (rows[1], rows[0])
+
+    def coupling(
+        self, first: IndexArray, second: IndexArray, mass: FloatArray, groups: Groups, **facts: Any
+    ) -> Coupling:
+        """Return the coupling of this part.
+
+        Parameters
+        ----------
+        first, second : array of int
+            Row positions in the groups `in_order`.
+        mass : array of float
+            Mass of every pair.
+        groups : Groups
+            The groups of the table.
+        **facts
+            Further fields of the coupling, such as its certificate.
+        """
+        for array in (first, second, mass):
+            array.flags.writeable = False  # nobody else has them: spares the coupling its copies
+        ends = (first, second) if self.source < self.target else (second, first)
+        return Coupling(
+            *ends,
+            mass,
+            n_rows=len(groups),
+            groups=(groups.labels[self.source], groups.labels[self.target]),
+            label=self.label,
+            weight=self.weight,
+            **facts,
+        )
+
+
+def plan_parts(
+    groups: Groups,
+    *,
+    criterion: str | Criterion = "demographic_parity",
+    positive: BoolArray | None = None,
+    weights: FloatArray | None = None,
+    reference: Any = None,
+    part_weights: str = "equal",
+    ignored: Sequence[int] = (),
+) -> list[PartRows]:
+    """Return the parts of a matching: every group with the reference, within each compared class.
+
+    Parameters
+    ----------
+    groups : Groups
+        Group of every row.
+    criterion : str or Criterion, default="demographic_parity"
+        Which classes are compared.
+    positive : array of bool, shape (n_rows,), optional
+        Which rows have Y = 1; needed where the criterion compares people of the same class.
+    weights : array of shape (n_rows,), optional
+        Weight of every row. Rows of weight zero are not matched.
+    reference : a group label, optional
+        The group that every other is matched with; by default the largest.
+    part_weights : {"equal", "size"}, default="equal"
+        Whether every part counts the same, so that a small group counts, or as much as the group
+        that it matches with the reference.
+    ignored : sequence of int, default=()
+        Codes of groups that are not matched.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.groups import read_groups
+    >>> parts = plan_parts(read_groups(["a", "b", "b", "c"]))
+    >>> [(part.source, part.target, part.weight) for part in parts]
+    [(0, 1, 0.5), (2, 1, 0.5)]
+    """
+    criterion = read_criterion(criterion)
+    if part_weights not in PART_WEIGHTS:
+        raise InputError(f"part_weights must be 'equal' or 'size', got {part_weights!r}.")
+    target = groups.reference(reference, weights)
+    if target in ignored:
+        raise GroupError(
+            f"The reference group {groups.labels[target]!r} is among the groups that are not "
+            "matched. Name another reference."
+        )
+    sources = [c for c in range(groups.n_groups) if c != target and c not in ignored]
+    if not sources:
+        raise GroupError("No group is left to match with the reference group.")
+    planned = []
+    for label, inside in criterion.strata(positive, len(groups)):
+        carried = inside if weights is None else inside & (weights > 0.0)
+        rows = {
+            code: _rows_of(groups, code, carried, inside, label, criterion)
+            for code in (target, *sources)
+        }
+        for code in sources:
+            size = len(rows[code]) if weights is None else float(weights[rows[code]].sum())
+            share = 1.0 if part_weights == "equal" else size
+            planned.append(PartRows(code, target, label, rows[code], rows[target], share))
+    total = sum(part.weight for part in planned)
+    return [replace(part, weight=part.weight / total) for part in planned]
+
+
+def rows_with_mass(groups: Groups, weights: FloatArray | None) -> list[IndexArray]:
+    """Return the rows of each group that carry mass, or raise where a group has none."""
+    return [
+        _rows_of(groups, code, np.ones(len(groups), bool) if weights is None else weights > 0.0)
+        for code in range(groups.n_groups)
+    ]
+
+
+def _rows_of(
+    groups: Groups,
+    code: int,
+    carried: BoolArray,
+    inside: BoolArray | None = None,
+    label: bool | None = None,
+    criterion: Criterion | None = None,
+) -> IndexArray:
+    rows = np.flatnonzero(groups.is_group(code) & carried)
+    if len(rows):
+        return rows
+    name = groups.labels[code]
+    if not groups.is_group(code).any():
+        raise GroupError(f"Group {name!r} has no rows to match.")
+    empty = inside is not None and not (groups.is_group(code) & inside).any()
+    if empty and criterion is not None:
+        raise LabelError(
+            f"Group {name!r} has no rows with a {'positive' if label else 'negative'} label, so "
+            f"criterion={criterion.name!r} is undefined for it. Pool the group with another, "
+            "leave it out, or use criterion='demographic_parity'."
+        )
+    raise GroupError(f"The weights of group {name!r} sum to zero.")
+
+
+def join_parts(parts: Sequence[Coupling]) -> Coupling:
+    """Return the weighted sum of couplings of two groups each.
+
+    Parameters
+    ----------
+    parts : sequence of Coupling
+        Couplings of the same table. Their ``weight`` says how much each counts.
+
+    Returns
+    -------
+    Coupling
+        A single part is returned as it is, with weight 1.
+
+    Examples
+    --------
+    >>> a = Coupling([0], [2], [1.0], n_rows=3, groups=("a", "c"), weight=0.5)
+    >>> b = Coupling([1], [2], [1.0], n_rows=3, groups=("b", "c"), weight=0.5)
+    >>> joined = join_parts([a, b])
+    >>> joined.mass.tolist(), joined.gap([0.0, 0.5, 1.0]), joined.largest_gap([0.0, 0.5, 1.0])
+    ([0.5, 0.5], 0.75, 1.0)
+    """
+    if not parts:
+        raise CouplingError("There is no part to join.")
+    if len({part.n_rows for part in parts}) > 1:
+        raise CouplingError("The parts were made for tables of different lengths.")
+    total = sum(part.weight for part in parts)
+    members = tuple(replace(part, weight=part.weight / total) for part in parts)
+    if len(members) == 1:
+        return members[0]
+    certificates = [part.certificate for part in members]
+    labels = dict.fromkeys(label for part in members for label in part.groups)
+    mass = np.concatenate([part.weight * part.mass for part in members])
+    return Coupling(
+        np.concatenate([part.source_index for part in members]),
+        np.concatenate([part.target_index for part in members]),
+        mass / mass.sum(),
+        n_rows=members[0].n_rows,
+        groups=tuple(labels),
+        certificate=_joined(members) if all(certificates) else None,
+        undetermined=sum(part.weight * part.undetermined for part in members),
+        marginal_error=max(part.marginal_error for part in members),
+        members=members,
+    )
+
+
+def _joined(parts: Sequence[Coupling]) -> Certificate:
+    """Return the certificate of a weighted sum: costs and bounds add up like the parts."""
+    proofs = [(part.weight, part.certificate) for part in parts if part.certificate is not None]
+    return Certificate(
+        sum(weight * proof.cost for weight, proof in proofs),
+        sum(weight * proof.bound for weight, proof in proofs),
+        "; ".join(dict.fromkeys(proof.solver for _, proof in proofs)),
+    )
+
+
+def couple_parts(parts: Sequence[PartRows], couple: Callable[[PartRows], Coupling]) -> Coupling:
+    """Return the coupling of all parts, each made by ``couple``."""
+    return join_parts([couple(part) for part in parts])
+
+
+def match_parts(
+    matcher: Any,
+    X: Any,
+    groups: Groups,
+    *,
+    positive: BoolArray | None = None,
+    weights: FloatArray | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    reference: Any = None,
+    part_weights: str = "equal",
+    ignored: Sequence[int] = (),
+) -> Coupling:
+    """Return the coupling that a matcher of two groups makes, run once per part.
+
+    Parameters
+    ----------
+    matcher : object with a ``match`` method
+        ``match(X, sensitive_features, y=None, *, sample_weight=None)`` returns a Coupling of the
+        rows that it is given, which are of two groups.
+    X : array of shape (n_rows, n_features)
+        Encoded features.
+    groups : Groups
+        Group of every row.
+    positive : array of bool, shape (n_rows,), optional
+        Which rows have Y = 1.
+    weights : array of shape (n_rows,), optional
+        Weight of every row.
+    criterion, reference, part_weights, ignored
+        Which parts there are; see `plan_parts`.
+    """
+    parts = plan_parts(
+        groups,
+        criterion=criterion,
+        positive=positive,
+        weights=weights,
+        reference=reference,
+        part_weights=part_weights,
+        ignored=ignored,
+    )
+    labels = None if positive is None else positive.astype(np.int64)
+
+    def couple(part: PartRows) -> Coupling:
+        rows = np.sort(np.concatenate([part.source_rows, part.target_rows]))
+        found: Coupling = matcher.match(
+            X[rows],
+            groups.names(rows),
+            None if labels is None else labels[rows],
+            sample_weight=None if weights is None else weights[rows],
+        )
+        check_coupling(found, optional=False)
+        found.check_groups(groups.take(rows))
+        return replace(
+            found,
+            source_index=rows[found.source_index],
+            target_index=rows[found.target_index],
+            n_rows=len(groups),
+            label=part.label,
+            weight=part.weight,
+        )
+
+    return couple_parts(parts, couple)
