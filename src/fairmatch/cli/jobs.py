@@ -12,7 +12,7 @@ import pandas as pd
 import fairmatch
 from fairmatch.auditing.people import identifies
 from fairmatch.exceptions import InputError
-from fairmatch.learning.choice import stratified_split
+from fairmatch.learning.rows import stratified_split
 from fairmatch.learning.path import FairnessPath, fairness_path
 from fairmatch.learning.saving import load
 from fairmatch.learning.weights import PAPER_WEIGHTS
