@@ -16,6 +16,7 @@ what was expected and what to do::
     FairmatchWarning (UserWarning)
     ├── GapNotReachedWarning             no model of the path is within ``max_gap``
     ├── ConstantModelWarning             a model within ``max_gap`` accepts nobody or everybody
+    ├── SmallGroupWarning                groups too small for what is said about them
     └── TrainingInterruptedWarning       training was ended early and kept
 """
 
@@ -73,6 +74,10 @@ class GapNotReachedWarning(FairmatchWarning):
 
 class ConstantModelWarning(FairmatchWarning):
     """The model that was chosen accepts nobody, or everybody, among the validation rows."""
+
+
+class SmallGroupWarning(FairmatchWarning):
+    """Groups are so small that what is measured or bounded says little about them."""
 
 
 class TrainingInterruptedWarning(FairmatchWarning):

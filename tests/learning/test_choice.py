@@ -15,7 +15,8 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
 )
-from fairmatch.learning.choice import stratified_split
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.rows import stratified_split
 from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
 
 WEIGHTS = (0.0, 0.5, 2.0)
@@ -73,7 +74,7 @@ def test_the_most_accurate_model_within_the_gap_is_kept(rows, fitted):
 def test_the_choice(gaps, accuracy, position):
     columns = {"demographic_parity_gap": gaps, "accuracy": accuracy, "acceptance_rate": 0.5}
     curve = pd.DataFrame(columns)
-    assert FTMClassifier(max_gap=0.2)._best(curve) == position
+    assert GapChoice(max_gap=0.2).best(curve, "demographic_parity_gap") == position
 
 
 def test_refit_trains_the_chosen_weight_on_all_rows(rows, fitted):
@@ -198,8 +199,8 @@ def test_a_ready_coupling_does_not_fit_the_rows_left():
 
 def test_a_group_too_small_to_be_split():
     X, y, group = people(50)
-    group = np.arange(50) < 1
-    with pytest.raises(GroupError, match="leaves no rows of group True, which has 1"):
+    group = np.arange(50) < 2
+    with pytest.raises(GroupError, match="leaves no rows of group True, which has 2"):
         FTMClassifier(max_gap=0.1, **SETTINGS).fit(X, y, sensitive_features=group)
 
 

@@ -158,12 +158,12 @@ def test_a_path_of_something_else(estimator):
         fairness_path(X, Y, sensitive_features=GROUP, estimator=estimator)
 
 
-@pytest.mark.parametrize("column", [True, 2.5, ["group"], np.array([1])], ids=str)
+@pytest.mark.parametrize("column", [True, 2.5, ["group"], [2.5], [9]], ids=str)
 @pytest.mark.parametrize(
     "table", [X, pd.DataFrame(X, columns=list("abcd"))], ids=["array", "frame"]
 )
 def test_a_column_of_groups_that_is_neither_name_nor_position(column, table):
-    with pytest.raises(ColumnError, match="neither a name nor a position"):
+    with pytest.raises(ColumnError, match="There is no column"):
         TransportRepairTransformer(sensitive_column=column).fit(table)
 
 

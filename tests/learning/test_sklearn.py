@@ -60,7 +60,7 @@ def _split(X):
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         return _every_other(X)
     above = array[:, 0] > np.median(array[:, 0]) if array.size else array[:, :0].any(axis=1)
-    return above if 0 < above.sum() < len(above) else _every_other(X)
+    return above if 1 < above.sum() < len(above) - 1 else _every_other(X)
 
 
 STOCHASTIC = (

@@ -80,8 +80,8 @@ def train_model(
     """
     import fairmatch
     from fairmatch.auditing.people import identifies
-    from fairmatch.learning.choice import stratified_split
     from fairmatch.learning.path import fairness_path
+    from fairmatch.learning.rows import stratified_split
     from fairmatch.learning.weights import PAPER_WEIGHTS
     from fairmatch.tables.encoder import TableEncoder
     from fairmatch.tables.files import check_column

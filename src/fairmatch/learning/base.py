@@ -1,60 +1,151 @@
-"""What every classifier here is to scikit-learn: groups in, labels in, decisions out.
+"""What every estimator here is to scikit-learn; the parts that it holds do the work."""
 
-No learning happens in this file, and no torch is needed: the network learners and the tree
-learners stand on it alike.
-"""
-
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from fairmatch.exceptions import InputError
-from fairmatch.learning.grouped import GroupEstimator
+from fairmatch.exceptions import CouplingError, InputError, LabelError
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.comparison import Comparison
+from fairmatch.learning.family import Family
+from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
+from fairmatch.learning.loss import LOGISTIC
+from fairmatch.learning.reader import GroupSettings, TableReader, table_width
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.saving import State, plain_label, save_model
+from fairmatch.learning.state import classes_from, reader_facts, restore_reader, weight_from
+from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.matching.coupling import Coupling
-from fairmatch.tables.arrays import FloatArray, read_column, read_weights
-from fairmatch.tables.parameters import check_count
+from fairmatch.matching.parts import rows_with_mass
+from fairmatch.tables.arrays import FloatArray, read_column, read_labels, read_weights
+from fairmatch.tables.parameters import check_weights
 
 
-class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
-    """A classifier of two classes that knows the two groups of its rows.
+class FairEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that knows the groups of its rows.
 
-    Subclasses have the parameters ``fairness_weight``, ``sensitive_column``,
-    ``sensitive_at_prediction`` and ``encoder``, and say how to fit (`_fit_path`) and how to score
-    (`_positive_scores`).
+    A constructor stores its parameters. What `fit` learns is held by a few parts, whose public
+    facts are attributes of the estimator too: ``reader_`` reads tables as in training, and
+    ``scorer_`` scores what it has read.
+    """
+
+    # Requested by default, so that meta-estimators pass the groups on where routing is enabled.
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+
+    # Name of the parameter that trades fairness for accuracy, where there is one.
+    _weight_name: ClassVar[str | None] = "fairness_weight"
+    # Whether `save` can write what it has learned, and the file that holds it.
+    _can_be_saved: ClassVar[bool] = True
+    _state_file: ClassVar[str]
+
+    reader_: TableReader
+
+    if TYPE_CHECKING:  # parameters come from the parts, which know their types
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        encoder = self._encoder()
+        tags.input_tags.allow_nan = getattr(encoder, "missing", None) == "encode"
+        return tags
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to a folder, without pickling; `fairmatch.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or Path
+            A folder that is new, empty, or holds a model of fairmatch, whose place is taken.
+        """
+        return save_model(self, path)
+
+    def _encoder(self) -> Any:
+        """Return how X becomes numbers."""
+        return self.encoder
+
+    def _reader(self) -> TableReader:
+        """Return a reader that has seen no table yet."""
+        groups = GroupSettings.of(self)
+        return TableReader(
+            type(self).__name__,
+            groups.sensitive_column,
+            groups.sensitive_at_prediction,
+            self._encoder(),
+        )
+
+    def _get_state(self) -> State:
+        """Return what was learned, as it is saved."""
+        raise NotImplementedError
+
+    def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
+        """Take back what was saved, or raise where it is damaged."""
+        raise NotImplementedError
+
+    def _fitted(self, weight: float, **known: Any) -> Self:
+        """Return a copy that has this weight and has learned this."""
+        model: Self = clone(self)
+        model._set_weight(weight)
+        model._adopt(known)
+        return model
+
+    def _set_weight(self, weight: float) -> None:
+        # An equal weight stays as it was given, which may be an int.
+        if self._weight_name is not None and weight != getattr(self, self._weight_name):
+            self.set_params(**{self._weight_name: float(weight)})
+
+    def _adopt(self, known: dict[str, Any]) -> None:
+        """Take over what was learned, and forget what was learned before."""
+        for name in learned(self):
+            delattr(self, name)
+        self.__dict__.update(known)
+
+    def _read_new(
+        self, X: Any, sensitive_features: ArrayLike | None, where: str = "predict"
+    ) -> tuple[Any, NDArray[Any] | None]:
+        """Return features and codes of groups of new rows, as in training."""
+        check_is_fitted(self)
+        # Names are compared with those in fit, as scikit-learn does; encoders do it themselves.
+        if self.reader_.encoder_ is None and table_width(X) == self.reader_.n_features_in_:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return self.reader_.read_new(X, sensitive_features, where)
+
+
+def learned(model: FairEstimator) -> dict[str, Any]:
+    """Return what an estimator has learned: its attributes that end with an underscore."""
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
+    """A classifier of two classes.
+
+    Subclasses say what learns (`_family`) and what is added to its loss (`_compare`).
     """
 
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True}
 
-    fairness_weight: float
+    # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
+    _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
+    _zero_is_plain: ClassVar[bool] = True
+    # What learns, and whether it can use a ready coupling.
+    _family: ClassVar[Family]
+    _matches: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    @abstractmethod
-    def _fit_path(
-        self,
-        X: Any,
-        y: ArrayLike,
-        fairness_weights: Sequence[float],
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> list[Self]:
-        """Fit one estimator per weight, sharing what they can."""
-
-    @abstractmethod
-    def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
-        """Score rows, given their groups' codes where the model uses them."""
 
     def fit(
         self,
@@ -73,38 +164,171 @@ class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,)
             Labels of two classes; the greater one is the positive.
-        sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless ``sensitive_column`` says where it is in X.
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
+            Group of every row, unless ``sensitive_column`` says where it is in X. Several
+            attributes are combined.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
-            A ready matching of these rows, for methods that match.
+            A ready matching of these rows, for methods that match. With ``max_gap`` it is an
+            error, because part of the rows is held out.
 
         Returns
         -------
         self
         """
-        (model,) = self._fit_path(
-            X,
-            y,
-            [self.fairness_weight],
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            coupling=coupling,
-        )
-        self._adopt(model)
+        given: dict[str, Any] = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+        }
+        if getattr(self, "max_gap", None) is None:
+            (model,) = self._fit_path(X, y, [self._weight], coupling=coupling, **given)
+            self._adopt(learned(model))
+            return self
+        choice = GapChoice.of(self)
+        if coupling is not None:
+            raise CouplingError(
+                "With max_gap part of the rows is held out, so a ready coupling of all the rows "
+                "does not fit. Leave one of the two out."
+            )
+        chosen, path, curve = choice.search(self, X, y, **given)
+        self._adopt({**learned(chosen), "path_": path, "validation_curve_": curve})
         return self
+
+    @property
+    def default_weights(self) -> tuple[float, ...]:
+        """Fairness weights of a whole curve."""
+        return self._curve_weights
+
+    @property
+    def _weight(self) -> Any:
+        """The fairness weight as a parameter."""
+        return 0.0 if self._weight_name is None else getattr(self, self._weight_name)
+
+    @property
+    def _gap_measure(self) -> str:
+        """The gap of decisions that the criterion is about."""
+        has_criterion = hasattr(self, "criterion")
+        return (Comparison.of(self) if has_criterion else Comparison()).gap_measure
+
+    def _encoder(self) -> Any:
+        """Return how X becomes numbers."""
+        made = self._family.encoder
+        return self.encoder if made is None else made()
+
+    def _reader(self) -> TableReader:
+        return replace(super()._reader(), sees=self._family.sees)
+
+    def _sizes(self) -> GroupSizes:
+        return GroupSizes.of(self) if hasattr(self, "min_group_size") else GroupSizes()
+
+    def _fit_path(
+        self,
+        X: Any,
+        y: ArrayLike,
+        fairness_weights: Sequence[float],
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+        sizes: GroupSizes | DecidedSizes | None = None,
+    ) -> list[Self]:
+        """Fit one estimator per weight, sharing what they can: read, encode, compare, learn."""
+        template: Self = clone(self)
+        template._check_parameters(fairness_weights, coupling)
+        sizes = template._sizes() if sizes is None else sizes
+        rows, known = template._read_training(X, y, sensitive_features, sample_weight, sizes)
+        template._adopt(known)
+        scorers = template._learner().fit_path(
+            rows, LOGISTIC, lambda part: template._compare(part, coupling), fairness_weights
+        )
+        return [
+            self._fitted(weight, **known, **scorer.attributes(), fairness_weight_=float(weight))
+            for weight, scorer in zip(fairness_weights, scorers, strict=True)
+        ]
+
+    def _learner(self) -> Any:
+        """Return what learns."""
+        return self._family.learner(self._family.settings.of(self), self.reader_)
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Any:
+        """Return the penalty on these rows: whom it compares, and how."""
+        raise NotImplementedError
+
+    def _match_held_out(self, rows: TrainingRows) -> Coupling:
+        """Return a matching of held-out rows, for the matched gap."""
+        raise InputError(
+            f"{type(self).__name__} matches nobody: matched_parity_gap cannot be its gap_measure."
+        )
+
+    def _read_training(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        sizes: GroupSizes | DecidedSizes,
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        """Return rows to learn from, and what is known of the table afterwards."""
+        reader = self._reader()
+        reader.split(X, sensitive_features)  # groups given nowhere are the first thing to say
+        classes, labels = read_classes(y)
+        features, groups, ignored = reader.read_training(X, sensitive_features, sizes)
+        if len(labels) != len(groups):
+            raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
+        weights = read_weights(sample_weight, n_rows=len(labels))
+        rows_with_mass(groups, weights)
+        encoded = reader.fit_encoder(features, len(labels))
+        codes = groups.codes if reader.at_prediction else None
+        inputs = reader.inputs(features, codes, encoded)
+        rows = TrainingRows(labels, groups, weights, encoded, inputs, ignored)
+        return rows, {**reader.attributes(), "classes_": classes}
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        """Raise an error that names a parameter of a wrong type or size."""
+        name = self._weight_name
+        if name is None and np.any(fairness_weights):
+            raise InputError(
+                f"{type(self).__name__} has no fairness weight, so it has no path. Give "
+                "fairness_path another estimator."
+            )
+        check_weights(name or "fairness_weight", fairness_weights, "[0, inf)")
+        self._family.settings.of(self)
+        if hasattr(self, "criterion"):
+            Comparison.of(self)
+        if coupling is not None and not self._matches:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+
+    def _get_state(self) -> State:
+        state: State = self.scorer_.state()
+        known = {
+            "classes": [plain_label(label) for label in self.classes_],
+            "fairness_weight": float(self.fairness_weight_),
+            **reader_facts(self.reader_),
+        }
+        return replace(state, facts={**known, **state.facts})
+
+    def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
+        reader, weight = self._reader(), weight_from(facts["fairness_weight"])
+        self._check_parameters([weight if self._weight_name else 0.0], None)
+        restore_reader(reader, facts)
+        classes = classes_from(facts["classes"])
+        scorer = self._family.scorer.from_state(content, facts, reader, self)
+        known = {**reader.attributes(), "classes_": classes, "fairness_weight_": weight}
+        self._adopt({**known, **scorer.attributes()})
 
     def predict_proba(
         self, X: Any, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Give the probability of each class.
+        """Return the probability of each class.
 
         Parameters
         ----------
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
-        sensitive_features : array-like of shape (n_rows,), optional
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row, unless it travels in X or is not needed.
 
         Returns
@@ -112,19 +336,33 @@ class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
         array of shape (n_rows, 2)
             Columns in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
-        if self.sensitive_at_prediction:
-            features, sensitive = self._features_and_groups(X, sensitive_features, "predict")
-            positive = self._positive_scores(features, self._group_codes(sensitive))
-        else:
-            positive = self._positive_scores(self._without_groups(X), None)
+        positive = self._scores(self._inputs(X, sensitive_features))
         return np.column_stack([1.0 - positive, positive])
 
-    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Give the positive class where its probability is at least one half.
+    def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Any:
+        """Return what the learner sees of new rows; the same for all models of one reader."""
+        read = self._read_new(X, sensitive_features)
+        return self.reader_.inputs(*read)
 
-        Parameters are those of `predict_proba`.
+    def _scores(self, inputs: Any) -> FloatArray:
+        """Return the scores of what was read."""
+        scores: FloatArray = self.scorer_.scores(inputs)
+        return scores
+
+    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the positive class where its probability is at least one half.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
+            Group of every row, unless it travels in X or is not needed.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Entries of ``classes_``.
         """
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         decided: NDArray[Any] = self.classes_[(positive >= 0.5).astype(np.intp)]
@@ -138,30 +376,44 @@ class GroupClassifier(ClassifierMixin, GroupEstimator):  # type: ignore[misc]
         *,
         sensitive_features: ArrayLike | None = None,
     ) -> float:
-        """Give the accuracy on a table.
+        """Return the accuracy on a table.
 
-        Parameters are those of `predict`, with labels and weights.
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
+            Group of every row, unless it travels in X or is not needed.
         """
         decided = self.predict(X, sensitive_features=sensitive_features)
-        return accuracy(decided, y, sample_weight)
+        labels = read_column(y, "y")
+        if len(labels) != len(decided):
+            raise InputError(f"y has {len(labels)} rows, X has {len(decided)}.")
+        weights = read_weights(sample_weight, n_rows=len(labels))
+        return float(np.average(decided == labels, weights=weights))
 
 
-def accuracy(decided: NDArray[Any], y: ArrayLike, sample_weight: ArrayLike | None) -> float:
-    """Share of decisions that equal the labels."""
-    labels = read_column(y, "y")
-    if len(labels) != len(decided):
-        raise InputError(f"y has {len(labels)} rows, X has {len(decided)}.")
-    weights = read_weights(sample_weight, n_rows=len(labels))
-    return float(np.average(decided == labels, weights=weights))
-
-
-def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Turn what scikit-learn's users give into one seed, leaving global generators alone."""
-    if random_state is None:
-        return np.random.SeedSequence()
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(int(random_state.integers(2**63 - 1)))
-    check_count("random_state", random_state, 0, optional=True)
-    return np.random.SeedSequence(int(random_state))
+def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
+    """Return the two classes of labels, and 1 for the greater, 0 for the other."""
+    try:
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"y cannot be used as labels: {error}") from error
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        shown = ", ".join(map(str, classes[:5]))
+        if len(classes) < 2:
+            raise LabelError(f"y must hold two classes, and all of it is one class: {shown}.")
+        # The first sentences are the words that scikit-learn asks for.
+        raise LabelError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}."
+        )
+    positive = read_labels(labels, n_rows=len(labels), pos_label=classes[1], name="y")
+    return classes, positive.astype(np.float64)

@@ -1,8 +1,8 @@
 """Choosing the fairness weight on held-out rows: the most accurate model within a gap."""
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,244 +12,231 @@ from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
-    CouplingError,
     GapNotReachedWarning,
-    GroupError,
     InputError,
     LabelError,
+    SmallGroupWarning,
 )
-from fairmatch.learning.base import GroupClassifier, seed_sequence
-from fairmatch.learning.path import FairnessPath
-from fairmatch.learning.weights import PAPER_WEIGHTS
-from fairmatch.matching.coupling import Coupling, IndexArray
-from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
+from fairmatch.learning.curve import FairnessPath
+from fairmatch.learning.groupsizes import DecidedSizes
+from fairmatch.learning.limits import LIMITED, noise, upper_limit
+from fairmatch.learning.notice import notify
+from fairmatch.learning.rows import TrainingRows, stratified_split
+from fairmatch.learning.settings import Settings
 from fairmatch.measures import MEASURES
-from fairmatch.tables.arrays import FloatArray, read_column
+from fairmatch.tables.arrays import read_column, read_weights
 from fairmatch.tables.groups import Groups, read_groups
-from fairmatch.tables.parameters import check_number
-
-# Relative duality gap of the coupling that FTM trains on. Training draws from the coupling at
-# random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
-# identical, more could not be proven in float64 and would be an error.
-_TRAINING_TOLERANCE = 1e-3
-LABEL_WEIGHT = 100.0
+from fairmatch.tables.parameters import check_number, check_weights
 
 
-class MatchingClassifier(GroupClassifier):
-    """A classifier that matches people first, and may choose its fairness weight itself.
+@dataclass(frozen=True)
+class GapChoice(Settings):
+    """Which model of a path is kept.
 
-    Subclasses have the parameters ``transport``, ``max_gap``, ``gap_measure``,
-    ``fairness_weights``, ``validation_size``, ``refit`` and ``random_state``.
+    Parameters
+    ----------
+    max_gap : float, optional
+        Choose the fairness weight instead of giving it: train a path on part of the rows and keep
+        the most accurate model whose gap on the held-out rows is at most this.
+    gap_measure : str, optional
+        Which gap ``max_gap`` bounds, a name of `fairmatch.measures.MEASURES`; by default the gap
+        of decisions that the criterion is about.
+    fairness_weights : sequence of float, optional
+        Weights that ``max_gap`` chooses from; by default 0 and the method's own.
+    validation_size : float, default=0.2
+        Share of the rows held out for that choice, stratified by label and group.
+    refit : bool, default=False
+        Whether to train once more on all rows with the weight chosen.
+    confidence : float, optional
+        With a number such as 0.95, the gap of a model counts by its upper confidence limit, which
+        holds for all models of the path at once. By default it counts as measured.
     """
 
-    # Label weights of the ways to match that have a name.
-    _transports: ClassVar[dict[str, float]] = {"marginal": 0.0, "joint": LABEL_WEIGHT}
+    max_gap: float | None = None
+    gap_measure: str | None = None
+    fairness_weights: Sequence[float] | None = None
+    validation_size: float = 0.2
+    refit: bool = False
+    confidence: float | None = None
 
-    transport: str | Matcher
-    max_gap: float | None
-    gap_measure: str
-    fairness_weights: Sequence[float] | None
-    validation_size: float
-    refit: bool
-    random_state: Any
-
-    path_: FairnessPath
-    validation_curve_: pd.DataFrame
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> Self:
-        """Match the people, then learn.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Features, of pandas, polars, pyarrow or NumPy.
-        y : array-like of shape (n_rows,)
-            Labels of two classes; the greater one is the positive.
-        sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless ``sensitive_column`` says where it is in X.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        coupling : Coupling, optional
-            A ready matching of these rows, instead of ``transport``. With ``max_gap`` it is an
-            error, because part of the rows is held out.
-
-        Returns
-        -------
-        self
-        """
-        if self.max_gap is None:
-            return super().fit(
-                X,
-                y,
-                sensitive_features=sensitive_features,
-                sample_weight=sample_weight,
-                coupling=coupling,
-            )
-        if coupling is not None:
-            raise CouplingError(
-                "With max_gap part of the rows is held out, so a ready coupling of all the rows "
-                "does not fit. Leave one of the two out."
-            )
-        self._check_choice()
-        path, curve = self._search(X, y, sensitive_features, sample_weight)
-        chosen = path.models[self._best(curve)]
-        if self.refit:
-            chosen = clone(chosen).fit(
-                X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
-            )
-        self._adopt(chosen, path_=path, validation_curve_=curve)
-        return self
-
-    def _search(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sensitive_features: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-    ) -> tuple[FairnessPath, pd.DataFrame]:
-        """Train a path on part of the rows, and measure it on the rest."""
-        _, sensitive = self._features_and_groups(X, sensitive_features)
-        split = stratified_split(
-            read_column(y, "y"), sensitive, self.validation_size, self.random_state
-        )
-        given = X, y, sensitive_features, sample_weight
-        train: list[Any]
-        held_out: list[Any]
-        train, held_out = (
-            [None if v is None else _safe_indexing(_plain(v), rows) for v in given]
-            for rows in split
-        )
-        weights = (0.0, *PAPER_WEIGHTS) if self.fairness_weights is None else self.fairness_weights
-        models = (
-            clone(self)
-            .set_params(max_gap=None)
-            ._fit_path(
-                train[0], train[1], weights, sensitive_features=train[2], sample_weight=train[3]
-            )
-        )
-        path = FairnessPath(np.asarray(weights, dtype=np.float64), models)
-        curve = path.curve(
-            held_out[0],
-            held_out[1],
-            sensitive_features=held_out[2],
-            sample_weight=held_out[3],
-            coupling=self._match_held_out(models[0], *held_out),
-        )
-        return path, curve
-
-    def _best(self, curve: pd.DataFrame) -> int:
-        """Position of the most accurate model within the gap, else of the smallest gap."""
-        gaps = curve[self.gap_measure].to_numpy()
-        if np.isnan(gaps).any():
-            raise LabelError(
-                f"{self.gap_measure} cannot be measured on the held-out rows: a group has no rows "
-                "of one of the classes there. Choose another gap_measure or a larger "
-                "validation_size."
-            )
-        within = gaps <= self.max_gap
-        if within.any():
-            best = int(np.argmax(np.where(within, curve["accuracy"].to_numpy(), -np.inf)))
-            self._warn_if_constant(curve["acceptance_rate"][best])
-            return best
-        warnings.warn(
-            f"No fairness weight reached {self.gap_measure} <= {self.max_gap:g} on the held-out "
-            f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
-            f"{curve['fairness_weight'][int(gaps.argmin())]:g}, and that model is kept. Try "
-            "larger fairness_weights.",
-            GapNotReachedWarning,
-            stacklevel=3,
-        )
-        return int(gaps.argmin())
-
-    def _warn_if_constant(self, acceptance_rate: float) -> None:
-        if 0.0 < acceptance_rate < 1.0:
-            return
-        whom = "everybody" if acceptance_rate else "nobody"
-        warnings.warn(
-            f"The most accurate model with {self.gap_measure} <= {self.max_gap:g} accepts {whom} "
-            "among the held-out rows: it is fair because it decides nothing. Allow a larger "
-            "max_gap, or try FTMBoostingClassifier('predicted', warmup=0.5), which reaches small "
-            "gaps with models that decide.",
-            ConstantModelWarning,
-            stacklevel=4,
-        )
-
-    def _match_held_out(
-        self, model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
-    ) -> Coupling | None:
-        if self.gap_measure != "matched_parity_gap":
-            return None
-        features, sensitive = self._features_and_groups(X, sensitive_features)
-        encoded = model._features(features)
-        return self._matcher().match(encoded, sensitive, y, sample_weight=sample_weight)
-
-    def _check_choice(self) -> None:
-        if not (isinstance(self.gap_measure, str) and self.gap_measure in MEASURES):
+    def check(self) -> None:
+        """Raise unless bound, measure, share and confidence make sense."""
+        if self.gap_measure is not None and not (
+            isinstance(self.gap_measure, str) and self.gap_measure in MEASURES
+        ):
             raise InputError(
                 f"gap_measure={self.gap_measure!r} is not a measure; choose one of "
                 f"{', '.join(MEASURES)}."
             )
-        check_number("max_gap", self.max_gap, "[0, inf]")
+        check_number("max_gap", self.max_gap, "[0, 1]")
         check_number("validation_size", self.validation_size, "(0, 1)")
+        if self.fairness_weights is not None:
+            check_weights("fairness_weight", self.fairness_weights, "[0, inf)")
+        if self.confidence is None:
+            return
+        check_number("confidence", self.confidence, "(0.5, 1)")
+        if self.gap_measure is not None and self.gap_measure not in LIMITED:
+            raise InputError(
+                f"confidence needs a gap that has a confidence limit here: {', '.join(LIMITED)}. "
+                f"gap_measure={self.gap_measure!r} has none: leave confidence out."
+            )
 
-    def _matcher(self) -> Matcher:
-        if not isinstance(self.transport, str):
-            if not hasattr(self.transport, "match"):
-                raise InputError(
-                    f"transport={self.transport!r} is no matcher: it has no match method."
-                )
-            return self.transport
-        if self.transport not in self._transports:
-            names = ", ".join(map(repr, self._transports))
-            raise InputError(f"transport must be {names} or a matcher, got {self.transport!r}.")
-        return OptimalTransportMatcher(
-            self._transports[self.transport], tolerance=_TRAINING_TOLERANCE
+    def search(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[Any, FairnessPath, pd.DataFrame]:
+        """Return the model of an estimator that is kept, the path, and its measures.
+
+        Parameters
+        ----------
+        estimator : classifier
+            What to train, with a ``_fit_path``.
+        X, y, sensitive_features, sample_weight
+            The rows, as in ``fit``.
+        """
+        reader = estimator._reader()
+        given = read_groups(reader.split(X, sensitive_features)[1])
+        groups, ignored = estimator._sizes().apply(given)
+        # What is small in the whole table is small in each part of it, and nothing else is.
+        small = frozenset(given.labels) - frozenset(groups.labels)
+        sizes = DecidedSizes(small, frozenset(groups.labels[code] for code in ignored))
+        train, held_out = stratified_split(
+            read_column(y, "y"), groups, self.validation_size, estimator.random_state
+        )
+        held_out = held_out[~np.isin(groups.codes[held_out], ignored)]
+        columns = X, y, sensitive_features, sample_weight
+        fitted: list[Any]
+        kept: list[Any]
+        fitted, kept = (
+            [None if v is None else _safe_indexing(_indexable(v), rows) for v in columns]
+            for rows in (train, held_out)
+        )
+        weights = self._weights(estimator)
+        plain = clone(estimator).set_params(max_gap=None)
+        models = plain._fit_path(
+            fitted[0],
+            fitted[1],
+            weights,
+            sensitive_features=fitted[2],
+            sample_weight=fitted[3],
+            sizes=sizes,
+        )
+        path = FairnessPath(np.asarray(weights, dtype=np.float64), models)
+        measure = self.gap_measure or estimator._gap_measure
+        rows = self._rows(models[0], kept, groups.take(held_out))
+        curve = path.curve(
+            kept[0],
+            kept[1],
+            sensitive_features=kept[2],
+            sample_weight=kept[3],
+            coupling=plain._match_held_out(rows) if measure == "matched_parity_gap" else None,
+        )
+        if self.confidence is not None:
+            curve[f"{measure}_limit"] = self._limits(path, measure, kept, rows)
+        best = self.best(curve, measure)
+        self._warn_of_few(groups.take(held_out), ignored, curve[measure][best], measure)
+        chosen = models[best]
+        if self.refit:
+            chosen = clone(chosen).fit(
+                X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+            )
+        return chosen, path, curve
+
+    def _rows(self, model: Any, kept: list[Any], groups: Groups) -> TrainingRows:
+        """Return the held-out rows as the models read them."""
+        features, _ = model.reader_.split(kept[0], kept[2])
+        encoded = model.reader_.encode(features)
+        labels = np.asarray(read_column(kept[1], "y") == model.classes_[1], dtype=np.float64)
+        weights = read_weights(kept[3], n_rows=len(labels))
+        return TrainingRows(labels, groups, weights, encoded, encoded)
+
+    def best(self, curve: pd.DataFrame, measure: str) -> int:
+        """Return the position of the model to keep.
+
+        Of the models within the gap it is the most accurate one that decides; where each of them
+        accepts everybody or nobody, the most accurate of all. Where none is within the gap, it is
+        the one of the smallest gap.
+        """
+        counted = measure if self.confidence is None else f"{measure}_limit"
+        gaps = curve[counted].to_numpy()
+        if np.isnan(gaps).any():
+            raise LabelError(
+                f"{measure} cannot be measured on the held-out rows: a group has no rows "
+                "of one of the classes there. Choose another gap_measure or a larger "
+                "validation_size."
+            )
+        within, rates = gaps <= self.max_gap, curve["acceptance_rate"].to_numpy()
+        decides = (rates > 0.0) & (rates < 1.0)
+        if not within.any():
+            # A model that decides nothing has no gap: it is never out of reach for lack of trying.
+            self._warn_of_the_smallest(curve, gaps, counted)
+            return int(gaps.argmin())
+        candidates = within & decides if (within & decides).any() else within
+        best = int(np.argmax(np.where(candidates, curve["accuracy"].to_numpy(), -np.inf)))
+        if not decides[best]:
+            self._warn_of_a_constant(measure, rates[best])
+        return best
+
+    def _weights(self, estimator: Any) -> Sequence[float]:
+        if self.fairness_weights is not None:
+            return self.fairness_weights
+        own: Sequence[float] = estimator.default_weights
+        return own if 0.0 in own or not estimator._zero_is_plain else (0.0, *own)
+
+    def _limits(
+        self, path: FairnessPath, measure: str, kept: list[Any], rows: TrainingRows
+    ) -> list[float]:
+        if measure not in LIMITED:
+            raise InputError(f"confidence is not known for {measure}: leave it out.")
+        assert self.confidence is not None
+        # One minus the confidence is shared by the models, so that the limits hold all at once.
+        level = 1.0 - (1.0 - self.confidence) / len(path)
+        return [
+            upper_limit(measure, scores, rows.positive, rows.groups, rows.weights, level)
+            for scores in path.scores(kept[0], sensitive_features=kept[2])
+        ]
+
+    def _warn_of_few(
+        self, groups: Groups, ignored: Sequence[int], gap: float, measure: str
+    ) -> None:
+        half = noise(groups, ignored)
+        if self.confidence is not None or half <= float(self.max_gap or 0.0):
+            return
+        notify(
+            f"The held-out groups are small ({groups.sized()} rows): a gap of rates between them "
+            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model kept "
+            f"has {measure} {gap:.3g} there, and on new rows it may be anything up to "
+            f"{min(1.0, gap + half):.2g}. Ask for a confidence=, hold out more rows, or pool "
+            "groups.",
+            SmallGroupWarning,
         )
 
-    def _couple(
-        self,
-        features: FloatArray,
-        labels: FloatArray,
-        groups: Groups,
-        weights: FloatArray | None,
-        coupling: Coupling | None,
-    ) -> Coupling:
-        """Match encoded training rows, or check the ready coupling."""
-        sensitive = np.array(groups.labels, dtype=object)[groups.codes]
-        if coupling is None:
-            return self._matcher().match(features, sensitive, labels, sample_weight=weights)
-        coupling.read_groups(sensitive)
-        return coupling
+    def _warn_of_the_smallest(self, curve: pd.DataFrame, gaps: Any, counted: str) -> None:
+        smallest = int(gaps.argmin())
+        notify(
+            f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out "
+            f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
+            f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try "
+            "larger fairness_weights.",
+            GapNotReachedWarning,
+        )
+
+    def _warn_of_a_constant(self, measure: str, acceptance_rate: float) -> None:
+        whom = "everybody" if acceptance_rate else "nobody"
+        notify(
+            f"The most accurate model with {measure} <= {self.max_gap:g} accepts {whom} "
+            "among the held-out rows, and so do all others: it is fair because it decides nothing. "
+            "Allow a larger max_gap, or try FTMBoostingClassifier('predicted', warmup=0.5), which "
+            "reaches small gaps with models that decide.",
+            ConstantModelWarning,
+        )
 
 
-def _plain(values: Any) -> Any:
-    """Let lists be indexed like arrays."""
+def _indexable(values: Any) -> Any:
+    """Return lists as arrays, which can be indexed by positions."""
     return np.asarray(values) if isinstance(values, list | tuple) else values
-
-
-def stratified_split(
-    y: Any, sensitive: ArrayLike, held_out: float, random_state: Any
-) -> tuple[IndexArray, IndexArray]:
-    """Split rows at random, in equal shares within each label and group."""
-    groups = read_groups(sensitive, n_rows=len(y))
-    _, label = np.unique(y, return_inverse=True)
-    generator = np.random.default_rng(seed_sequence(random_state))
-    chosen = np.zeros(len(y), dtype=bool)
-    for stratum in np.unique(strata := 2 * label + groups.codes):
-        rows = generator.permutation(np.flatnonzero(strata == stratum))
-        chosen[rows[: round(held_out * len(rows))]] = True
-    for code, name in enumerate(groups.labels):
-        if len(set(chosen[groups.rows(code)])) < 2:
-            raise GroupError(
-                f"validation_size={held_out:g} leaves no rows of group {name!r}, which has "
-                f"{len(groups.rows(code))}, on one side of the split."
-            )
-    return np.flatnonzero(~chosen), np.flatnonzero(chosen)

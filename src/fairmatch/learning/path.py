@@ -1,93 +1,18 @@
 """A fairness path: one model per fairness weight, trained all at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
-from fairmatch.exceptions import InputError, LabelError
-from fairmatch.learning.base import GroupClassifier, accuracy
-from fairmatch.learning.weights import PAPER_WEIGHTS
+import fairmatch
+from fairmatch.exceptions import InputError
+from fairmatch.learning.base import FairClassifier
+from fairmatch.learning.curve import FairnessPath
 from fairmatch.matching.coupling import Coupling
-from fairmatch.measures import MEASURES, Measure, gap_table
-from fairmatch.tables.arrays import FloatArray, read_weights
 
-
-@dataclass(frozen=True, eq=False)
-class FairnessPath:
-    """Models along the trade-off between accuracy and fairness.
-
-    Attributes
-    ----------
-    weights : array of shape (n_models,)
-        The fairness weights.
-    models : list
-        Fitted estimators, one per weight.
-    """
-
-    weights: FloatArray
-    models: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.models)
-
-    def curve(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> pd.DataFrame:
-        """Measure every model on a table.
-
-        Parameters
-        ----------
-        X, y, sensitive_features, sample_weight
-            As in the estimators' ``score``.
-        coupling : Coupling, optional
-            A matching of these rows, for the matched gap.
-
-        Returns
-        -------
-        DataFrame
-            One row per weight: the weight, the accuracy, the share of people who are accepted and
-            every gap of `fairmatch.measures`; NaN for gaps of error rates where a group has no
-            rows of a class.
-        """
-        rows = []
-        for weight, model in zip(self.weights, self.models, strict=True):
-            positive = model.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-            _, sensitive = model._features_and_groups(X, sensitive_features)
-            given = {"sensitive_features": sensitive, "sample_weight": sample_weight}
-            gaps = gap_table(None, positive, coupling=coupling, **given)
-            for name, measure in MEASURES.items():
-                if measure.needs_labels:
-                    gaps[name] = _measured(measure, y, positive, model.classes_[1], given)
-            weights = read_weights(sample_weight, n_rows=len(positive))
-            accepted = positive >= 0.5
-            decided = model.classes_[accepted.astype(np.intp)]
-            told = {
-                "fairness_weight": float(weight),
-                "accuracy": accuracy(decided, y, sample_weight),
-                "acceptance_rate": float(np.average(accepted, weights=weights)),
-            }
-            rows.append(told | gaps)
-        return pd.DataFrame(rows)
-
-
-def _measured(
-    measure: Measure, y: ArrayLike, scores: FloatArray, positive: Any, given: dict[str, Any]
-) -> float:
-    """Take a gap of error rates, or NaN where a group has no rows of the class."""
-    try:
-        return measure.function(y, scores, pos_label=positive, **given)
-    except LabelError:
-        return float("nan")
+__all__ = ["FairnessPath", "fairness_path"]
 
 
 def fairness_path(
@@ -115,8 +40,7 @@ def fairness_path(
     sensitive_features : array-like of shape (n_rows,), optional
         Group of every row, unless the estimator's ``sensitive_column`` says where it is.
     fairness_weights : sequence of float, optional
-        The paper's lambda; by default the paper's 18, or the representation's own of a
-        `RepresentationClassifier`.
+        The paper's lambda; by default the weights of the paper's curve for the method, 18 for FTM.
     estimator : estimator, optional
         What to train, with all its settings but the fairness weight: any of fairmatch's
         classifiers. By default ``FTMClassifier()``.
@@ -142,17 +66,20 @@ def fairness_path(
     True
     """
     if estimator is None:
-        from fairmatch.learning.networks.classifiers import FTMClassifier
-
-        estimator = FTMClassifier()
-    if not isinstance(estimator, GroupClassifier):
+        estimator = fairmatch.FTMClassifier()  # which needs torch, and others do not
+    if isinstance(estimator, FairClassifier) and estimator._weight_name == "eps":
+        raise InputError(
+            f"{type(estimator).__name__} has no fairness weight, so it has no path. Fit one for "
+            "each eps, or choose one by max_gap."
+        )
+    if not isinstance(estimator, FairClassifier):
         wrapped = f" Wrap it: RepresentationClassifier({type(estimator).__name__}(...))."
         raise InputError(
             f"estimator must be one of fairmatch's classifiers, got {estimator!r}."
             f"{wrapped if hasattr(estimator, 'transform') else ''}"
         )
     if fairness_weights is None:
-        fairness_weights = getattr(estimator, "default_weights", PAPER_WEIGHTS)
+        fairness_weights = estimator.default_weights
     models = estimator._fit_path(
         X,
         y,

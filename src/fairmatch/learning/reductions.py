@@ -1,26 +1,149 @@
 """The reductions algorithm of Agarwal et al., as fairlearn has it, with fairmatch's interface."""
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
-from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+from fairlearn.reductions import (
+    DemographicParity,
+    EqualizedOdds,
+    ExponentiatedGradient,
+    TruePositiveRateParity,
+)
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.base import GroupClassifier
-from fairmatch.learning.grouped import TrainingRows, with_groups
+from fairmatch.learning.base import FairClassifier
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.family import Family
+from fairmatch.learning.groupsizes import GroupSizes
+from fairmatch.learning.loss import Loss
+from fairmatch.learning.reader import GroupSettings, TableReader
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.settings import Settings, estimator
+from fairmatch.learning.weights import REDUCTION_BOUNDS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.parameters import check_count, check_number
 
+_MOMENTS = {
+    "demographic_parity": DemographicParity,
+    "equal_opportunity": TruePositiveRateParity,
+    "equalized_odds": EqualizedOdds,
+}
 
-class ExponentiatedGradientClassifier(GroupClassifier):
+
+@dataclass(frozen=True)
+class ReductionSettings(Settings):
+    """The settings of the algorithm, which the estimator declares itself."""
+
+    estimator: Any = None
+    max_iter: int = 50
+    criterion: str = "demographic_parity"
+
+    def check(self) -> None:
+        """Raise an error that names a setting of a wrong type or size."""
+        check_count("max_iter", self.max_iter)
+        read_criterion(self.criterion)
+        chosen = self.estimator
+        if chosen is not None and (isinstance(chosen, type) or not hasattr(chosen, "fit")):
+            raise InputError(f"estimator must be a classifier or None, got {chosen!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureScorer:
+    """Classifiers whose decisions are averaged.
+
+    Attributes
+    ----------
+    predictors : list
+        The classifiers.
+    weights : array of shape (n_predictors,)
+        Their weights, which sum to 1.
+    n_iter : int
+        Number of rounds.
+    """
+
+    predictors: list[Any]
+    weights: FloatArray
+    n_iter: int
+
+    FILE: ClassVar[str] = ""
+
+    def scores(self, inputs: Any) -> FloatArray:
+        """Return the weight of the classifiers that accept each row."""
+        decisions = np.stack([predictor.predict(inputs) for predictor in self.predictors])
+        # The mean of decisions that all accept must not exceed 1 by rounding.
+        scores: FloatArray = np.clip(self.weights @ decisions, 0.0, 1.0)
+        return scores
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what an estimator shows of it."""
+        return {
+            "scorer_": self,
+            "predictors_": self.predictors,
+            "predictor_weights_": self.weights,
+            "n_iter_": self.n_iter,
+        }
+
+
+class ReductionLearner:
+    """Runs the algorithm once for every bound.
+
+    Parameters
+    ----------
+    settings : ReductionSettings
+        What is reduced to, and how long.
+    """
+
+    def __init__(self, settings: ReductionSettings) -> None:
+        self.settings = settings
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Any],
+        weights: Sequence[float],
+    ) -> list[MixtureScorer]:
+        """Return one scorer per bound; nobody is matched."""
+        return [self._fit(rows, float(bound)) for bound in weights]
+
+    def _fit(self, rows: TrainingRows, bound: float) -> MixtureScorer:
+        chosen = self.settings.estimator
+        moment = _MOMENTS[read_criterion(self.settings.criterion).name]
+        algorithm = ExponentiatedGradient(
+            LogisticRegression() if chosen is None else chosen,
+            moment(difference_bound=bound),
+            eps=bound,
+            max_iter=self.settings.max_iter,
+        )
+        with warnings.catch_warnings():
+            # fairlearn still uses ways of pandas that are on their way out; not the caller's doing.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            algorithm.fit(
+                rows.inputs, rows.labels.astype(np.intp), sensitive_features=rows.groups.codes
+            )
+        weights = algorithm.weights_.sort_index().to_numpy()
+        used = np.flatnonzero(weights > 0.0)
+        return MixtureScorer(
+            [algorithm.predictors_[index] for index in used],
+            weights[used] / weights[used].sum(),
+            int(algorithm.last_iter_) + 1,
+        )
+
+
+def _reduction_learner(settings: ReductionSettings, reader: TableReader) -> ReductionLearner:
+    return ReductionLearner(settings)
+
+
+@estimator(GapChoice, GroupSettings, GroupSizes)
+class ExponentiatedGradientClassifier(FairClassifier):
     r"""The reductions approach of Agarwal et al. (2018), made deterministic.
 
     A thin wrapper of fairlearn's ``ExponentiatedGradient`` with demographic parity, around any
@@ -38,25 +161,35 @@ class ExponentiatedGradientClassifier(GroupClassifier):
         Allowed violation: how far a group's acceptance rate may be from that of all rows.
     max_iter : int, default=50
         Greatest number of rounds.
-    sensitive_column, sensitive_at_prediction
-        As in `FTMClassifier`.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Whose acceptance rates are held together: by default everybody's; those of people with a
+        positive label; or those of people with the same label, each class by itself.
     encoder : "table", "columns", None or a transformer, default="table"
-        As in `FTMClassifier`; with ``"columns"`` the estimator sees the columns as
+        How X becomes numbers: `fairmatch.tables.encoder.TableEncoder`, not at all, or a
+        transformer of your own. With ``"columns"`` the estimator sees the columns as
         `FTMBoostingClassifier` does: categories as pandas categories, missing values as NaN. It
         must take both, as LightGBM's ``LGBMClassifier`` does.
+    random_state : int, optional
+        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
         The labels; the second is the positive one.
     groups_ : tuple
-        The two groups.
+        The groups.
     predictors_ : list
         The classifiers with positive weight.
     predictor_weights_ : array of shape (n_predictors,)
         Their weights, which sum to 1.
     n_iter_ : int
         Number of rounds.
+    fairness_weight_ : float
+        The ``eps`` in use.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -65,7 +198,8 @@ class ExponentiatedGradientClassifier(GroupClassifier):
     scores; what is left after the comparison with one half may violate it by any amount.
 
     There is no fairness weight, so `fairness_path` refuses this estimator: fit one per ``eps`` and
-    put them into a ``FairnessPath`` (docs/boosting.md).
+    put them into a ``FairnessPath`` (docs/boosting.md). With ``max_gap`` the ``fairness_weights``
+    are values of ``eps``.
 
     Examples
     --------
@@ -78,22 +212,21 @@ class ExponentiatedGradientClassifier(GroupClassifier):
     (3,)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        eps: float = 0.01,
-        max_iter: int = 50,
-        sensitive_column: str | int | None = None,
-        sensitive_at_prediction: bool = True,
-        encoder: Any = "table",
-    ) -> None:
-        self.estimator = estimator
-        self.eps = eps
-        self.max_iter = max_iter
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.encoder = encoder
+    estimator: Any = None
+    _: KW_ONLY
+    eps: float = 0.01
+    max_iter: int = 50
+    criterion: str = "demographic_parity"
+    encoder: Any = "table"
+    random_state: Any = None
+
+    _weight_name: ClassVar[str | None] = "eps"
+    _curve_weights: ClassVar[tuple[float, ...]] = REDUCTION_BOUNDS
+    _zero_is_plain: ClassVar[bool] = False
+    _can_be_saved: ClassVar[bool] = False
+    _family: ClassVar[Family] = Family(
+        "numbers", ReductionSettings, _reduction_learner, MixtureScorer
+    )
 
     def fit(
         self,
@@ -112,10 +245,12 @@ class ExponentiatedGradientClassifier(GroupClassifier):
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,)
             Labels of two classes; the greater one is the positive.
-        sensitive_features : array-like of shape (n_rows,), optional
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row, unless ``sensitive_column`` says where it is in X.
-        sample_weight, coupling : None
-            The algorithm weighs the rows itself and matches nobody: an error if given.
+        sample_weight : None
+            The algorithm weighs the rows itself: an error if given.
+        coupling : None
+            The algorithm matches nobody: an error if given.
 
         Returns
         -------
@@ -126,77 +261,23 @@ class ExponentiatedGradientClassifier(GroupClassifier):
                 "ExponentiatedGradientClassifier cannot use sample_weight: the algorithm gives "
                 "the rows weights of its own."
             )
-        if coupling is not None:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
-        self._check_parameters()
-        fitted: Self = clone(self)
-        rows = fitted._read_training(X, y, sensitive_features, None)
-        fitted._fit_encoder(rows)
-        codes = rows.groups.codes.astype(np.float64) if self.sensitive_at_prediction else None
-        inputs = fitted._inputs(rows.features, codes)
-        algorithm = ExponentiatedGradient(
-            LogisticRegression() if self.estimator is None else self.estimator,
-            DemographicParity(difference_bound=self.eps),
-            eps=self.eps,
-            max_iter=self.max_iter,
-        )
-        with warnings.catch_warnings():
-            # fairlearn still uses ways of pandas that are on their way out; not the caller's doing.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            algorithm.fit(inputs, rows.labels.astype(np.intp), sensitive_features=rows.groups.codes)
-        weights = algorithm.weights_.sort_index().to_numpy()
-        used = np.flatnonzero(weights > 0.0)
-        self._adopt(
-            fitted,
-            predictors_=[algorithm.predictors_[index] for index in used],
-            predictor_weights_=weights[used] / weights[used].sum(),
-            n_iter_=int(algorithm.last_iter_) + 1,
-        )
-        return self
-
-    def _fit_path(
-        self,
-        X: Any,
-        y: ArrayLike,
-        fairness_weights: Sequence[float],
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> list[Self]:
-        raise InputError(
-            "ExponentiatedGradientClassifier has no fairness weight, so it has no path. Fit one "
-            "for each eps."
-        )
-
-    def _check_parameters(self) -> None:
-        check_number("eps", self.eps, "(0, inf]")
-        check_count("max_iter", self.max_iter)
-        chosen = self.estimator
-        if chosen is not None and (isinstance(chosen, type) or not hasattr(chosen, "fit")):
-            raise InputError(f"estimator must be a classifier or None, got {chosen!r}.")
-
-    def _fit_encoder(self, rows: TrainingRows) -> FloatArray:
-        if not self._takes_columns():
-            return super()._fit_encoder(rows)
-        self.encoder_ = TableEncoder(missing="encode")
-        return np.asarray(self.encoder_.fit_transform(rows.features))
-
-    def _inputs(self, features: Any, codes: FloatArray | None) -> Any:
-        if not self._takes_columns() or self.encoder_ is None:
-            return super()._inputs(features, codes)
-        inputs = pd.DataFrame(with_groups(self.encoder_.to_codes(features), codes))
-        inputs.columns = [f"column_{index}" for index in inputs.columns]
-        for name in inputs.columns[self.encoder_.categorical_positions]:
-            inputs[name] = inputs[name].astype("category")
-        return inputs
+        return super().fit(X, y, sensitive_features=sensitive_features, coupling=coupling)
 
     def _takes_columns(self) -> bool:
         return isinstance(self.encoder, str) and self.encoder == "columns"
 
-    def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
-        inputs = self._inputs(features, codes)
-        decisions = np.stack([predictor.predict(inputs) for predictor in self.predictors_])
-        # The mean of decisions that all accept must not exceed 1 by rounding.
-        scores: FloatArray = np.clip(self.predictor_weights_ @ decisions, 0.0, 1.0)
-        return scores
+    def _encoder(self) -> Any:
+        return TableEncoder(missing="encode") if self._takes_columns() else self.encoder
+
+    def _reader(self) -> TableReader:
+        reader = super()._reader()
+        return replace(reader, sees="frame") if self._takes_columns() else reader
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        for eps in fairness_weights:
+            check_number("eps", eps, "(0, inf]")
+        self._family.settings.of(self)
+        if coupling is not None:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")

@@ -2,14 +2,14 @@
 
 A saved model is a folder with two files. ``model.json`` says what it is and holds the checksum of
 the other, ``weights.safetensors`` of a network or ``trees.txt`` of boosted trees, so that a
-damaged or exchanged file is found before it is used.
+damaged or exchanged file is found before it is used. A model says what it has learned
+(``_get_state``) and takes it back (``_set_state``); this module knows no model.
 """
 
 import hashlib
 import json
-import os
-from dataclasses import asdict
-from importlib import import_module
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,69 +19,112 @@ from sklearn.utils.validation import check_is_fitted
 import fairmatch
 from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
 from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.storage.folders import whole_folder
 from fairmatch.tables.encoder import TableEncoder
 
-_FORMAT = {"kind": "fairmatch.model", "version": 1}
+_KIND, _VERSION, _READABLE = "fairmatch.model", 2, (1, 2)
 _DESCRIPTION = "model.json"
-# Only these are ever made from a file. Each learner's module knows what its models have learned.
-_LEARNERS = {
-    "FTMClassifier": "learning.networks.files",
-    "UnconstrainedClassifier": "learning.networks.files",
-    "GapRegularizedClassifier": "learning.networks.files",
-    "ReductionClassifier": "learning.networks.files",
-    "AdversarialClassifier": "learning.networks.files",
-    "FTMBoostingClassifier": "learning.trees.text",
-    "GapRegularizedBoostingClassifier": "learning.trees.text",
-    "LAFTRTransformer": "learning.representations.files",
-    "SIPMTransformer": "learning.representations.files",
-    "TransportRepairTransformer": "learning.representations.files",
-    "RepresentationClassifier": "learning.representations.files",
-}
-_REPRESENTATIONS = ("LAFTRTransformer", "SIPMTransformer", "TransportRepairTransformer")
+# Files of a saved model, and of what `fairmatch train` writes beside it.
+_OWN = {_DESCRIPTION, "weights.safetensors", "trees.txt", "curve.json", "curve.svg"}
+_MOST_BYTES = 2**30
+_TRIES, _PAUSE = 40, 0.025
 
 
-# What a model has learned is in one of these.
-_LEARNED = ("weights.safetensors", "trees.txt")
+@dataclass(frozen=True)
+class State:
+    """What a model has learned, as it is saved.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file that holds it.
+    content : bytes
+        Its content.
+    facts : dict
+        What else is needed to make the model again, as plain values.
+    """
+
+    file: str
+    content: bytes
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class UnsavedMatcher:
+    """Stands for a matcher of one's own, of which a saved model knows the name alone.
+
+    Parameters
+    ----------
+    name : str
+        Name of its class.
+    """
+
+    name: str
+
+    def match(self, *_: Any, **__: Any) -> Any:
+        """Raise: the matcher itself was not saved."""
+        raise InputError(
+            f"This model was trained with a matcher of one's own, {self.name}, which a saved model "
+            "does not hold. Give transport= the matcher again before fitting."
+        )
 
 
 def save_model(model: Any, path: str | Path) -> Path:
     """Write a fitted model to a folder; `load` reads it back."""
     check_is_fitted(model)
     name = type(model).__name__
-    if name not in _LEARNERS:
-        raise InputError(
-            f"{name} cannot be saved without pickling it; these can: {', '.join(_LEARNERS)}."
-        )
-    learner = _learner(name)
-    weights, facts = learner.dump(model)
-    if not (model.encoder_ is None or isinstance(model.encoder_, TableEncoder)):
-        raise InputError(
-            "A model with an encoder of your own cannot be saved without pickling it. Encode the "
-            "table before the model and fit with encoder=None."
-        )
+    if getattr(fairmatch, name, None) is not type(model) or not model._can_be_saved:
+        raise InputError(f"{name} cannot be saved without pickling it.")
+    check_folder(path)
+    state: State = model._get_state()
     description = {
-        **_FORMAT,
+        "kind": _KIND,
+        "version": _VERSION,
         "fairmatch": fairmatch.__version__,
         "class": name,
         "parameters": {k: _to_json(k, v) for k, v in model.get_params(deep=False).items()},
-        "classes": _classes(model),
-        "groups": [_plain(label) for label in model.groups_],
-        "fairness_weight": _weight(model),
-        "n_features_in": model.n_features_in_,
-        "feature_names_in": _names(model),
-        "encoder": None if model.encoder_ is None else model.encoder_.to_dict(),
-        **facts,
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        **state.facts,
+        "weights_sha256": hashlib.sha256(state.content).hexdigest(),
     }
     description["sha256"] = _digest(description)
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(description, indent=1, ensure_ascii=False)
-    _write({folder / learner.FILE: weights, folder / _DESCRIPTION: text.encode()})
-    for name in _LEARNED:
-        if name != learner.FILE:  # of a model that was there before
-            (folder / name).unlink(missing_ok=True)
-    return folder
+    with whole_folder(path) as partial:
+        (partial / state.file).write_bytes(state.content)
+        (partial / _DESCRIPTION).write_bytes(text.encode())
+    return Path(path)
+
+
+def check_folder(path: str | Path) -> None:
+    """Raise unless a folder is new, empty, or holds a saved model and nothing else.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where a model is to be saved.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{path} is a file. A model is saved in a folder: choose another name.")
+    names = {file.name for file in folder.iterdir() if not file.name.endswith(".partial")}
+    if not names:
+        return
+    strange = sorted(names - _OWN)
+    if not strange and _is_ours(folder / _DESCRIPTION):
+        return
+    shown = ", ".join((strange or sorted(names))[:5])
+    raise InputError(
+        f"{path} holds files that are not of a saved model ({shown}), and saving would delete "
+        "them. Choose a folder that is new or empty."
+    )
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        return dict(json.loads(_read(file))).get("kind") == _KIND
+    except (ModelFileError, ValueError, TypeError, RecursionError):
+        return False
 
 
 def load(path: str | Path) -> Any:
@@ -118,24 +161,13 @@ def load(path: str | Path) -> Any:
     True
     """
     folder = Path(path)
-    description = _read_description(folder)
-    if description.get("class") not in tuple(_LEARNERS):  # it may be of any type
-        raise ModelFileError(
-            f"{folder} is damaged: there is no model class {description.get('class')!r}."
-        )
-    learner = _learner(description["class"])
-    file = folder / learner.FILE
-    weights = _read(file)
-    if hashlib.sha256(weights).hexdigest() != description["weights_sha256"]:
-        raise ModelFileError(
-            f"{file} is not the file that was saved: its checksum differs from the one in "
-            f"{_DESCRIPTION}. Copy both files of the model again."
-        )
+    description, kind, content = _read_whole(folder)
     try:
-        model = _build(description, weights, learner)
-    except ModelFileError:
+        model = _build(description, kind, content)
+    except (ModelFileError, MissingExtraError):
         raise
-    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+    # A file from elsewhere may hold anything, and so may what goes wrong with it.
+    except Exception as error:
         raise ModelFileError(f"{folder} is damaged: {error!r}") from error
     # Last, because the errors above say more. Swapped classes would turn every decision round.
     if description.get("sha256") != _digest(description):
@@ -146,56 +178,69 @@ def load(path: str | Path) -> Any:
     return model
 
 
+def _read_whole(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
+    """Read both files of one model, though another may be taking its place meanwhile."""
+    for left in reversed(range(_TRIES)):
+        before = _inode(folder)
+        try:
+            return _read_both(folder)
+        except ModelFileError:
+            # Only a folder that is being replaced is worth another look.
+            replaced = _inode(folder) != before or any(
+                folder.parent.glob(f".{folder.name}.*.partial*")
+            )
+            if not (replaced and left):
+                raise
+        time.sleep(_PAUSE)
+    raise AssertionError
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return None
+
+
+def _read_both(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
+    description = _read_description(folder)
+    kind = _class(folder, description.get("class"))
+    file = folder / kind._state_file
+    content = _read(file)
+    if hashlib.sha256(content).hexdigest() != description["weights_sha256"]:
+        raise ModelFileError(
+            f"{file} is not the file that was saved: its checksum differs from the one in "
+            f"{_DESCRIPTION}. Copy both files of the model again."
+        )
+    return description, kind, content
+
+
+def _class(folder: Path, name: Any) -> type[Any]:
+    """Return a public class of fairmatch that can be loaded; nothing else is ever made."""
+    kind = getattr(fairmatch, name) if isinstance(name, str) and name in fairmatch.__all__ else None
+    if not (isinstance(kind, type) and getattr(kind, "_can_be_saved", False)):
+        raise ModelFileError(f"{folder} is damaged: there is no model class {name!r}.")
+    return kind
+
+
 def _digest(description: dict[str, Any]) -> str:
-    """Give the checksum of a description, whatever the order and spacing of its JSON."""
+    """Return the checksum of a description, whatever the order and spacing of its JSON."""
     rest = {name: value for name, value in description.items() if name != "sha256"}
     text = json.dumps(rest, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _learner(name: str) -> Any:
-    """Find what reads and writes the models of a class, and needs the library that trains them."""
-    try:
-        return import_module(f"fairmatch.{_LEARNERS[name]}")
-    except ModuleNotFoundError as error:
-        extra = fairmatch._EXTRAS.get(error.name or "", "all")
-        raise MissingExtraError(
-            f"Models of {name} need {error.name}: pip install 'fairmatch[{extra}]'."
-        ) from error
-
-
-def _build(description: dict[str, Any], weights: bytes, learner: Any) -> Any:
-    parameters = {k: _from_json(k, v) for k, v in description["parameters"].items()}
-    model = getattr(fairmatch, description["class"])(**parameters)
-    encoder = description["encoder"]
-    model.encoder_ = None if encoder is None else TableEncoder.from_dict(encoder)
-    if description["classes"] is not None or hasattr(model, "predict"):
-        model.classes_ = np.array(_two(description["classes"]))
-    model.groups_ = tuple(_two(description["groups"]))
-    if description["fairness_weight"] is not None or hasattr(model, "predict"):
-        model.fairness_weight_ = float(description["fairness_weight"])
-    model.n_features_in_ = int(description["n_features_in"])
-    if description["feature_names_in"] is not None:
-        model.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
-    learner.restore(model, weights, description)
+def _build(description: dict[str, Any], kind: type[Any], content: bytes) -> Any:
+    given = description["parameters"]
+    known = set(kind._get_param_names())
+    if not isinstance(given, dict):
+        raise ModelFileError("The file is damaged: parameters must be named.")
+    if not set(given) <= known:
+        strange = ", ".join(sorted(set(given) - known)[:5])
+        raise ModelFileError(f"The file is damaged: {kind.__name__} has no parameter {strange}.")
+    model = kind(**{k: _from_json(k, v) for k, v in given.items()})
+    model._set_state(content, description)
     return model
-
-
-def _classes(model: Any) -> list[Any] | None:
-    """Give the labels; repair has seen none."""
-    labels = getattr(model, "classes_", None)
-    return None if labels is None else [_plain(label) for label in labels]
-
-
-def _weight(model: Any) -> float | None:
-    """Give the weight in use, where it is not a parameter of another name."""
-    weight = getattr(model, "fairness_weight_", getattr(model, "fairness_weight", None))
-    return None if weight is None else float(weight)
-
-
-def _two(labels: list[Any]) -> list[Any]:
-    first, second = map(_plain, labels)
-    return [first, second]
 
 
 def _read_description(folder: Path) -> dict[str, Any]:
@@ -205,12 +250,12 @@ def _read_description(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{folder / _DESCRIPTION} is not valid JSON: {error}") from None
     kind = description.get("kind") if isinstance(description, dict) else None
-    if kind != _FORMAT["kind"] or "weights_sha256" not in description:
+    if kind != _KIND or "weights_sha256" not in description:
         raise ModelFileError(f"{folder / _DESCRIPTION} does not describe a fairmatch model.")
-    if description.get("version") != _FORMAT["version"]:
+    if description.get("version") not in _READABLE:
         raise ModelFileError(
             f"{folder} has format version {description.get('version')}; this fairmatch reads "
-            f"version {_FORMAT['version']}. Install the version that wrote it: "
+            f"versions {_READABLE[0]} to {_READABLE[-1]}. Install the version that wrote it: "
             f"{description.get('fairmatch')}."
         )
     return dict(description)
@@ -218,6 +263,10 @@ def _read_description(folder: Path) -> dict[str, Any]:
 
 def _read(file: Path) -> bytes:
     try:
+        if file.exists() and not file.is_file():  # a device or a pipe may never end
+            raise ModelFileError(f"{file} is not a plain file.")
+        if file.stat().st_size > _MOST_BYTES:
+            raise ModelFileError(f"{file} is too large to be a model.")
         return file.read_bytes()
     except OSError as error:
         raise ModelFileError(
@@ -226,28 +275,8 @@ def _read(file: Path) -> bytes:
         ) from error
 
 
-def _write(contents: dict[Path, bytes]) -> None:
-    """Write all files or none: a full disk leaves the old ones as they were."""
-    partial = {file: file.with_name(f"{file.name}.{os.getpid()}.partial") for file in contents}
-    try:
-        for file, content in contents.items():
-            partial[file].write_bytes(content)
-        for file in contents:
-            partial[file].replace(file)
-    except OSError as error:
-        error.filename = str(next(iter(contents)).parent)  # the model's, whichever file it was
-        raise
-    finally:
-        for file in contents:
-            partial[file].unlink(missing_ok=True)
-
-
-def _names(model: Any) -> list[str] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def _plain(value: Any) -> Any:
+def plain_label(value: Any) -> Any:
+    """Return a label as JSON holds it, or raise where JSON cannot."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, str | int | float | bool):
         return value
@@ -257,28 +286,35 @@ def _plain(value: Any) -> Any:
 def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, TableEncoder):
         return {"missing": value.missing, "dtype": np.dtype(value.dtype).name}
-    if isinstance(value, OptimalTransportMatcher):
-        return asdict(value)
+    if name == "transport" and not isinstance(value, str):
+        if type(value) is OptimalTransportMatcher:
+            return asdict(value)
+        own = value.name if isinstance(value, UnsavedMatcher) else type(value).__name__
+        return {"own_matcher": own}
     if name == "representation" and value is not None:
         parameters = {k: _to_json(k, v) for k, v in value.get_params(deep=False).items()}
         return {"class": type(value).__name__, "parameters": parameters}
     if isinstance(value, tuple | list | np.ndarray):
-        return [_plain(item) for item in value]
-    if name == "transport" and not isinstance(value, str):
-        return "marginal"  # how people were matched in training; no part in prediction
+        return [plain_label(item) for item in value]
     if name == "random_state" and not isinstance(value, int | np.integer):
         return None  # a generator: its state when the model was made is gone
-    return _plain(value)
+    return plain_label(value)
 
 
 def _from_json(name: str, value: Any) -> Any:
     if name == "transport" and isinstance(value, dict):
+        if set(value) == {"own_matcher"}:
+            return UnsavedMatcher(str(value["own_matcher"]))
         return OptimalTransportMatcher(**value)
     if name == "encoder" and isinstance(value, dict):
         return TableEncoder(missing=value["missing"], dtype=np.dtype(value["dtype"]).type)
     if name == "representation" and isinstance(value, dict):
-        if value["class"] not in _REPRESENTATIONS:
+        kind = _class(Path(), value["class"])
+        if not hasattr(kind, "transform"):
             raise ModelFileError(f"There is no representation {value['class']!r}.")
-        parameters = {k: _from_json(k, v) for k, v in value["parameters"].items()}
-        return getattr(fairmatch, value["class"])(**parameters)
-    return tuple(value) if isinstance(value, list) else value
+        return kind(**{k: _from_json(k, v) for k, v in value["parameters"].items()})
+    return (
+        list(value)
+        if name == "sensitive_column" and isinstance(value, list)
+        else (tuple(value) if isinstance(value, list) else value)
+    )

@@ -239,7 +239,8 @@ class TestGroups:
             fit().predict(X, sensitive_features=np.where(GROUP == 1, 7, 0))
 
     def test_one_person_can_be_scored(self):
-        assert scores(fit(), X[:1], GROUP[:1]) == scores(fit())[0]
+        # Matrix products of different sizes differ in the last bits.
+        assert scores(fit(), X[:1], GROUP[:1]) == pytest.approx(scores(fit())[0], rel=1e-6)
 
 
 class TestModule:
@@ -367,7 +368,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("group", "message"),
         [
-            (np.arange(120) % 3, r"3 groups \(0, 1, 2\)"),
+            (np.where(np.arange(120) == 0, 7, GROUP), "fewer than min_group_size=2 rows: 7 1"),
             (np.zeros(120), "one group only"),
             (np.where(GROUP == 1, np.nan, 0.0), "missing values"),
         ],

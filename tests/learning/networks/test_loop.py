@@ -6,9 +6,12 @@ from torch import nn
 
 from fairmatch.learning.networks.batches import Batch, PairBatches
 from fairmatch.learning.networks.loop import MIN_STEPS_PER_EPOCH, Objective, Schedule, train
-from fairmatch.learning.networks.penalties import SquaredMeanGapPenalty
+from fairmatch.learning.networks.penalties import MeanPenalty
 from fairmatch.learning.networks.stack import StackedMLP
+from fairmatch.learning.penalties import SquaredMeanGap
 from fairmatch.learning.progress import TrainingProgress
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.matching.parts import plan_parts
 from fairmatch.tables.groups import read_groups
 
 
@@ -89,10 +92,11 @@ def test_networks_of_a_stack_are_trained_as_if_each_were_alone():
 
     def trained(fairness_weights):
         network = StackedMLP(len(fairness_weights), 5, (6,), torch.Generator().manual_seed(0))
-        shares = torch.tensor([0.6, 0.4])
-        penalty = SquaredMeanGapPenalty(torch.tensor(fairness_weights), shares)
-        groups, generator = read_groups(group), np.random.default_rng(0)
-        batches = PairBatches(groups, np.ones(len(y)), 32, generator)
+        rows = TrainingRows(y, read_groups(group), None, inputs, inputs)
+        parts, generator = plan_parts(rows.groups), np.random.default_rng(0)
+        formula = SquaredMeanGap(parts, rows)
+        penalty = MeanPenalty(torch.tensor(fairness_weights), formula)
+        batches = PairBatches(parts, np.ones(len(y)), 32, generator)
         train(Objective(network, inputs, y, penalty), batches, Schedule(2, 10, 0.01))
         return network(torch.as_tensor(inputs, dtype=torch.float32)).detach()
 

@@ -39,11 +39,13 @@ from fairmatch.exceptions import (
     MissingExtraError,
     ModelFileError,
 )
-from fairmatch.learning.choice import stratified_split
-from fairmatch.learning.grouped import TrainingRows
+from fairmatch.learning.penalties import MatchedGap, SquaredMeanGap
+from fairmatch.learning.rows import TrainingRows, stratified_split
 from fairmatch.learning.saving import _digest
 from fairmatch.learning.trees.growing import unseen_scores
-from fairmatch.learning.trees.objective import BoostingObjective, MatchedGap, SquaredMeanGap
+from fairmatch.learning.trees.learner import TreeSettings
+from fairmatch.learning.trees.objective import BoostingObjective
+from fairmatch.matching.parts import plan_parts
 from fairmatch.measures import mean_parity_gap
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import read_groups
@@ -55,11 +57,12 @@ COUPLING = OptimalTransportMatcher().match(X, GROUP)
 
 
 def rows(weights=None):
-    return TrainingRows(X, Y.astype(float), read_groups(GROUP), weights)
+    return TrainingRows(Y.astype(float), read_groups(GROUP), weights, X, X)
 
 
 def penalties(weights=None):
-    return [MatchedGap(COUPLING), MatchedGap(COUPLING, 0.01), SquaredMeanGap(rows(weights))]
+    parts = plan_parts(read_groups(GROUP), weights=weights)
+    return [MatchedGap(COUPLING), MatchedGap(COUPLING, 0.01), SquaredMeanGap(parts, rows(weights))]
 
 
 def fit(family=FTMBoostingClassifier, X=X, y=Y, group=GROUP, *, sample_weight=None, **settings):
@@ -129,9 +132,7 @@ class TestObjective:
     def test_what_is_minimised_never_rises(self, family, weight, learning_rate):
         model = fit(family, fairness_weight=weight, n_rounds=60, learning_rate=learning_rate)
         coupling = fit_coupling(X, GROUP)
-        penalty = (
-            MatchedGap(coupling) if family is FTMBoostingClassifier else SquaredMeanGap(rows())
-        )
+        penalty = MatchedGap(coupling) if family is FTMBoostingClassifier else penalties()[2]
         objective = BoostingObjective(rows(), weight, penalty)
         inputs = np.column_stack([X, GROUP])
         values = [
@@ -286,10 +287,11 @@ class TestPredictedMap:
         model = fit(transport="predicted")
         encoded = TableEncoder(missing="encode").fit_transform(X)
         inputs = np.column_stack([X, GROUP]).astype(float)
-        seed = model._lightgbm_parameters()["seed"]
+        settings = TreeSettings.of(model).lightgbm()
+        seed = settings["seed"]
         unseen = unseen_scores(
-            model._lightgbm_parameters(),
-            TrainingRows(inputs, Y.astype(float), read_groups(GROUP), None),
+            settings,
+            TrainingRows(Y.astype(float), read_groups(GROUP), None, encoded, inputs),
             categorical=[],
             n_rounds=10,
         )
@@ -521,8 +523,8 @@ class TestInterface:
 
     def test_without_lightgbm(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "lightgbm", None)
-        for name in ("trees.classifiers", "trees.growing"):
-            monkeypatch.delitem(sys.modules, f"fairmatch.learning.{name}")
+        for name in ("classifiers", "learner", "growing", "text"):
+            monkeypatch.delitem(sys.modules, f"fairmatch.learning.trees.{name}")
         monkeypatch.delitem(vars(fairmatch), "FTMBoostingClassifier")
         with pytest.raises(MissingExtraError, match=r"fairmatch\[boost\]"):
             _ = fairmatch.FTMBoostingClassifier

@@ -130,8 +130,8 @@ def page_text(folder: Path) -> str:
     lines = [
         "# Several groups, and other criteria",
         "",
-        "Written by `fairmatch groups page` from the records in [groups](groups); `fairmatch groups "
-        "run` makes them.",
+        "Written by `fairmatch groups page` from the records in [groups](groups), which "
+        "`fairmatch groups run` makes.",
         "",
         "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). Every "
         "method is tuned on the same rows: of its candidates, the one most accurate on the tuning "
@@ -140,11 +140,11 @@ def page_text(folder: Path) -> str:
         "exceed the level, for every method. Groups with fewer than about 400 test rows are pooled "
         'as "other". All trees are LightGBM\'s, 200 rounds.',
         "",
-        "The half-space gap is the 95% quantile, over 500 random half-spaces, of the largest gap of "
-        "acceptance between groups within the half-space. Consistency is the share of people whose "
-        "decision stays when only their group is changed. Decisions of exponentiated gradient are "
-        "drawn at random, so its numbers are expectations. CPU seconds are of all candidates of one "
-        "split.",
+        "The half-space gap is the 95% quantile, over 500 random half-spaces, of the largest gap "
+        "of acceptance between groups within the half-space. Consistency is the share of people "
+        "whose decision stays when only their group is changed. Exponentiated gradient decides "
+        "at random, so its numbers are expectations. CPU seconds are of all candidates of "
+        "one split.",
     ]
     for case in CASES.values():
         if any(name == case.name for name, _ in records):

@@ -83,6 +83,7 @@ class Trial:
     @cached_property
     def plain(self) -> Decide:
         """Scores of plain trees."""
+        scorer: Decide
         ((_, scorer),) = self.path(self.trees("marginal"), (0.0,))
         return scorer
 

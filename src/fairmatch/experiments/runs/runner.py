@@ -111,6 +111,7 @@ def _attempt(task: Task | Failure) -> Record | Failure:
 
 @cache
 def versions() -> dict[str, str]:
+    """Return the versions of all that a result depends on."""
     from fairmatch import __version__
 
     found = {"fairmatch": __version__, "python": platform.python_version()}

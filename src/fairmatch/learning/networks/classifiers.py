@@ -1,37 +1,49 @@
-"""FTM and its rivals as scikit-learn estimators."""
+"""FTM and its rivals for networks."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
-import numpy as np
-import torch
-
-from fairmatch.exceptions import InputError
-from fairmatch.learning.choice import MatchingClassifier
-from fairmatch.learning.networks.batches import Batches, CoupledBatches, MatchedBatches
-from fairmatch.learning.networks.penalized import EncodedRows, Network, PenalizedClassifier
-from fairmatch.learning.networks.penalties import (
-    AdversaryPenalty,
-    ConstraintViolationPenalty,
-    MatchedGapPenalty,
-    Penalty,
-    SquaredMeanGapPenalty,
+from fairmatch.learning.base import FairClassifier
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.comparison import Comparison, Transport
+from fairmatch.learning.family import Family
+from fairmatch.learning.groupsizes import GroupSizes
+from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
+from fairmatch.learning.networks.settings import NetworkSettings
+from fairmatch.learning.penalties import (
+    Adversary,
+    ConstraintViolation,
+    FreshlyMatchedGap,
+    GroupPenalty,
+    MatchedGap,
+    SquaredMeanGap,
+)
+from fairmatch.learning.reader import EncoderSettings, GroupSettings
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.settings import estimator
+from fairmatch.learning.weights import (
+    ADV_WEIGHTS,
+    REDUCTION_WEIGHTS,
+    REG_WEIGHTS,
 )
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 
 
-class UnconstrainedClassifier(PenalizedClassifier):
+@estimator(NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+class UnconstrainedClassifier(FairClassifier):
     """The network trained for accuracy alone: the paper's "Unfair" baseline.
 
-    Parameters
+    Attributes
     ----------
-    network, epochs, batch_size, learning_rate, decay
-        As in `FTMClassifier`.
-    sensitive_column, sensitive_at_prediction, encoder
-        As in `FTMClassifier`.
-    device, random_state, verbose, keep_on_interrupt
-        As in `FTMClassifier`.
+    classes_ : array of shape (2,)
+        The labels; the second is the positive one.
+    groups_ : tuple
+        The groups.
+    network_ : NetworkStack
+        The network.
+    n_epochs_ : int
+        How many epochs it was trained for.
 
     Examples
     --------
@@ -43,64 +55,42 @@ class UnconstrainedClassifier(PenalizedClassifier):
     (2,)
     """
 
-    fairness_weight = 0.0
-
-    def __init__(
-        self,
-        *,
-        network: Network = None,
-        epochs: int = 200,
-        batch_size: int = 1024,
-        learning_rate: float = 1e-3,
-        decay: float = 0.95,
-        sensitive_column: str | int | None = None,
-        sensitive_at_prediction: bool = True,
-        encoder: Any = "table",
-        device: str = "cpu",
-        random_state: int | None = None,
-        verbose: int = 0,
-        keep_on_interrupt: bool = False,
-    ) -> None:
-        self.network = network
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.sensitive_column = sensitive_column
-        self.sensitive_at_prediction = sensitive_at_prediction
-        self.encoder = encoder
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.keep_on_interrupt = keep_on_interrupt
-
-    def _check_parameters(self, fairness_weights: Sequence[float]) -> None:
-        super()._check_parameters(fairness_weights)
-        if np.any(fairness_weights):
-            raise InputError(
-                "UnconstrainedClassifier has no fairness weight, so it has no path. Give "
-                "fairness_path another estimator."
-            )
+    _weight_name: ClassVar[str | None] = None
+    _family: ClassVar[Family] = NETWORKS
+    _state_file: ClassVar[str] = NetworkScorer.FILE
 
 
-class GapRegularizedClassifier(PenalizedClassifier):
+@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+class GapRegularizedClassifier(FairClassifier):
     r"""Cross-entropy plus the squared gap of mean scores: the paper's "Reg".
 
     Parameters
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty.
-    network, epochs, batch_size, learning_rate, decay
-        As in `FTMClassifier`.
-    sensitive_column, sensitive_at_prediction, encoder
-        As in `FTMClassifier`.
-    device, random_state, verbose, keep_on_interrupt
-        As in `FTMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second is the positive one.
+    groups_ : tuple
+        The groups.
+    fairness_weight_ : float
+        The weight in use.
+    network_ : NetworkStack
+        The network.
+    n_epochs_ : int
+        How many epochs it was trained for.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
     Minimises :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2` (Donini et al.,
-    2018; Chuang and Mroueh, 2021, call it GapReg).
+    2018; Chuang and Mroueh, 2021, call it GapReg). With more groups, or a criterion that compares
+    people of the same label, the squared gap is the weighted mean over the parts.
 
     Examples
     --------
@@ -110,13 +100,18 @@ class GapRegularizedClassifier(PenalizedClassifier):
     ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
-    def _penalty(
-        self, fairness_weights: torch.Tensor, shares: torch.Tensor, generator: torch.Generator
-    ) -> Penalty:
-        return SquaredMeanGapPenalty(fairness_weights, shares)
+    fairness_weight: float = 1.0
+
+    _family: ClassVar[Family] = NETWORKS
+    _state_file: ClassVar[str] = NetworkScorer.FILE
+    _curve_weights: ClassVar[tuple[float, ...]] = REG_WEIGHTS
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> GroupPenalty:
+        return SquaredMeanGap(Comparison.of(self).parts(rows), rows)
 
 
-class ReductionClassifier(PenalizedClassifier):
+@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+class ReductionClassifier(FairClassifier):
     r"""Cross-entropy plus squared constraint violations: what the paper calls "Reduction".
 
     The paper's Reduction is FairTorch's penalty, inspired by the constraints of Agarwal et al.
@@ -128,12 +123,23 @@ class ReductionClassifier(PenalizedClassifier):
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty.
-    network, epochs, batch_size, learning_rate, decay
-        As in `FTMClassifier`.
-    sensitive_column, sensitive_at_prediction, encoder
-        As in `FTMClassifier`.
-    device, random_state, verbose, keep_on_interrupt
-        As in `FTMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second is the positive one.
+    groups_ : tuple
+        The groups.
+    fairness_weight_ : float
+        The weight in use.
+    network_ : NetworkStack
+        The network.
+    n_epochs_ : int
+        How many epochs it was trained for.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their measures on the held-out rows.
 
     Examples
     --------
@@ -143,30 +149,47 @@ class ReductionClassifier(PenalizedClassifier):
     ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
-    def _penalty(
-        self, fairness_weights: torch.Tensor, shares: torch.Tensor, generator: torch.Generator
-    ) -> Penalty:
-        return ConstraintViolationPenalty(fairness_weights, shares)
+    fairness_weight: float = 1.0
+
+    _family: ClassVar[Family] = NETWORKS
+    _state_file: ClassVar[str] = NetworkScorer.FILE
+    _curve_weights: ClassVar[tuple[float, ...]] = REDUCTION_WEIGHTS
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> GroupPenalty:
+        return ConstraintViolation(Comparison.of(self).parts(rows), rows)
 
 
-class AdversarialClassifier(PenalizedClassifier):
+@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+class AdversarialClassifier(FairClassifier):
     """A network against an adversary that guesses the group from its output: the paper's "Adv".
 
     Parameters
     ----------
     fairness_weight : float, default=1.0
         Weight of the adversary's success in the network's objective.
-    network, epochs, batch_size, learning_rate, decay
-        As in `FTMClassifier`.
-    sensitive_column, sensitive_at_prediction, encoder
-        As in `FTMClassifier`.
-    device, random_state, verbose, keep_on_interrupt
-        As in `FTMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second is the positive one.
+    groups_ : tuple
+        The groups.
+    fairness_weight_ : float
+        The weight in use.
+    network_ : NetworkStack
+        The network.
+    n_epochs_ : int
+        How many epochs it was trained for.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
     After Zhang, Lemoine and Mitchell (2018), as the paper states it: the network minimises its
-    loss minus the weighted loss of the adversary.
+    loss minus the weighted loss of the adversary. With more than two groups the adversary guesses
+    among all of them.
 
     Examples
     --------
@@ -176,16 +199,21 @@ class AdversarialClassifier(PenalizedClassifier):
     ...     german.X, german.y, sensitive_features=german.sensitive_features)
     """
 
-    def _penalty(
-        self, fairness_weights: torch.Tensor, shares: torch.Tensor, generator: torch.Generator
-    ) -> Penalty:
-        return AdversaryPenalty(fairness_weights, shares, generator=generator)
+    fairness_weight: float = 1.0
+
+    _family: ClassVar[Family] = NETWORKS
+    _state_file: ClassVar[str] = NetworkScorer.FILE
+    _curve_weights: ClassVar[tuple[float, ...]] = ADV_WEIGHTS
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> GroupPenalty:
+        return Adversary(Comparison.of(self).parts(rows), rows)
 
 
-class FTMClassifier(PenalizedClassifier, MatchingClassifier):
-    r"""Fairness Through Matching: treat matched people of the two groups alike.
+@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+class FTMClassifier(FairClassifier):
+    r"""Fairness Through Matching: treat matched people of different groups alike.
 
-    First people of the two groups are matched by optimal transport; then a network learns to
+    First people of different groups are matched by optimal transport; then a network learns to
     predict well while giving matched people similar scores.
 
     Parameters
@@ -197,52 +225,19 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
         step, as in the paper; otherwise all rows are matched once.
     fairness_weight : float, default=1.0
         The paper's lambda.
-    max_gap : float, optional
-        Choose the weight instead: train a path on part of the rows and keep the most accurate
-        model whose gap on the held-out rows is at most this.
-    gap_measure : str, default="demographic_parity_gap"
-        Which gap ``max_gap`` bounds; a name of `fairmatch.measures.gaps.MEASURES`.
-    fairness_weights : sequence of float, optional
-        Weights that ``max_gap`` chooses from; by default 0 and the paper's 18.
-    validation_size : float, default=0.2
-        Share of the rows held out for that choice, stratified by label and group.
-    refit : bool, default=False
-        Whether to train once more on all rows with the weight chosen.
-    network : sequence of int, or torch.nn.Module, optional
-        Widths of the hidden layers, by default two layers as wide as the encoded features; or a
-        module of your own that maps rows to one logit each.
-    epochs, batch_size : int, default=200, 1024
-        A batch is so many rows of each group (at most half the table); the loss and the
-        comparison use the same rows. An epoch is as many steps as it takes to go over the table
-        in such batches, and at least 16.
-    learning_rate, decay : float, default=0.001, 0.95
-        Of Adam; the rate is multiplied by the decay after each epoch.
-    sensitive_column : str or int, optional
-        Column of X that holds the groups. It is split off before matching. This is what makes
-        every scikit-learn meta-estimator and scorer work.
-    sensitive_at_prediction : bool, default=True
-        Whether the group is an input of the network. With False it is needed in training only.
-    encoder : "table", None or a transformer, default="table"
-        How X becomes numbers: `fairmatch.tables.encoder.TableEncoder`, not at all, or your own way.
-        Missing values are an error unless the encoder takes them
-        (``TableEncoder(missing="encode")``).
-    device : str, default="cpu"
-        Where torch computes.
-    random_state : int, optional
-        Same seed, same bits, on the same machine and versions.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
-    keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the training and keeps what has been learned.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
         The labels; the second is the positive one.
     groups_ : tuple
-        The two groups.
+        The groups.
     fairness_weight_ : float
         The weight in use.
+    network_ : NetworkStack
+        The network.
+    n_epochs_ : int
+        How many epochs it was trained for.
     path_ : FairnessPath
         With ``max_gap``: the models it chose from.
     validation_curve_ : DataFrame
@@ -251,7 +246,9 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
     Notes
     -----
     Minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3 of the
-    paper) for the coupling T.
+    paper) for the coupling T. The loss sees everybody, also people whom T matches with nobody. With
+    more than two groups, or a criterion that compares people of the same label, T has several
+    parts, and the penalty is their weighted mean.
 
     Examples
     --------
@@ -263,70 +260,34 @@ class FTMClassifier(PenalizedClassifier, MatchingClassifier):
     (3, 2)
     """
 
-    def __init__(
-        self,
-        transport: str | Matcher = "marginal",
-        fairness_weight: float = 1.0,
-        *,
-        max_gap: float | None = None,
-        gap_measure: str = "demographic_parity_gap",
-        fairness_weights: Sequence[float] | None = None,
-        validation_size: float = 0.2,
-        refit: bool = False,
-        network: Network = None,
-        epochs: int = 200,
-        batch_size: int = 1024,
-        learning_rate: float = 1e-3,
-        decay: float = 0.95,
-        sensitive_column: str | int | None = None,
-        sensitive_at_prediction: bool = True,
-        encoder: Any = "table",
-        device: str = "cpu",
-        random_state: int | None = None,
-        verbose: int = 0,
-        keep_on_interrupt: bool = False,
-    ) -> None:
-        super().__init__(
-            fairness_weight,
-            network=network,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            decay=decay,
-            sensitive_column=sensitive_column,
-            sensitive_at_prediction=sensitive_at_prediction,
-            encoder=encoder,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-            keep_on_interrupt=keep_on_interrupt,
-        )
-        self.transport = transport
-        self.max_gap = max_gap
-        self.gap_measure = gap_measure
-        self.fairness_weights = fairness_weights
-        self.validation_size = validation_size
-        self.refit = refit
+    transport: str | Matcher = "marginal"
+    fairness_weight: float = 1.0
 
-    def _check_coupling(self, coupling: Coupling | None) -> None:
+    _family: ClassVar[Family] = NETWORKS
+    _state_file: ClassVar[str] = NetworkScorer.FILE
+    _matches: ClassVar[bool] = True
+
+    def _matcher(self) -> Matcher:
+        return Transport(self.transport, Comparison.of(self)).matcher()
+
+    def _compare(
+        self, rows: TrainingRows, coupling: Coupling | None
+    ) -> MatchedGap | FreshlyMatchedGap:
+        if coupling is not None:
+            coupling.check_groups(rows.groups)
+            return MatchedGap(coupling)
+        matcher = self._matcher()
+        if isinstance(matcher, OptimalTransportMatcher) and matcher.batch_size is not None:
+            points = matcher.points(rows.encoded, rows.labels)
+            return FreshlyMatchedGap(matcher, points, Comparison.of(self).parts(rows))
+        return MatchedGap(Comparison.of(self).match(matcher, rows.encoded, rows))
+
+    def _match_held_out(self, rows: TrainingRows) -> Coupling:
+        return Comparison.of(self).match(self._matcher(), rows.encoded, rows)
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        super()._check_parameters(fairness_weights, coupling)
         self._matcher()
         check_coupling(coupling)
-
-    def _batches(
-        self, encoded: EncodedRows, coupling: Coupling | None, generator: np.random.Generator
-    ) -> Batches:
-        rows, matcher = encoded.rows, self._matcher()
-        if (
-            coupling is None
-            and isinstance(matcher, OptimalTransportMatcher)
-            and matcher.batch_size is not None
-        ):
-            points, size = matcher.points(encoded.features, rows.labels), matcher.batch_size
-            return MatchedBatches(matcher, points, rows.groups, rows.mass, size, generator)
-        coupling = self._couple(encoded.features, rows.labels, rows.groups, rows.weights, coupling)
-        return CoupledBatches(coupling, rows.groups, rows.mass, self.batch_size, generator)
-
-    def _penalty(
-        self, fairness_weights: torch.Tensor, shares: torch.Tensor, generator: torch.Generator
-    ) -> Penalty:
-        return MatchedGapPenalty(fairness_weights, shares)

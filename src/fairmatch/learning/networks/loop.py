@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from fairmatch.learning.networks.batches import Batch, Batches
+from fairmatch.learning.networks.losses import TORCH_LOSSES
 from fairmatch.learning.networks.penalties import Penalty
 from fairmatch.learning.networks.stack import NetworkStack
 from fairmatch.tables.arrays import FloatArray
@@ -61,6 +61,8 @@ class Objective(nn.Module):
         What is added to the loss.
     device : str
         Where to compute.
+    loss : callable
+        Maps margins of shape (L, n_rows) and labels of the same shape to losses.
     """
 
     def __init__(
@@ -70,26 +72,24 @@ class Objective(nn.Module):
         labels: FloatArray,
         penalty: Penalty | None = None,
         device: str = "cpu",
+        loss: Callable[[Tensor, Tensor], Tensor] = TORCH_LOSSES["logistic"].values,
     ) -> None:
         super().__init__()
-        self.network, self.penalty = network, penalty
+        self.network, self.penalty, self.loss = network, penalty, loss
         self.inputs = torch.as_tensor(inputs, dtype=torch.float32, device=device)
         self.labels = torch.as_tensor(labels, dtype=torch.float32, device=device)
         self.to(device)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Give each network's loss and weighted penalty, of shape (2, L)."""
+        """Return each network's loss and weighted penalty, of shape (2, L)."""
         rows = torch.from_numpy(batch.rows).to(self.inputs.device)
         weight = torch.from_numpy(batch.weight).to(self.inputs.device)
         logits = self.network(self.inputs[..., rows, :])
-        truth = self.labels[rows].expand_as(logits)
-        losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
-        loss = losses @ weight
+        loss = self.loss(logits, self.labels[rows].expand_as(logits)) @ weight
         if self.penalty is None:
             return torch.stack([loss, torch.zeros_like(loss)])
-        return torch.stack(
-            [loss, self.penalty(logits[:, : batch.n_pairs], logits[:, batch.n_pairs :])]
-        )
+        n = batch.n_pairs
+        return torch.stack([loss, self.penalty(logits[:, :n], logits[:, n : 2 * n])])
 
 
 def train(

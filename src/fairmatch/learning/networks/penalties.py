@@ -1,15 +1,28 @@
-r"""What FTM or a rival adds to the loss.
+r"""Penalties as modules: what is added to the losses of L networks on one batch of pairs.
 
-A penalty is a module that looks at the logits of L networks on one batch of pairs and returns
-what to add to each network's loss. One of its rows is one network, with a fairness weight of its
-own.
+Each looks at the logits of the pairs' two ends and returns what to add to each network's loss. The
+formulas are those of `fairmatch.learning.penalties`.
 """
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from fairmatch.learning import penalties as formulas
+from fairmatch.learning.networks.adversary import AdversaryNetwork, reverse_gradient
+from fairmatch.learning.networks.batches import (
+    Batches,
+    CoupledBatches,
+    MatchedBatches,
+    PairBatches,
+)
+from fairmatch.learning.rows import TrainingRows
+
+Link = Callable[[Tensor], Tensor]
 
 
 class Penalty(nn.Module):
@@ -19,60 +32,98 @@ class Penalty(nn.Module):
     ----------
     fairness_weights : tensor of shape (L,)
         The paper's lambda, one per network.
-    shares : tensor of shape (2,)
-        Share of each group in the table.
+    link : callable
+        Turns margins into scores.
     """
 
     fairness_weights: Tensor
-    shares: Tensor
 
-    def __init__(self, fairness_weights: Tensor, shares: Tensor) -> None:
+    def __init__(self, fairness_weights: Tensor, link: Link = torch.sigmoid) -> None:
         super().__init__()
         self.register_buffer("fairness_weights", fairness_weights)
-        self.register_buffer("shares", shares)
+        self.link = link
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Penalise logits of shape (L, n_pairs) of the two groups' rows; returns shape (L,)."""
-        return self.fairness_weights * self.value(torch.sigmoid(source), torch.sigmoid(target))
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the penalty of margins of shape (L, n_pairs) of the pairs' two ends."""
+        return self.fairness_weights * self.value(self.link(first), self.link(second))
 
-    def value(self, source: Tensor, target: Tensor) -> Tensor:
-        """Take the penalty of scores, before it is weighted."""
+    def value(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the penalty of scores, before it is weighted."""
         raise NotImplementedError
 
 
 class MatchedGapPenalty(Penalty):
-    r"""Mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2)."""
+    r"""Mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2).
 
-    def value(self, source: Tensor, target: Tensor) -> Tensor:
-        """Take the mean gap of the pairs."""
-        return (source - target).abs().mean(dim=1)
-
-
-class SquaredMeanGapPenalty(Penalty):
-    r"""Squared gap between the groups' mean scores, :math:`\Delta\overline{\mathrm{DP}}^2`."""
-
-    def value(self, source: Tensor, target: Tensor) -> Tensor:
-        """Take the squared gap of the means."""
-        return (source.mean(dim=1) - target.mean(dim=1)) ** 2
-
-
-class ConstraintViolationPenalty(Penalty):
-    r"""Squared violations of the constraints of Agarwal et al. (2018), as FairTorch has them.
-
-    For each group s, with :math:`\mu_s = E(f \mid S = s)` and :math:`\mu = E f`,
-
-    .. math:: \sum_s [\mu_s - \mu]_+^2 + [\mu - \mu_s]_+^2.
-
-    With two groups of shares :math:`\pi_s` this equals
-    :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`: the squared mean gap with
-    another weight.
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        The paper's lambda, one per network.
+    part_weights : tensor of shape (n_parts,), optional
+        Weight of each part; a batch has equally many pairs of each, one part after the other.
+    link : callable
+        Turns margins into scores.
     """
 
-    def value(self, source: Tensor, target: Tensor) -> Tensor:
-        """Take the squared positive parts of the violations."""
-        means = torch.stack([source.mean(dim=1), target.mean(dim=1)])
-        violation = means - self.shares @ means
-        return (functional.relu(violation) ** 2 + functional.relu(-violation) ** 2).sum(dim=0)
+    def __init__(
+        self,
+        fairness_weights: Tensor,
+        part_weights: Tensor | None = None,
+        link: Link = torch.sigmoid,
+    ) -> None:
+        super().__init__(fairness_weights, link)
+        weights = fairness_weights.new_ones(1) if part_weights is None else part_weights
+        self.register_buffer("part_weights", weights)
+
+    part_weights: Tensor
+
+    def value(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the mean gap of the pairs."""
+        sizes: Tensor = formulas.MatchedGap.sizes(first - second)
+        return sizes.reshape(len(sizes), len(self.part_weights), -1).mean(dim=2) @ self.part_weights
+
+
+class MeanPenalty(Penalty):
+    """Squared contrasts of groups' mean scores, each group's in the batch.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        The paper's lambda, one per network.
+    formula : fairmatch.learning.penalties.MeanPenalty
+        Which contrasts.
+    link : callable
+        Turns margins into scores.
+    """
+
+    def __init__(
+        self,
+        fairness_weights: Tensor,
+        formula: formulas.MeanPenalty,
+        link: Link = torch.sigmoid,
+    ) -> None:
+        super().__init__(fairness_weights, link)
+        self.formula = formula
+        weights = torch.as_tensor(formula.contrast_weights).to(fairness_weights.dtype)
+        self.register_buffer("contrast_weights", weights)
+
+    contrast_weights: Tensor
+
+    def value(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the weighted sum of squares."""
+        means = torch.stack([m.mean(dim=1) for m in strata(self.formula, first, second)])
+        contrasts: Tensor = self.formula.contrasts(means)
+        return self.contrast_weights @ contrasts**2
+
+
+def strata(formula: formulas.GroupPenalty, first: Tensor, second: Tensor) -> list[Tensor]:
+    """Return what belongs to each stratum, of shape (L, n), from the ends of the parts' pairs."""
+    n_parts = len(formula.parts)
+    found: list[list[Tensor]] = [[] for _ in formula.strata]
+    for ends, at in ((first, formula.first), (second, formula.second)):
+        for values, stratum in zip(ends.chunk(n_parts, dim=1), at, strict=True):
+            found[stratum].append(values)
+    return [torch.cat(values, dim=1) if len(values) > 1 else values[0] for values in found]
 
 
 class AdversaryPenalty(Penalty):
@@ -80,17 +131,19 @@ class AdversaryPenalty(Penalty):
 
     The adversary descends its own cross-entropy; the model ascends it, times the fairness weight.
     One backward pass does both: the gradient is reversed on its way from the adversary into the
-    model.
+    model. Groups count equally, whatever their sizes. Where people of the same label are
+    compared, the adversary is told the label.
 
     Left at that, the two run in circles: from weights of about 5 on the model ends with nearly
-    constant scores whose tiny rest gives the group away. So the adversary also pays for the slope
-    of its guess, half its mean square, which makes such games converge (Mescheder, Geiger and
-    Nowozin, 2018: "Which training methods for GANs do actually converge?").
+    constant scores whose tiny rest gives the group away. So the adversary also pays half the mean
+    square of the slope of its guess.
 
     Parameters
     ----------
-    fairness_weights, shares : tensors
-        As in `Penalty`.
+    fairness_weights : tensor of shape (L,)
+        The paper's lambda, one per network.
+    formula : fairmatch.learning.penalties.Adversary
+        The groups, and the classes within which they are compared.
     hidden_size : int
         Width of the adversary's two hidden layers.
     generator : torch.Generator, optional
@@ -100,58 +153,112 @@ class AdversaryPenalty(Penalty):
     def __init__(
         self,
         fairness_weights: Tensor,
-        shares: Tensor,
+        formula: formulas.Adversary,
         hidden_size: int = 32,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(fairness_weights, shares)
-        n_networks = len(fairness_weights)
-        self.layers = nn.ParameterList()
-        for width, following in ((1, hidden_size), (hidden_size, hidden_size), (hidden_size, 1)):
-            start = torch.rand((1, width + 1, following), generator=generator)
-            start = (2.0 * start - 1.0) * width**-0.5
-            self.layers.append(nn.Parameter(start.repeat(n_networks, 1, 1)))
+        super().__init__(fairness_weights)
+        self.formula = formula
+        self.groups = sorted({group for _, group in formula.strata})
+        labels = {label for label, _ in formula.strata}
+        self.told = len(labels) > 1
+        n_outputs = 1 if len(self.groups) == 2 else len(self.groups)
+        sizes = hidden_size, hidden_size
+        self.network = AdversaryNetwork(
+            len(fairness_weights), 1 + self.told, sizes, n_outputs, generator=generator
+        )
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """Let the adversary learn from the logits, and the model unlearn."""
-        both = torch.cat([source, target], dim=1)
-        logits = reverse_gradient(both, self.fairness_weights[:, None])
-        guess, slope = self.guess(logits)
-        truth = torch.zeros_like(guess)
-        truth[:, source.shape[1] :] = 1.0
-        loss = functional.binary_cross_entropy_with_logits(guess, truth, reduction="none")
-        game = loss.mean(dim=1) + slope.square().mean(dim=1) / 2.0
+        members = strata(self.formula, first, second)
+        logits = reverse_gradient(torch.cat(members, dim=1), self.fairness_weights[:, None])
+        sizes = [values.shape[1] for values in members]
+        share = [1.0 / (len(sizes) * size) for size in sizes]
+        weight = logits.new_tensor(np.repeat(share, sizes))
+        given = [logits]
+        if self.told:
+            labels = np.repeat([bool(label) for label, _ in self.formula.strata], sizes)
+            given.append(logits.new_tensor(labels).expand_as(logits))
+        guess, slope = self.network.guess(torch.stack(given, dim=2))
+        codes = np.repeat([self.groups.index(group) for _, group in self.formula.strata], sizes)
+        truth = torch.as_tensor(codes, device=logits.device)
+        loss = _entropy(guess, truth) @ weight
+        price = slope[..., 0].square().sum(dim=2) @ weight / 2.0
+        game = loss + price
         # The value that is reported is the weighted success; the gradient is that of the game.
-        return self.fairness_weights * loss.mean(dim=1).detach() + game - game.detach()
-
-    def guess(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the adversaries' logits of belonging to the target group, and their slopes."""
-        values = logits[:, :, None]
-        slopes = torch.ones_like(values)
-        for index, layer in enumerate(self.layers):
-            weight, bias = layer[:, :-1], layer[:, -1:]
-            if index:
-                slopes = slopes * (values > 0.0)
-                values = functional.relu(values)
-            values, slopes = torch.baddbmm(bias, values, weight), slopes @ weight
-        return values.squeeze(-1), slopes.squeeze(-1)
+        return self.fairness_weights * loss.detach() + game - game.detach()
 
 
-def reverse_gradient(values: Tensor, weight: Tensor) -> Tensor:
-    """Give the values as they are; their gradient comes back times minus the weight."""
-    reversed_: Tensor = _ReverseGradient.apply(values, weight)  # type: ignore[no-untyped-call]
-    return reversed_
+def _entropy(guess: Tensor, truth: Tensor) -> Tensor:
+    """Return the cross-entropy of every guess, of shape (L, n_rows)."""
+    if guess.shape[2] == 1:
+        wanted = truth.to(guess.dtype).expand(guess.shape[:2])
+        return functional.binary_cross_entropy_with_logits(
+            guess.squeeze(2), wanted, reduction="none"
+        )
+    wanted = truth.expand(guess.shape[:2])
+    return functional.cross_entropy(guess.transpose(1, 2), wanted, reduction="none")
 
 
-class _ReverseGradient(torch.autograd.Function):
-    """The identity, whose gradient is multiplied by minus a weight."""
+@dataclass(frozen=True)
+class Comparing:
+    """What trains on pairs: where they come from, and what they add to the loss.
 
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(weight)
-        return values.view_as(values)
+    Attributes
+    ----------
+    batches : Batches
+        Rows of the loss, and pairs.
+    penalty : Penalty
+        What the pairs add.
+    """
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (weight,) = ctx.saved_tensors
-        return -weight * gradients[0], None
+    batches: Batches
+    penalty: Penalty
+
+
+def comparing(
+    formula: object,
+    rows: TrainingRows,
+    fairness_weights: Tensor,
+    *,
+    batch_size: int,
+    link: Link,
+    generator: np.random.Generator,
+    adversary: torch.Generator,
+) -> Comparing:
+    """Return batches and module of a penalty.
+
+    Parameters
+    ----------
+    formula : a penalty of `fairmatch.learning.penalties`
+        Whom it compares, and how.
+    rows : TrainingRows
+        The rows.
+    fairness_weights : tensor of shape (L,)
+        What it is multiplied by.
+    batch_size : int
+        Rows of each side in a batch.
+    link : callable
+        Turns margins into scores.
+    generator : numpy.random.Generator
+        Draws the batches.
+    adversary : torch.Generator
+        Draws the start of an adversary.
+    """
+    weights, mass = fairness_weights, rows.mass
+    if isinstance(formula, formulas.MatchedGap):
+        coupled = CoupledBatches(formula.coupling, rows.groups, mass, batch_size, generator)
+        return Comparing(coupled, MatchedGapPenalty(weights, link=link))
+    if isinstance(formula, formulas.FreshlyMatchedGap):
+        size = formula.matcher.batch_size or batch_size
+        matched = MatchedBatches(
+            formula.matcher, formula.points, formula.parts, mass, size, generator
+        )
+        shares = weights.new_tensor([part.weight for part in formula.parts])
+        return Comparing(matched, MatchedGapPenalty(weights, shares, link))
+    assert isinstance(formula, formulas.GroupPenalty)
+    batches = PairBatches(formula.parts, mass, batch_size, generator)
+    if isinstance(formula, formulas.Adversary):
+        return Comparing(batches, AdversaryPenalty(weights, formula, generator=adversary))
+    assert isinstance(formula, formulas.MeanPenalty)
+    return Comparing(batches, MeanPenalty(weights, formula, link))

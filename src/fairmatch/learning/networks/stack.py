@@ -16,7 +16,7 @@ class NetworkStack(nn.Module):
     """
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the logits of every network."""
+        """Return the logits of every network."""
         raise NotImplementedError
 
     def select(self, index: int) -> "NetworkStack":
@@ -72,11 +72,11 @@ class StackedMLP(NetworkStack):
         return int(self.weights[-1].shape[-2])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the logits of every network."""
+        """Return the logits of every network."""
         return self.outputs(inputs).squeeze(-1)
 
     def outputs(self, inputs: Tensor) -> Tensor:
-        """Give all outputs of every network, of shape (L, n_rows, n_outputs)."""
+        """Return all outputs of every network, of shape (L, n_rows, n_outputs)."""
         # One network after the other is quicker than a batched product: what a network computes
         # then stays in the processor's cache.
         own = inputs.unbind() if inputs.ndim == 3 else [inputs] * len(self.weights[0])
@@ -84,7 +84,7 @@ class StackedMLP(NetworkStack):
         return torch.stack([_apply(layers, values) for layers, values in pairs])
 
     def networks(self) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Give the layers of one network after the other."""
+        """Return the layers of one network after the other."""
         unbound = [(w.unbind(), b.unbind()) for w, b in zip(self.weights, self.biases, strict=True)]
         for index in range(len(self.weights[0])):
             yield [(w[index], b[index]) for w, b in unbound]
@@ -136,7 +136,7 @@ class ModuleStack(NetworkStack):
         return cls([deepcopy(module) for _ in range(n_networks)])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the logits of every network."""
+        """Return the logits of every network."""
         own = inputs.unbind() if inputs.ndim == 3 else [inputs] * len(self.members)
         pairs = zip(self.members, own, strict=True)
         return torch.stack([member(values).reshape(len(values)) for member, values in pairs])

@@ -3,55 +3,98 @@
 No learning happens in this file, and no torch is needed.
 """
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import TransformerMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fairmatch.learning.grouped import GroupEstimator, check_lengths
+from fairmatch.exceptions import CouplingError, InputError, LabelError
+from fairmatch.learning.base import FairEstimator, learned, read_classes
+from fairmatch.learning.groupsizes import DecidedSizes
+from fairmatch.learning.reader import check_lengths
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.saving import State, plain_label
+from fairmatch.learning.state import classes_from, reader_facts, restore_reader
 from fairmatch.matching.coupling import Coupling
-from fairmatch.tables.arrays import FloatArray
+from fairmatch.matching.parts import rows_with_mass
+from fairmatch.tables.arrays import FloatArray, read_column, read_features, read_weights
+from fairmatch.tables.parameters import check_weights
 
 
-class GroupTransformer(TransformerMixin, GroupEstimator):  # type: ignore[misc]
-    """A transformer that knows the two groups of its rows.
+class Representer(Protocol):
+    """What a representation has learned."""
 
-    Subclasses have the parameters ``sensitive_column`` and ``encoder``, say which parameter is
-    their weight (`_weight_name`), how to fit (`_fit_path`) and how to represent rows
-    (`_represent`).
+    n_outputs: int
+
+    def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the representation of encoded rows, given their groups where they are used."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the learned facts that a transformer shows."""
+
+    def state(self) -> State:
+        """Return what was learned, as it is saved."""
+
+
+@dataclass(frozen=True)
+class RepresentationFamily:
+    """How a kind of representation is learned, and made again of a file.
+
+    Attributes
+    ----------
+    learner : callable
+        Makes of a transformer what learns: ``fit_path(rows, weights, coupling)`` gives
+        representers.
+    representer : callable
+        Makes a representer of ``(transformer, content, facts, n_encoded)``, or raises.
+    check : callable
+        Raises where a parameter of a transformer is wrong.
+    rebuilds : bool
+        Whether representers can rebuild rows.
+    """
+
+    learner: Callable[[Any], Any]
+    representer: Callable[[Any, bytes, dict[str, Any], int], Any]
+    check: Callable[[Any], None]
+    rebuilds: bool = False
+
+
+def _rebuilds(model: Any) -> bool:
+    return bool(model._family.rebuilds)
+
+
+class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
+    """A representation of rows of two groups.
+
+    Subclasses say which parameter is their weight (`_weight_name`) and what learns (`_family`).
     """
 
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
-    # Weights of a whole curve.
+    __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
+    # Weights of a whole curve, and the interval that they lie in.
     default_weights: ClassVar[tuple[float, ...]]
+    _weight_name: ClassVar[str] = "fairness_weight"
+    _weight_range: ClassVar[str] = "[0, inf)"
+    # Whether it can be fitted such that new rows need no groups, uses labels, uses a coupling.
+    _needs_labels: ClassVar[bool] = True
+    _matches: ClassVar[bool] = False
 
-    @abstractmethod
-    def _fit_path(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        fairness_weights: Sequence[float],
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> list[Self]:
-        """Fit one transformer per weight, sharing what they can."""
+    _family: ClassVar["RepresentationFamily"]
 
-    @abstractmethod
-    def _represent(self, features: FloatArray, codes: FloatArray | None) -> FloatArray:
-        """Represent encoded rows, given their groups' codes where they are used."""
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_labels
+        return tags
 
-    @staticmethod
-    def _represent_path(
-        path: Sequence[Any], features: FloatArray, codes: FloatArray | None
-    ) -> FloatArray:
-        """Represent the same rows by every transformer of a path: (n_weights, n_rows, n_out)."""
-        return np.stack([one._represent(features, codes) for one in path])
+    @property
+    def _n_features_out(self) -> int:
+        n_outputs: int = self.representer_.n_outputs
+        return n_outputs
 
     def fit(
         self,
@@ -89,8 +132,31 @@ class GroupTransformer(TransformerMixin, GroupEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
             coupling=coupling,
         )
-        self._adopt(fitted)
+        self._adopt(learned(fitted))
         return self
+
+    def _fit_path(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        fairness_weights: Sequence[float],
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+    ) -> list[Self]:
+        """Fit one transformer per weight, sharing what they can."""
+        template: Self = clone(self)
+        template._check_parameters(fairness_weights, coupling)
+        rows, known = template._read_training(
+            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
+        learner = self._family.learner(template)
+        members = learner.fit_path(rows, fairness_weights, coupling)
+        return [
+            self._fitted(weight, **known, **member.attributes())
+            for weight, member in zip(fairness_weights, members, strict=True)
+        ]
 
     def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Represent rows.
@@ -107,9 +173,11 @@ class GroupTransformer(TransformerMixin, GroupEstimator):  # type: ignore[misc]
         array of shape (n_rows, n_out)
             Numbers; the groups' column is not among them.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
-        return self._represent(*self._encoded(X, sensitive_features))
+        features, codes = self._read_new(X, sensitive_features, "transform")
+        encoded = self.reader_.encode(features)
+        check_lengths(encoded, codes)
+        represented: FloatArray = self.representer_.represent(encoded, codes)
+        return represented
 
     def fit_transform(
         self,
@@ -122,7 +190,23 @@ class GroupTransformer(TransformerMixin, GroupEstimator):  # type: ignore[misc]
     ) -> FloatArray:
         """Learn a representation of a table, and represent its rows.
 
-        Parameters are those of `fit`, the result is that of `transform`.
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Features, of pandas, polars, pyarrow or NumPy.
+        y : array-like of shape (n_rows,), optional
+            Labels of two classes, for representations that are learned with them.
+        sensitive_features : array-like of shape (n_rows,), optional
+            Group of every row, unless ``sensitive_column`` says where it is in X.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
+        coupling : Coupling, optional
+            A ready matching of these rows, for representations that match.
+
+        Returns
+        -------
+        array of shape (n_rows, n_out)
+            The representation of the rows.
         """
         self.fit(
             X,
@@ -133,13 +217,95 @@ class GroupTransformer(TransformerMixin, GroupEstimator):  # type: ignore[misc]
         )
         return self.transform(X, sensitive_features=sensitive_features)
 
-    def _encoded(
-        self, X: Any, sensitive_features: ArrayLike | None
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """Turn new rows into numbers and codes of their groups, where those are used."""
-        if not self.sensitive_at_prediction:
-            return self._features(self._without_groups(X)), None
-        given, sensitive = self._features_and_groups(X, sensitive_features, "transform")
-        features, codes = self._features(given), self._group_codes(sensitive)
-        check_lengths(features, codes)
-        return features, codes
+    @available_if(_rebuilds)  # type: ignore[untyped-decorator]
+    def inverse_transform(
+        self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return encoded rows, rebuilt from their representation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_components)
+            What `transform` gave.
+        sensitive_features : array-like of shape (n_rows,)
+            Group of every row, which the representation is meant not to tell.
+
+        Returns
+        -------
+        array of shape (n_rows, n_features)
+            Features as the encoder gives them, as far as the representation holds them.
+        """
+        check_is_fitted(self)
+        if sensitive_features is None:
+            raise InputError(
+                f"{type(self).__name__}.inverse_transform needs the group of every row: pass "
+                "sensitive_features=."
+            )
+        codes = self.reader_.codes(read_column(sensitive_features, "sensitive_features"))
+        latents = read_features(X)
+        if latents.shape[1] != self._n_features_out:
+            raise InputError(
+                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}."
+            )
+        rebuilt: FloatArray = self.representer_.rebuild(latents, codes)
+        return rebuilt
+
+    def _read_training(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        *,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        """Return rows to learn from, and what is known of the table afterwards."""
+        who, reader = type(self).__name__, self._reader()
+        known: dict[str, Any] = {}
+        if self._needs_labels and y is None:
+            raise LabelError(
+                f"{who} requires y to be passed, but the target y is None: the "
+                "representation is learned such that the labels can be predicted from it."
+            )
+        reader.split(X, sensitive_features)  # groups given nowhere are the first thing to say
+        labels = None
+        if self._needs_labels and y is not None:
+            known["classes_"], labels = read_classes(y)
+        features, groups, _ = reader.read_training(X, sensitive_features, DecidedSizes())
+        groups.only_two(who)
+        n_labels = len(groups) if y is None else len(read_column(y, "y"))
+        if n_labels != len(groups):
+            raise InputError(f"y has {n_labels} samples, X has {len(groups)}.")
+        weights = read_weights(sample_weight, n_rows=len(groups))
+        rows_with_mass(groups, weights)
+        encoded = reader.fit_encoder(features, len(groups))
+        codes = groups.codes if reader.at_prediction else None
+        inputs = reader.inputs(features, codes, encoded)
+        labels = np.zeros(len(groups)) if labels is None else labels
+        rows = TrainingRows(labels, groups, weights, encoded, inputs)
+        return rows, {**reader.attributes(), **known}
+
+    def _check_parameters(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        """Raise an error that names a parameter of a wrong type or size."""
+        check_weights(self._weight_name, weights, self._weight_range)
+        self._family.check(self)
+        if coupling is not None and not self._matches:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+
+    def _get_state(self) -> State:
+        state: State = self.representer_.state()
+        labels = getattr(self, "classes_", None)
+        known = {
+            "classes": None if labels is None else [plain_label(label) for label in labels],
+            "fairness_weight": None if labels is None else float(self.fairness_weight),
+            **reader_facts(self.reader_),
+        }
+        return replace(state, facts={**known, **state.facts})
+
+    def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
+        self._check_parameters([getattr(self, self._weight_name)], None)
+        reader, known = self._reader(), {}
+        restore_reader(reader, facts)
+        if self._needs_labels:
+            known["classes_"] = classes_from(facts["classes"])
+        representer = self._family.representer(self, content, facts, reader.n_encoded)
+        self._adopt({**reader.attributes(), **known, **representer.attributes()})

@@ -1,23 +1,140 @@
 """A representation, then a classifier on it."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from fairmatch.exceptions import InputError
-from fairmatch.learning.base import seed_sequence
-from fairmatch.learning.grouped import check_lengths
-from fairmatch.learning.networks.penalized import EncodedRows, Network, PenalizedClassifier
-from fairmatch.learning.representations.base import GroupTransformer
+from fairmatch.exceptions import InputError, ModelFileError
+from fairmatch.learning.arrayfiles import FILE, read_arrays, under, write_arrays
+from fairmatch.learning.base import FairClassifier
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.family import Family
+from fairmatch.learning.loss import Loss
+from fairmatch.learning.networks.learner import NetworkLearner, NetworkScorer
+from fairmatch.learning.networks.settings import NetworkSettings
+from fairmatch.learning.networks.weightfiles import network_arrays, network_from
+from fairmatch.learning.reader import Columns, TableReader, check_lengths
+from fairmatch.learning.representations.base import FairTransformer
 from fairmatch.learning.representations.repair import TransportRepairTransformer
+from fairmatch.learning.rows import TrainingRows, seed_sequence
+from fairmatch.learning.saving import State
+from fairmatch.learning.settings import estimator
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray
 
+# Encoded rows, and the codes of their groups where they are used.
+Read = tuple[FloatArray, NDArray[Any] | None]
 
-class RepresentationClassifier(PenalizedClassifier):
+
+@dataclass(frozen=True, eq=False)
+class RepresentationScorer:
+    """A network that scores the representation of what a reader has read.
+
+    Attributes
+    ----------
+    representation : FairTransformer
+        The representation, fitted.
+    head : NetworkScorer
+        The network.
+    """
+
+    representation: Any
+    head: NetworkScorer
+
+    FILE: ClassVar[str] = FILE
+
+    def scores(self, inputs: Read) -> FloatArray:
+        """Return the score of every row."""
+        return self.head.scores(self.representation.representer_.represent(*inputs))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what an estimator shows of it."""
+        return {
+            **self.head.attributes(),
+            "scorer_": self,
+            "representation_": self.representation,
+        }
+
+    def state(self) -> State:
+        """Return the weights of the network, and the state of the representation."""
+        network: Any = self.head.network
+        arrays = {f"network.{key}": v for key, v in network_arrays(network).items()}
+        inner = self.representation.representer_.state()
+        arrays |= {f"representation.{k}": v for k, v in read_arrays(inner.content).items()}
+        sizes = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
+        facts = {"network_sizes": sizes, "learned_representation": inner.facts}
+        return State(FILE, write_arrays(arrays), facts)
+
+    @classmethod
+    def from_state(
+        cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
+    ) -> "RepresentationScorer":
+        """Return the scorer that was saved, or raise where it is damaged."""
+        arrays = read_arrays(content)
+        network = network_from(under("network", arrays), facts["network_sizes"])
+        inner = model._seeded()
+        inner._check_parameters([getattr(inner, inner._weight_name)], None)
+        representer = inner._family.representer(
+            inner,
+            write_arrays(under("representation", arrays)),
+            facts["learned_representation"],
+            reader.n_encoded,
+        )
+        if network.n_inputs != representer.n_outputs:
+            raise ModelFileError("The network does not take as many inputs as it is given.")
+        inner._adopt({**reader.attributes(), **representer.attributes()})
+        return cls(inner, NetworkScorer(network))
+
+
+class RepresentationLearner:
+    """Learns one representation and one network per weight, each kind all at once.
+
+    Parameters
+    ----------
+    representation : FairTransformer
+        The representation, with its settings.
+    settings : NetworkSettings
+        The networks on it.
+    reader : TableReader
+        What has read the rows.
+    """
+
+    def __init__(
+        self, representation: FairTransformer, settings: NetworkSettings, reader: TableReader
+    ) -> None:
+        self.representation, self.settings, self.reader = representation, settings, reader
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Any],
+        weights: Sequence[float],
+    ) -> list[RepresentationScorer]:
+        """Return one scorer per weight of the representation."""
+        learner = self.representation._family.learner(self.representation)
+        members = learner.fit_path(rows, weights, compare(rows))
+        codes = rows.groups.codes if self.reader.at_prediction else None
+        inputs = members[0].represent_path(members, rows.encoded, codes)
+        # Heads have no weights of their own: plain training, each on its representation.
+        heads = NetworkLearner(self.settings).fit_path(
+            replace(rows, inputs=inputs), loss, compare, [0.0] * len(members)
+        )
+        known = self.reader.attributes()
+        return [
+            RepresentationScorer(
+                self.representation._fitted(weight, **known, **member.attributes()), head
+            )
+            for weight, member, head in zip(weights, members, heads, strict=True)
+        ]
+
+
+@estimator(GapChoice, NetworkSettings)
+class RepresentationClassifier(FairClassifier):
     """A fair representation, then a network for accuracy alone on it.
 
     What scikit-learn's ``Pipeline`` does for one weight, this does for a whole curve: given to
@@ -28,16 +145,8 @@ class RepresentationClassifier(PenalizedClassifier):
     ----------
     representation : transformer, optional
         `LAFTRTransformer`, `SIPMTransformer` or `TransportRepairTransformer`, with its settings;
-        the groups' column and the encoding of the table are among them. By default full repair.
-    network : sequence of int, or torch.nn.Module, optional
-        The classifier, which sees the representation alone; by default two hidden layers as wide
-        as the encoded features.
-    epochs, batch_size, learning_rate, decay
-        As in `FTMClassifier`, for the classifier.
-    device, verbose, keep_on_interrupt
-        As in `FTMClassifier`, for the classifier.
-    random_state : int, optional
-        Seed of the classifier, and of a representation that has none of its own.
+        the groups' column, the encoding of the table and the fairness weight are among them. By
+        default full repair. A representation without a seed of its own takes this one's.
 
     Attributes
     ----------
@@ -47,6 +156,14 @@ class RepresentationClassifier(PenalizedClassifier):
         The two groups.
     representation_ : transformer
         The representation, fitted.
+    network_ : NetworkStack
+        The network, which sees the representation alone.
+    fairness_weight_ : float
+        Weight of the representation.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their measures on the held-out rows.
 
     Examples
     --------
@@ -62,80 +179,41 @@ class RepresentationClassifier(PenalizedClassifier):
     [0.0, 1.0]
     """
 
-    def __init__(
-        self,
-        representation: Any = None,
-        *,
-        network: Network = None,
-        epochs: int = 200,
-        batch_size: int = 1024,
-        learning_rate: float = 1e-3,
-        decay: float = 0.95,
-        device: str = "cpu",
-        random_state: int | None = None,
-        verbose: int = 0,
-        keep_on_interrupt: bool = False,
-    ) -> None:
-        self.representation = representation
-        self.network = network
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.keep_on_interrupt = keep_on_interrupt
+    representation: Any = None
 
-    def _fit_path(
-        self,
-        X: Any,
-        y: ArrayLike,
-        fairness_weights: Sequence[float],
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> list[Self]:
-        """Fit one representation and one classifier per weight, each kind all at once."""
-        template: Self = clone(self)
-        template._check_parameters([0.0])
-        rows = template._read_training(X, y, sensitive_features, sample_weight)
-        path = template._seeded()._fit_path(
-            X,
-            y,
-            fairness_weights,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            coupling=coupling,
-        )
-        template.encoder_ = path[0].encoder_
-        features = path[0]._features(rows.features)
-        codes = rows.groups.codes.astype(np.float64) if self.sensitive_at_prediction else None
-        inputs = path[0]._represent_path(path, features, codes)
-        # Heads have no weights of their own: plain training, each on its representation.
-        heads = template._train(EncodedRows(rows, features, inputs), [0.0] * len(path), None)
-        return [
-            self._fitted(
-                weight, template, network_=head, representation_=one, fairness_weight_=float(weight)
-            )
-            for weight, one, head in zip(fairness_weights, path, heads, strict=True)
-        ]
+    _state_file: ClassVar[str] = FILE
+    _family: ClassVar[Family] = Family(
+        "numbers", NetworkSettings, lambda settings, reader: None, RepresentationScorer
+    )
 
     @property
     def default_weights(self) -> tuple[float, ...]:
         """Weights of a whole curve: those of the representation."""
-        weights: tuple[float, ...] = self._representation.default_weights
+        weights: tuple[float, ...] = self._chosen.default_weights
         return weights
 
-    # What the representation has as parameters is read from it.
+    @property
+    def fairness_weight(self) -> float:
+        """Weight of the representation."""
+        return float(self._weight)
 
     @property
-    def _representation(self) -> GroupTransformer:
+    def sensitive_column(self) -> Columns:
+        """Column of X that holds the groups."""
+        return self._reader().columns
+
+    @property
+    def sensitive_at_prediction(self) -> bool:
+        """Whether new rows need their groups."""
+        return self._reader().at_prediction
+
+    @property
+    def _chosen(self) -> FairTransformer:
+        """The representation that was asked for."""
         chosen = (
             TransportRepairTransformer() if self.representation is None else self.representation
         )
-        if not isinstance(chosen, GroupTransformer):
+        if not isinstance(chosen, FairTransformer):
             raise InputError(
                 "representation must be one of fairmatch's transformers, such as "
                 f"TransportRepairTransformer(); got {chosen!r}. Any other transformer goes into "
@@ -144,44 +222,43 @@ class RepresentationClassifier(PenalizedClassifier):
         return chosen
 
     @property
-    def fairness_weight(self) -> float:  # type: ignore[override]
-        """Weight of the representation."""
-        weight: float = getattr(self._representation, self._representation._weight_name)
-        return weight
-
-    @property
-    def sensitive_column(self) -> str | int | None:  # type: ignore[override]
-        """Column of X that holds the groups."""
-        return self._representation.sensitive_column
-
-    @property
-    def sensitive_at_prediction(self) -> bool:  # type: ignore[override]
-        """Whether new rows need their groups."""
-        return self._representation.sensitive_at_prediction
-
-    @property
-    def encoder(self) -> Any:
-        """How X becomes numbers."""
-        return self._representation.encoder
-
-    @property
-    def _may_lack_groups(self) -> bool:  # type: ignore[override]
-        return self._representation._may_lack_groups
+    def _weight(self) -> Any:
+        return getattr(self._chosen, self._chosen._weight_name)
 
     def _set_weight(self, weight: float) -> None:
-        self.representation = clone(self._representation)
+        self.representation = clone(self._chosen)
         self.representation._set_weight(weight)
 
-    def _seeded(self) -> GroupTransformer:
-        """Give the representation a seed, where it has none of its own."""
-        representation: GroupTransformer = clone(self._representation)
+    def _encoder(self) -> Any:
+        return self._chosen._encoder()
+
+    def _reader(self) -> TableReader:
+        return replace(self._chosen._reader(), who=type(self).__name__)
+
+    def _learner(self) -> RepresentationLearner:
+        return RepresentationLearner(self._seeded(), NetworkSettings.of(self), self.reader_)
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
+        rows.groups.only_two(type(self).__name__)
+        return coupling
+
+    def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Read:
+        features, codes = self._read_new(X, sensitive_features)
+        encoded = self.reader_.encode(features)
+        check_lengths(encoded, codes)
+        return encoded, codes
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        self._chosen._check_parameters(fairness_weights, coupling)
+        NetworkSettings.of(self)
+
+    def _seeded(self) -> FairTransformer:
+        """Return the representation with a seed, where it has none of its own."""
+        representation: FairTransformer = clone(self._chosen)
         parameters = representation.get_params(deep=False)
         if self.random_state is not None and parameters.get("random_state", 0) is None:
             seed = seed_sequence(self.random_state).generate_state(1, np.uint64)[0] >> np.uint64(1)
             representation.set_params(random_state=int(seed))
         return representation
-
-    def _positive_scores(self, features: Any, codes: FloatArray | None) -> FloatArray:
-        encoded = self.representation_._features(features)
-        check_lengths(encoded, codes)
-        return self._scores_of(self.representation_._represent(encoded, codes))

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairmatch.learning.networks.adversary import AdversaryNetwork, reverse_gradient
 from fairmatch.learning.networks.batches import Batch
-from fairmatch.learning.networks.penalties import reverse_gradient
 from fairmatch.learning.networks.stack import StackedMLP
 from fairmatch.tables.arrays import FloatArray
 
@@ -34,8 +34,8 @@ class Critic(nn.Module):
     fairness_weights : tensor of shape (L,)
         What the critic's success is multiplied by, one per encoder.
     slope_weight : float
-        What a critic pays for half the mean square of the slope of its guess, for the reason that
-        `AdversaryPenalty` of networks has: without it the game runs in circles.
+        What a critic pays for half the mean square of the slope of its guess; without it the game
+        runs in circles.
     speed : float
         How many times faster than its encoder a critic learns.
     """
@@ -48,7 +48,7 @@ class Critic(nn.Module):
         self.slope_weight, self.speed = slope_weight, speed
 
     def forward(self, latents: Tensor, n_source: int) -> Tensor:
-        """Give what each encoder pays, of shape (L,), and let the critics learn.
+        """Return what each encoder pays, of shape (L,), and let the critics learn.
 
         Parameters
         ----------
@@ -75,13 +75,15 @@ class AdversaryCritic(Critic):
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
-        As in `Critic`.
+        What the critic's success is multiplied by, one per encoder.
     n_latents : int
         Number of latents.
     hidden_sizes : sequence of int
         Hidden layers of the adversary.
-    slope_weight, speed : float
-        As in `Critic`.
+    slope_weight : float
+        What a critic pays for half the mean square of the slope of its guess.
+    speed : float
+        How many times faster than its encoder a critic learns.
     generator : torch.Generator, optional
         Draws its initial weights; every encoder's adversary starts from the same ones.
     """
@@ -96,40 +98,20 @@ class AdversaryCritic(Critic):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__(fairness_weights, slope_weight, speed)
-        self.stack = StackedMLP(len(fairness_weights), n_latents, hidden_sizes, generator)
-        with torch.no_grad():
-            for values in self.stack.parameters():
-                values.div_(speed)
+        self.network = AdversaryNetwork(
+            len(fairness_weights), n_latents, hidden_sizes, speed=speed, generator=generator
+        )
 
     def forward(self, latents: Tensor, n_source: int) -> Tensor:
         """Let the adversaries learn to tell the groups apart, and the encoders to hide them."""
         latents = reverse_gradient(latents, self.fairness_weights[:, None, None])
-        gaps, slopes = [], []
-        for layers, values in zip(self.stack.networks(), latents.unbind(), strict=True):
-            quick = [(self.speed * weight, self.speed * bias) for weight, bias in layers]
-            gap, slope = _success(quick, values, n_source)
-            gaps.append(gap)
-            slopes.append(slope)
-        gap = torch.stack(gaps)
-        game = self.slope_weight * torch.stack(slopes) / 2.0 - gap
+        logits, slopes = self.network.guess(latents)
+        guess = torch.sigmoid(logits.squeeze(2))
+        gap = guess[:, n_source:].mean(dim=1) - guess[:, :n_source].mean(dim=1)
+        steep = slopes.square().sum(dim=(2, 3)).mean(dim=1)
+        game = self.slope_weight * steep / 2.0 - gap
         # The value that is reported is the weighted success; the gradient is that of the game.
         return self.fairness_weights * gap.detach() + game - game.detach()
-
-
-def _success(
-    layers: list[tuple[Tensor, Tensor]], latents: Tensor, n_source: int
-) -> tuple[Tensor, Tensor]:
-    """Give the gap of the groups' mean guesses, and the mean square of the logit's slope."""
-    *hidden, (weight, bias) = layers
-    values, active = latents, []
-    for hidden_weight, hidden_bias in hidden:
-        values = functional.relu(functional.linear(values, hidden_weight, hidden_bias))
-        active.append(values > 0.0)
-    guess = torch.sigmoid(functional.linear(values, weight, bias).squeeze(-1))
-    slope = weight
-    for (hidden_weight, _), on in zip(reversed(hidden), reversed(active), strict=True):
-        slope = (slope * on) @ hidden_weight
-    return guess[n_source:].mean() - guess[:n_source].mean(), slope.square().sum(dim=-1).mean()
 
 
 class SigmoidCritic(Critic):
@@ -144,13 +126,15 @@ class SigmoidCritic(Critic):
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
-        As in `Critic`.
+        What the critic's success is multiplied by, one per encoder.
     n_latents : int
         Number of latents.
     n_discriminators : int
         How many climb.
-    slope_weight, speed : float
-        As in `Critic`.
+    slope_weight : float
+        What a critic pays for half the mean square of the slope of its guess.
+    speed : float
+        How many times faster than its encoder a critic learns.
     generator : torch.Generator, optional
         Draws the starts, the same for every encoder.
     """
@@ -181,7 +165,7 @@ class SigmoidCritic(Critic):
         return self.fairness_weights * paid + game - game.detach()
 
     def gaps(self, latents: Tensor, n_source: int, discriminators: Tensor) -> Tensor:
-        """Give the gap between the groups' means of each discriminator."""
+        """Return the gap between the groups' means of each discriminator."""
         weight, bias = discriminators[:, :-1], discriminators[:, -1:]
         values = torch.sigmoid(torch.baddbmm(bias, latents, weight))
         return (values[:, :n_source].mean(dim=1) - values[:, n_source:].mean(dim=1)).abs()
@@ -243,7 +227,7 @@ class RepresentationObjective(nn.Module):
         self.to(device)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Give each encoder's loss and weighted price of the critic, of shape (2, L)."""
+        """Return each encoder's loss and weighted price of the critic, of shape (2, L)."""
         rows = torch.from_numpy(batch.rows).to(self.inputs.device)
         weight = torch.from_numpy(batch.weight).to(self.inputs.device)
         latents = standardized(self.encoder.outputs(self.inputs[rows]), weight)
@@ -256,7 +240,7 @@ class RepresentationObjective(nn.Module):
         return torch.stack([loss, self.critic(latents, batch.n_pairs)])
 
     def task_loss(self, latents: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
-        """Give the heads' cross-entropy."""
+        """Return the heads' cross-entropy."""
         logits = self.head(latents)
         truth = self.labels[rows].expand_as(logits)
         losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
@@ -265,7 +249,7 @@ class RepresentationObjective(nn.Module):
     def reconstruction_loss(
         self, latents: Tensor, rows: Tensor, weight: Tensor, n_source: int
     ) -> Tensor:
-        """Give the share of the table's variance that the decoders cannot rebuild."""
+        """Return the share of the table's variance that the decoders cannot rebuild."""
         group = torch.zeros((*latents.shape[:2], 1), device=latents.device)
         group[:, n_source:] = 1.0
         rebuilt = self.decoder.outputs(torch.cat([latents, group], dim=2))
@@ -279,7 +263,7 @@ def standardized(latents: Tensor, weight: Tensor) -> Tensor:
 
 
 def moments(latents: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Give the mean and the spread of every latent, of shape (L, 1, n_latents)."""
+    """Return the mean and the spread of every latent, of shape (L, 1, n_latents)."""
     share = (weight / weight.sum())[:, None]
     mean = (latents * share).sum(dim=1, keepdim=True)
     variance = ((latents - mean).square() * share).sum(dim=1, keepdim=True)

@@ -1,28 +1,173 @@
 """Both groups moved to their barycenter by optimal transport."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from fairmatch.exceptions import InputError
-from fairmatch.learning.grouped import TrainingRows
-from fairmatch.learning.representations.base import GroupTransformer
+from fairmatch.exceptions import ModelFileError
+from fairmatch.learning.arrayfiles import FILE, read_arrays, write_arrays
+from fairmatch.learning.reader import Columns, EncoderSettings, TableReader, as_list
+from fairmatch.learning.representations.base import FairTransformer, RepresentationFamily
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.saving import State
+from fairmatch.learning.settings import estimator
 from fairmatch.learning.weights import REPAIR_AMOUNTS
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
-from fairmatch.matching.parts import rows_with_mass
-from fairmatch.tables.arrays import FloatArray, read_column, read_weights
-from fairmatch.tables.groups import read_groups
-from fairmatch.tables.parameters import check_count, check_weights
+from fairmatch.matching.parts import match_parts
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.parameters import check_count, check_number
+
+Sides = tuple[FloatArray, ...]
 
 
-class TransportRepairTransformer(GroupTransformer):
+@dataclass(frozen=True, eq=False)
+class RepairRepresenter:
+    """Training rows of each group, and where full repair moves them.
+
+    Attributes
+    ----------
+    points, shifts : tuple of two arrays of shape (n_points, n_features)
+        The different training rows of each group, and their shifts.
+    amount : float
+        How far rows are moved.
+    n_neighbors : int
+        How many training rows a new row takes its shift from.
+    """
+
+    points: Sides
+    shifts: Sides
+    amount: float
+    n_neighbors: int
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers represent a row."""
+        return int(self.points[0].shape[1])
+
+    def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the rows, moved."""
+        return encoded + self.amount * self.shift(encoded, codes)
+
+    @staticmethod
+    def represent_path(
+        members: Sequence["RepairRepresenter"], encoded: FloatArray, codes: NDArray[Any] | None
+    ) -> FloatArray:
+        """Return the rows moved by every amount; the neighbours are looked up once."""
+        shift = members[0].shift(encoded, codes)
+        return np.stack([encoded + one.amount * shift for one in members])
+
+    def shift(self, features: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return where full repair moves rows, by the training rows that are nearest."""
+        assert codes is not None
+        shift = np.empty_like(features)
+        for code, (points, shifts) in enumerate(zip(self.points, self.shifts, strict=True)):
+            own = np.flatnonzero(codes == code)
+            if len(own):
+                n_neighbors = min(self.n_neighbors, len(points))
+                # Distances are taken from squares: far from the origin they would be rounded off.
+                centre = points.mean(axis=0)
+                search = NearestNeighbors(n_neighbors=n_neighbors).fit(points - centre)
+                nearest = search.kneighbors(features[own] - centre, return_distance=False)
+                shift[own] = shifts[nearest].mean(axis=1)
+        return shift
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what a transformer shows of it."""
+        return {"representer_": self, "points_": self.points, "shifts_": self.shifts}
+
+    def state(self) -> State:
+        """Return points and shifts."""
+        parts = {"points": self.points, "shifts": self.shifts}
+        arrays = {f"{name}.{code}": v[code] for name, v in parts.items() for code in (0, 1)}
+        return State(FILE, write_arrays(arrays), {})
+
+
+class RepairLearner:
+    """Matches people once, and moves them by every amount.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative duality gap of the matching.
+    n_neighbors : int
+        How many training rows a new row takes its shift from.
+    """
+
+    def __init__(self, tolerance: float, n_neighbors: int) -> None:
+        self.tolerance, self.n_neighbors = tolerance, n_neighbors
+
+    def fit_path(
+        self, rows: TrainingRows, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[RepairRepresenter]:
+        """Return one representer per amount."""
+        if coupling is None:
+            matcher = OptimalTransportMatcher(tolerance=self.tolerance)
+            coupling = match_parts(matcher, rows.encoded, rows.groups, weights=rows.weights)
+        else:
+            check_coupling(coupling)
+            coupling.check_groups(rows.groups)
+        if rows.groups.code_of(coupling.groups[0]) > rows.groups.code_of(coupling.groups[1]):
+            coupling = coupling.inverse
+        points, shifts = _shifts(rows, coupling)
+        full = RepairRepresenter(points, shifts, 1.0, self.n_neighbors)
+        return [replace(full, amount=amount) for amount in weights]
+
+
+def _shifts(rows: TrainingRows, coupling: Coupling) -> tuple[Sides, Sides]:
+    """Return the different rows of each group, and where the coupling moves them."""
+    features = rows.encoded
+    sizes = rows.groups.sizes(rows.weights)
+    shares = sizes / sizes.sum()
+    pairs = np.flatnonzero(coupling.mass > 0.0)
+    source, target = coupling.source_index[pairs], coupling.target_index[pairs]
+    points, shifts = [], []
+    for code, (own, partners) in enumerate(((source, target), (target, source))):
+        # Rows that are alike move alike: a map is a function of the point.
+        unique, point = np.unique(features[own], axis=0, return_inverse=True)
+        mass = sparse.csr_array(
+            (coupling.mass[pairs], (point.ravel(), partners)),
+            shape=(len(unique), len(features)),
+        )
+        total = np.asarray(mass.sum(axis=1), dtype=np.float64)
+        partner_sum = np.asarray(mass @ features, dtype=np.float64)
+        points.append(unique)
+        shifts.append(shares[1 - code] * (partner_sum / total[:, None] - unique))
+    return tuple(points), tuple(shifts)
+
+
+def _learner(model: Any) -> RepairLearner:
+    return RepairLearner(model.tolerance, model.n_neighbors)
+
+
+def _restored(
+    model: Any, content: bytes, facts: dict[str, Any], n_encoded: int
+) -> RepairRepresenter:
+    arrays = read_arrays(content)
+    sides = [[arrays[f"{name}.{code}"] for code in (0, 1)] for name in ("points", "shifts")]
+    for points, shifts in zip(*sides, strict=True):
+        if points.ndim != 2 or not len(points) or points.shape[1] != n_encoded:
+            raise ModelFileError("The points are not rows of the encoded table.")
+        if points.shape != shifts.shape:
+            raise ModelFileError("There is not one shift for every point.")
+    return RepairRepresenter(
+        tuple(sides[0]), tuple(sides[1]), float(model.amount), model.n_neighbors
+    )
+
+
+def _check(model: Any) -> None:
+    check_count("n_neighbors", model.n_neighbors)
+    check_number("tolerance", model.tolerance, "(0, 1)")
+
+
+@estimator(EncoderSettings)
+class TransportRepairTransformer(FairTransformer):
     r"""Move the people of both groups to where they meet (Gordaliza et al., 2019).
 
     People are matched by optimal transport on their features. Each is then moved towards the
@@ -34,13 +179,12 @@ class TransportRepairTransformer(GroupTransformer):
     amount : float, default=1.0
         How far: 0 leaves the rows as they are, 1 is full repair.
     tolerance : float, default=1e-3
-        Relative duality gap of the matching, as in `OptimalTransportMatcher`.
+        Relative duality gap of the matching that must be proven.
     n_neighbors : int, default=1
         How many training rows of the same group a new row takes its shift from.
-    sensitive_column : str or int, optional
-        Column of X that holds the groups.
-    encoder : "table", None or a transformer, default="table"
-        As in `FTMClassifier`.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. It is split off before anything
+        else.
 
     Attributes
     ----------
@@ -82,124 +226,44 @@ class TransportRepairTransformer(GroupTransformer):
     [2.0, 4.0, 2.0, 4.0]
     """
 
+    amount: float = 1.0
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    n_neighbors: int = 1
+    sensitive_column: Columns = None
+
     default_weights: ClassVar[tuple[float, ...]] = REPAIR_AMOUNTS
     _weight_name: ClassVar[str] = "amount"
-    sensitive_at_prediction = True
-    _may_lack_groups = False
-
-    def __init__(
-        self,
-        amount: float = 1.0,
-        *,
-        tolerance: float = 1e-3,
-        n_neighbors: int = 1,
-        sensitive_column: str | int | None = None,
-        encoder: Any = "table",
-    ) -> None:
-        self.amount = amount
-        self.tolerance = tolerance
-        self.n_neighbors = n_neighbors
-        self.sensitive_column = sensitive_column
-        self.encoder = encoder
+    _weight_range: ClassVar[str] = "[0, 1]"
+    _needs_labels: ClassVar[bool] = False
+    _matches: ClassVar[bool] = True
+    _family: ClassVar[RepresentationFamily] = RepresentationFamily(_learner, _restored, _check)
+    _state_file: ClassVar[str] = FILE
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the columns of the output: those of the encoder, which repair only moves."""
+        """Return names of the output's columns: the encoder's, which repair only moves.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Here for scikit-learn's sake.
+        """
         check_is_fitted(self)
         if self.encoder_ is not None:
             names: NDArray[np.object_] = self.encoder_.get_feature_names_out()
             return names
-        n_columns = self.points_[0].shape[1]
+        n_columns = self.representer_.n_outputs
         seen = getattr(self, "feature_names_in_", None)
         if seen is not None:
-            kept = np.array([name for name in seen if name != self.sensitive_column], dtype=object)
+            kept = np.array(
+                [name for name in seen if name not in as_list(self.sensitive_column)], dtype=object
+            )
             if len(kept) == n_columns:
                 return kept
         return np.array([f"x{index}" for index in range(n_columns)], dtype=object)
 
-    def _fit_path(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        fairness_weights: Sequence[float],
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> list[Self]:
-        """Repair by every amount; people are matched once."""
-        template: Self = clone(self)
-        template._check_parameters(fairness_weights)
-        check_coupling(coupling)
-        rows = template._read_rows(X, sensitive_features, sample_weight)
-        if y is not None and (n_labels := len(read_column(y, "y"))) != len(rows.groups):
-            raise InputError(f"y has {n_labels} samples, X has {len(rows.groups)}.")
-        features = template._fit_encoder(rows)
-        if coupling is None:
-            matcher = OptimalTransportMatcher(tolerance=self.tolerance)
-            coupling = matcher.match(features, rows.groups.codes, sample_weight=rows.weights)
-        else:
-            coupling.read_groups(np.array(rows.groups.labels, dtype=object)[rows.groups.codes])
-            coupling = coupling if coupling.groups == rows.groups.labels else coupling.inverse
-        template._remember_shifts(features, rows, coupling)
-        return [self._fitted(amount, template) for amount in fairness_weights]
-
-    def _read_rows(
-        self, X: Any, sensitive_features: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> TrainingRows:
-        features, sensitive = self._features_and_groups(X, sensitive_features, "fit")
-        self._remember_columns(X)
-        groups = read_groups(sensitive)
-        self.groups_ = groups.labels
-        weights = read_weights(sample_weight, n_rows=len(groups))
-        rows_with_mass(groups, weights)
-        # Labels have no part in it.
-        return TrainingRows(features, np.zeros(len(groups)), groups, weights)
-
-    def _remember_shifts(
-        self, features: FloatArray, rows: TrainingRows, coupling: Coupling
-    ) -> None:
-        pairs = np.flatnonzero(coupling.mass > 0.0)
-        source, target = coupling.source_index[pairs], coupling.target_index[pairs]
-        points, shifts = [], []
-        for code, (own, partners) in enumerate(((source, target), (target, source))):
-            # Rows that are alike move alike: a map is a function of the point.
-            unique, point = np.unique(features[own], axis=0, return_inverse=True)
-            mass = sparse.csr_array(
-                (coupling.mass[pairs], (point.ravel(), partners)),
-                shape=(len(unique), len(features)),
-            )
-            total = np.asarray(mass.sum(axis=1), dtype=np.float64)
-            partner_sum = np.asarray(mass @ features, dtype=np.float64)
-            points.append(unique)
-            shifts.append(rows.shares[1 - code] * (partner_sum / total[:, None] - unique))
-        self.points_, self.shifts_ = tuple(points), tuple(shifts)
-
-    def _represent(self, features: FloatArray, codes: FloatArray | None) -> FloatArray:
-        return features + self.amount * self._shift(features, codes)
-
-    @staticmethod
-    def _represent_path(
-        path: Sequence[Any], features: FloatArray, codes: FloatArray | None
-    ) -> FloatArray:
-        """Look the neighbours up once for all amounts."""
-        shift = path[0]._shift(features, codes)
-        return np.stack([features + one.amount * shift for one in path])
-
-    def _shift(self, features: FloatArray, codes: FloatArray | None) -> FloatArray:
-        """Find where full repair moves rows, by those of the training rows that are nearest."""
-        assert codes is not None
-        shift = np.empty_like(features)
-        for code, (points, shifts) in enumerate(zip(self.points_, self.shifts_, strict=True)):
-            own = np.flatnonzero(codes == code)
-            if len(own):
-                n_neighbors = min(self.n_neighbors, len(points))
-                # Distances are taken from squares: far from the origin they would be rounded off.
-                centre = points.mean(axis=0)
-                search = NearestNeighbors(n_neighbors=n_neighbors).fit(points - centre)
-                nearest = search.kneighbors(features[own] - centre, return_distance=False)
-                shift[own] = shifts[nearest].mean(axis=1)
-        return shift
-
-    def _check_parameters(self, amounts: Sequence[float]) -> None:
-        check_weights("amount", amounts, "[0, 1]")
-        check_count("n_neighbors", self.n_neighbors)
+    def _reader(self) -> TableReader:
+        # Whom a row is moved towards depends on its group: new rows need theirs.
+        return TableReader(
+            type(self).__name__, self.sensitive_column, True, self.encoder, optional=False
+        )

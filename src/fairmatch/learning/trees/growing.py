@@ -5,11 +5,11 @@ from typing import Any
 
 import lightgbm as lgb
 import numpy as np
-from scipy.special import expit
 
-from fairmatch.learning.grouped import TrainingRows
+from fairmatch.learning.loss import LOGISTIC, Derivatives, Loss
 from fairmatch.learning.progress import TrainingProgress
-from fairmatch.learning.trees.objective import BoostingObjective, Derivatives
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.trees.objective import BoostingObjective
 from fairmatch.tables.arrays import FloatArray
 
 _FOLDS = 5
@@ -23,7 +23,7 @@ class TreeTrainer:
     parameters : dict
         LightGBM's.
     rows, held_out : TrainingRows
-        With what the trees see as features; with rows in ``held_out`` training may stop early.
+        Rows to grow trees on; with rows in ``held_out`` training may stop early.
     categorical : list of int
         Positions of the categorical columns.
     n_rounds, warmup : int
@@ -32,11 +32,13 @@ class TreeTrainer:
         How many trees may follow the best one on the held-out rows.
     verbose : bool
         Whether to show a progress bar.
+    loss : Loss
+        What compares margins with labels.
 
     Attributes
     ----------
     base_margin : float
-        Log-odds of the positive class, where boosting starts.
+        Margin of the best constant prediction, where boosting starts.
     """
 
     def __init__(
@@ -50,13 +52,13 @@ class TreeTrainer:
         warmup: int = 0,
         patience: int | None = None,
         verbose: bool = False,
+        loss: Loss = LOGISTIC,
     ) -> None:
         self.parameters, self.n_rounds, self.warmup = parameters, n_rounds, warmup
         self.patience, self.verbose = patience, verbose
-        share = np.clip(np.average(rows.labels, weights=rows.mass), 1e-15, 1.0 - 1e-15)
-        self.base_margin = float(np.log(share / (1.0 - share)))
+        self.base_margin = loss.start(rows.labels, rows.mass)
         self.data = lgb.Dataset(
-            rows.features,
+            rows.inputs,
             rows.labels,
             init_score=np.full(len(rows.labels), self.base_margin),
             categorical_feature=categorical,
@@ -66,13 +68,13 @@ class TreeTrainer:
         if held_out is not None:
             start = np.full(len(held_out.labels), self.base_margin)
             self.held_out = self.data.create_valid(
-                held_out.features, held_out.labels, init_score=start
+                held_out.inputs, held_out.labels, init_score=start
             )
 
     def train(
         self, objective: BoostingObjective, held_out: BoostingObjective | None = None
     ) -> tuple[lgb.Booster, FloatArray]:
-        """Give the trees, and the objective on the held-out rows after each round."""
+        """Return the trees, and the objective on the held-out rows after each round."""
         warmup = 0 if objective.penalty is None else self.warmup
         rounds, watched = count(), list[float]()
 
@@ -114,9 +116,10 @@ def unseen_scores(
     *,
     categorical: list[int],
     n_rounds: int,
+    loss: Loss = LOGISTIC,
 ) -> FloatArray:
-    """Score every row by plain trees that were grown on the other folds of the table."""
-    strata = 2 * rows.labels + rows.groups.codes
+    """Return a score of every row, by plain trees that were grown on the other folds."""
+    strata = rows.groups.n_groups * rows.positive + rows.groups.codes
     order = np.random.default_rng(parameters["seed"]).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
     fold = np.empty(len(strata), dtype=np.intp)
@@ -124,9 +127,11 @@ def unseen_scores(
     scores = np.empty(len(strata))
     for number in np.unique(fold):
         index, unseen = np.flatnonzero(fold != number), fold == number
-        part = rows.take(index, rows.features[index])
-        trainer = TreeTrainer(parameters, part, categorical=categorical, n_rounds=n_rounds)
-        trees, _ = trainer.train(BoostingObjective(part, 0.0, None))
-        margins = np.asarray(trees.predict(rows.features[unseen], raw_score=True))
-        scores[unseen] = expit(trainer.base_margin + margins)
+        part = rows.take(index)
+        trainer = TreeTrainer(
+            parameters, part, categorical=categorical, n_rounds=n_rounds, loss=loss
+        )
+        trees, _ = trainer.train(BoostingObjective(part, 0.0, None, loss=loss))
+        margins = np.asarray(trees.predict(rows.inputs[unseen], raw_score=True))
+        scores[unseen] = loss.link(trainer.base_margin + margins)
     return scores

@@ -28,28 +28,12 @@ feature_infos={infos}
 _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many types there are
 
 
-def dump(model: Any) -> tuple[bytes, dict[str, Any]]:
-    """Give the trees, where they start from, and what was watched while they grew."""
-    # JSON knows no infinity, which stands for the warm-up.
-    watched = [v if np.isfinite(v) else None for v in model.held_out_objective_.tolist()]
-    facts = {"base_margin": model.base_margin_, "held_out_objective": watched}
-    return model.trees_.model_to_string().encode(), facts
-
-
-def restore(model: Any, content: bytes, description: dict[str, Any]) -> None:
-    """Give a model its trees back."""
-    model.base_margin_ = float(description["base_margin"])
-    watched = description.get("held_out_objective", [])  # older files lack it
-    model.held_out_objective_ = np.array([np.inf if v is None else float(v) for v in watched])
-    n_inputs = len(model.encoder_.feature_groups_) + bool(model.sensitive_at_prediction)
+def checked_trees(content: bytes, n_inputs: int) -> lgb.Booster:
+    """Return the trees that a file holds, or raise where they are damaged."""
     try:
-        text = _checked(content.decode("ascii"), n_inputs)
-        model.trees_ = lgb.Booster(model_str=text)
-        model.n_rounds_ = model.trees_.num_trees()
+        return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs))
     except (ValueError, LookupError, lgb.basic.LightGBMError) as error:
         raise ModelFileError(f"{FILE} does not hold trees: {error}") from error
-    if not np.isfinite(model.base_margin_):
-        raise ModelFileError("The base margin is not finite.")
 
 
 def _checked(text: str, n_inputs: int) -> str:

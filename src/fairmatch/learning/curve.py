@@ -1,0 +1,134 @@
+"""Models along the trade-off between accuracy and fairness, and their measures on a table."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from fairmatch.exceptions import InputError, LabelError
+from fairmatch.matching.coupling import Coupling
+from fairmatch.measures import MEASURES, Measure, gap_table
+from fairmatch.tables.arrays import FloatArray, read_column, read_weights
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessPath:
+    """Models along the trade-off between accuracy and fairness.
+
+    Attributes
+    ----------
+    weights : array of shape (n_models,)
+        The fairness weights.
+    models : list
+        Fitted estimators, one per weight.
+    """
+
+    weights: FloatArray
+    models: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def scores(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> list[FloatArray]:
+        """Return every model's probability of the positive class.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
+            Group of every row, unless it travels in X.
+        """
+        # Models that were trained together read tables alike, and a table is read once for them.
+        read: dict[int, Any] = {}
+        found = []
+        for model in self.models:
+            key = id(model.reader_)
+            if key not in read:
+                given = sensitive_features if model.reader_.at_prediction else None
+                read[key] = model._inputs(X, given)
+            found.append(model._scores(read[key]))
+        return found
+
+    def curve(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+    ) -> pd.DataFrame:
+        """Measure every model on a table.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
+            Group of every row, unless it travels in X.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
+        coupling : Coupling, optional
+            A matching of these rows, for the matched gap.
+
+        Returns
+        -------
+        DataFrame
+            One row per weight: the weight, the accuracy, the share of people who are accepted and
+            every gap of `fairmatch.measures`; NaN for gaps of error rates where a group has no
+            rows of a class.
+        """
+        scored = self.scores(X, sensitive_features=sensitive_features)
+        reader = self.models[0].reader_
+        groups = reader.labels(reader.split(X, sensitive_features, "curve")[1])
+        rows = [
+            measured(
+                model, scores, y, groups=groups, sample_weight=sample_weight, coupling=coupling
+            )
+            for model, scores in zip(self.models, scored, strict=True)
+        ]
+        weights = [{"fairness_weight": float(weight)} for weight in self.weights]
+        return pd.DataFrame([told | row for told, row in zip(weights, rows, strict=True)])
+
+
+def measured(
+    model: Any,
+    scores: FloatArray,
+    y: ArrayLike,
+    *,
+    groups: Any,
+    sample_weight: ArrayLike | None,
+    coupling: Coupling | None,
+) -> dict[str, float]:
+    """Return accuracy, acceptance rate and all gaps of one model's scores."""
+    given = {"sensitive_features": groups, "sample_weight": sample_weight}
+    gaps = gap_table(None, scores, coupling=coupling, **given)
+    for name, measure in MEASURES.items():
+        if measure.needs_labels:
+            gaps[name] = _gap_or_nan(measure, y, scores, model.classes_[1], given)
+    accepted = scores >= 0.5
+    labels = read_column(y, "y")
+    if len(labels) != len(scores):
+        raise InputError(f"y has {len(labels)} rows, X has {len(scores)}.")
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    right = model.classes_[accepted.astype(np.intp)] == labels
+    return {
+        "accuracy": float(np.average(right, weights=weights)),
+        "acceptance_rate": float(np.average(accepted, weights=weights)),
+        **gaps,
+    }
+
+
+def _gap_or_nan(
+    measure: Measure, y: ArrayLike, scores: FloatArray, positive: Any, given: dict[str, Any]
+) -> float:
+    """Return a gap of error rates, or NaN where a group has no rows of the class."""
+    try:
+        return measure.function(y, scores, pos_label=positive, **given)
+    except LabelError:
+        return float("nan")

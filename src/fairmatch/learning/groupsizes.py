@@ -1,0 +1,95 @@
+"""What happens to small groups: an error, a pool, or to be learned from and not compared."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairmatch.exceptions import GroupError, InputError, SmallGroupWarning
+from fairmatch.learning.notice import notify
+from fairmatch.learning.settings import Settings
+from fairmatch.tables.groups import OTHER, Groups
+from fairmatch.tables.parameters import check_count
+
+# Below this a rate of a group is known to no better than a fifth.
+TINY = 30
+_WAYS = ("error", "pool", "ignore")
+
+
+@dataclass(frozen=True)
+class GroupSizes(Settings):
+    """How small a group may be.
+
+    Parameters
+    ----------
+    min_group_size : int, default=2
+        Least number of training rows that a group must have to be compared with others.
+    small_groups : {"error", "pool", "ignore"}, default="error"
+        What happens to smaller groups: an error that lists them; together they become the group
+        "other"; or they are learned from and matched with nobody.
+    """
+
+    min_group_size: int = 2
+    small_groups: str = "error"
+
+    def check(self) -> None:
+        """Raise unless the way is known."""
+        check_count("min_group_size", self.min_group_size)
+        if self.small_groups not in _WAYS:
+            ways = ", ".join(map(repr, _WAYS))
+            raise InputError(f"small_groups must be one of {ways}; got {self.small_groups!r}.")
+
+    def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
+        """Return the groups to learn with, and the codes of those that are not compared."""
+        small, ignored = groups.small(self.min_group_size), tuple[int, ...]()
+        if small and self.small_groups == "error":
+            raise GroupError(
+                f"These groups have fewer than min_group_size={self.min_group_size} rows: "
+                f"{groups.sized(small)}. Put them together as one group with "
+                "small_groups='pool', learn from them without comparing them with "
+                "small_groups='ignore', merge them with others, or leave them out."
+            )
+        if small and self.small_groups == "pool":
+            groups = groups.pooled(self.min_group_size)
+            if groups.n_groups < 2:
+                raise GroupError("All groups were pooled into one. Lower min_group_size.")
+        elif small:
+            ignored = tuple(small)
+            if groups.n_groups - len(ignored) < 2:
+                raise GroupError(
+                    f"Fewer than two groups have min_group_size={self.min_group_size} rows: "
+                    f"{groups.sized()}. Lower min_group_size, or use small_groups='pool'."
+                )
+        tiny = [code for code in groups.small(TINY) if code not in ignored]
+        if tiny:
+            notify(
+                f"These groups are so small that a gap says little about them: "
+                f"{groups.sized(tiny)} rows. Pool them with others (min_group_size={TINY}, "
+                "small_groups='pool'), or collect more rows.",
+                SmallGroupWarning,
+            )
+        return groups, ignored
+
+
+@dataclass(frozen=True)
+class DecidedSizes:
+    """What was decided about small groups of a whole table, for a part of its rows.
+
+    Parameters
+    ----------
+    pooled, ignored : frozenset
+        Labels of the groups that are pooled, and that are not compared.
+    """
+
+    pooled: frozenset[Any] = frozenset()
+    ignored: frozenset[Any] = frozenset()
+
+    def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
+        """Return the groups to learn with, and the codes of those that are not compared."""
+        if self.pooled:
+            names = [OTHER if label in self.pooled else label for label in groups.labels]
+            labels = sorted(set(names), key=str)
+            codes = np.array([labels.index(name) for name in names])[groups.codes]
+            groups = replace(groups, codes=codes, labels=tuple(labels))
+        ignored = (code for code, label in enumerate(groups.labels) if label in self.ignored)
+        return groups, tuple(ignored)

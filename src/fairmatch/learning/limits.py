@@ -1,0 +1,113 @@
+"""Upper confidence limits of gaps between groups, for models that must keep a bound."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from fairmatch.measures.intervals import fold, mean_difference, rate_difference
+from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
+from fairmatch.tables.groups import Groups
+
+# Gaps with a limit, and the classes whose rows each of them compares: None is everybody.
+LIMITED: dict[str, tuple[bool | None, ...]] = {
+    "demographic_parity_gap": (None,),
+    "mean_parity_gap": (None,),
+    "true_positive_gap": (True,),
+    "false_positive_gap": (False,),
+    "equalized_odds_gap": (True, False),
+}
+
+
+def upper_limit(
+    measure: str,
+    scores: FloatArray,
+    positive: BoolArray,
+    groups: Groups,
+    sample_weight: Any,
+    confidence: float,
+) -> float:
+    """Return a number that the largest gap over pairs of groups stays below, with confidence.
+
+    Parameters
+    ----------
+    measure : str
+        One of `LIMITED`.
+    scores : array of shape (n_rows,)
+        Scores of rows that the model has not seen.
+    positive : array of bool, shape (n_rows,)
+        Which rows have the positive label.
+    groups : Groups
+        Group of every row.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row; a group then counts as many rows as its weights are worth.
+    confidence : float
+        Chance, at least, that the limit holds.
+
+    Notes
+    -----
+    The error probability is shared equally by all pairs of groups and all classes (Bonferroni);
+    rates are compared by Newcombe's interval, means by Welch's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.groups import read_groups
+    >>> groups = read_groups(np.repeat([0, 1], 100))
+    >>> scores = np.tile([0.2, 0.8], 100)
+    >>> limit = upper_limit(
+    ...     "demographic_parity_gap", scores, scores > 0.5, groups, None, confidence=0.95)
+    >>> 0.1 < limit < 0.2
+    True
+    """
+    labels = LIMITED[measure]
+    present = np.flatnonzero(groups.sizes()).tolist()
+    pairs = list(combinations(range(len(present)), 2))
+    error = (1.0 - confidence) / (len(pairs) * len(labels))
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    mass = np.ones(len(scores)) if weights is None else weights
+    limits = []
+    for label in labels:
+        inside = np.ones(len(scores), bool) if label is None else positive == label
+        members = [
+            np.flatnonzero(groups.is_group(code) & inside & (mass > 0.0)) for code in present
+        ]
+        if not all(map(len, members)):
+            return float("nan")
+        sides = [(scores[rows], mass[rows]) for rows in members]
+        # A two-sided interval of level 1 - 2a has a one-sided limit of level 1 - a.
+        one = [_limit(measure, sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
+        limits.append(max(one))
+    return float(np.mean(limits))
+
+
+def _limit(measure: str, first: Any, second: Any, level: float) -> float:
+    sides = first, second
+    if measure == "mean_parity_gap":
+        if min(len(scores) for scores, _ in sides) < 2:
+            return 1.0
+        return fold(mean_difference(first[0], second[0], level))[1]
+    sizes = [max(1, int(mass.sum() ** 2 / (mass**2).sum())) for _, mass in sides]
+    rates = [float(np.average(scores >= 0.5, weights=mass)) for scores, mass in sides]
+    counts = (rates[0] * sizes[0], rates[1] * sizes[1])
+    return fold(rate_difference(counts, (sizes[0], sizes[1]), level))[1]
+
+
+def noise(groups: Groups, ignored: Sequence[int] = (), confidence: float = 0.95) -> float:
+    """Return the half-width of the interval of a rate's gap between the two smallest groups.
+
+    Rates are taken to be one half, where they are known least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.groups import read_groups
+    >>> round(noise(read_groups(np.repeat(["a", "b"], 50))), 3)
+    0.196
+    """
+    sizes = np.sort(np.delete(groups.sizes(), list(ignored)))[:2]
+    if not sizes.all():
+        return 1.0
+    return float(ndtri((1.0 + confidence) / 2.0) * np.sqrt((0.25 / sizes).sum()))

@@ -1,0 +1,227 @@
+"""What is added to a loss: each penalty's formula, once, for networks and for trees.
+
+A penalty knows whom it compares. Its formula works on NumPy arrays and on torch tensors alike. For
+trees, which see all rows at once, it has derivatives too.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairmatch.learning.loss import Derivatives
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.matching.parts import PartRows
+from fairmatch.tables.arrays import FloatArray
+
+# Differences of scores below this are as good as none; chosen by measurement (docs/boosting.md).
+SMOOTHING = 0.05
+
+
+class TreePenalty(Protocol):
+    """What is added to the loss, as a function of all scores."""
+
+    def value(self, scores: FloatArray) -> float:
+        """Return the penalty."""
+
+    def derivatives(self, scores: FloatArray) -> Derivatives:
+        """Return the gradient, and the curvature of a quadratic that lies above the penalty."""
+
+
+class MatchedGap:
+    r"""The mean absolute difference of matched scores, :math:`\Delta\mathrm{MDP}` (equation 2).
+
+    Parameters
+    ----------
+    coupling : Coupling
+        Who is matched with whom.
+    smoothing : float, default=0.05
+        The epsilon below, for trees; networks descend the absolute difference itself.
+
+    Notes
+    -----
+    :math:`\sum_{ij} \Gamma_{ij} (\sqrt{d_{ij}^2 + \epsilon^2} - \epsilon)` with :math:`d_{ij} =
+    p_i - p_j`. The root is concave in :math:`d^2`, and :math:`(a - b)^2 \le 2 a^2 + 2 b^2`, so
+    :math:`2 \sum_j \Gamma_{ij} / \sqrt{d_{ij}^2 + \epsilon^2}` in each row is the curvature of a
+    quadratic that touches the penalty and lies above it.
+    """
+
+    def __init__(self, coupling: Coupling, smoothing: float = SMOOTHING) -> None:
+        self.coupling, self.smoothing = coupling, smoothing
+
+    @staticmethod
+    def sizes(differences: Any, smoothing: float = 0.0) -> Any:
+        """Return the size of every difference, smooth at zero where smoothing is positive."""
+        if smoothing == 0.0:
+            return abs(differences)
+        return (differences**2 + smoothing**2) ** 0.5 - smoothing
+
+    def value(self, scores: FloatArray) -> float:
+        """Return the smoothed matched gap."""
+        return float(self.coupling.mass @ self.sizes(self._differences(scores), self.smoothing))
+
+    def derivatives(self, scores: FloatArray) -> Derivatives:
+        """Return sums over the partners of every row."""
+        differences = self._differences(scores)
+        inverse = self.coupling.mass / np.sqrt(differences**2 + self.smoothing**2)
+        slope = inverse * differences
+        return self._per_row(slope, -slope), 2.0 * self._per_row(inverse, inverse)
+
+    def _differences(self, scores: FloatArray) -> FloatArray:
+        pairs = self.coupling
+        return np.asarray(scores[pairs.source_index] - scores[pairs.target_index])
+
+    def _per_row(self, source: FloatArray, target: FloatArray) -> FloatArray:
+        pairs, n_rows = self.coupling, self.coupling.n_rows
+        return np.asarray(
+            np.bincount(pairs.source_index, source, n_rows)
+            + np.bincount(pairs.target_index, target, n_rows)
+        )
+
+
+class FreshlyMatchedGap:
+    """The matched gap of people who are matched afresh in every step, as in the paper.
+
+    Parameters
+    ----------
+    matcher : OptimalTransportMatcher
+        Matches a batch of each part; its ``batch_size`` is the number of pairs.
+    points : array of shape (n_rows, n_features)
+        What rows are matched on.
+    parts : list of PartRows
+        The groups that are compared.
+    """
+
+    def __init__(
+        self, matcher: OptimalTransportMatcher, points: FloatArray, parts: Sequence[PartRows]
+    ) -> None:
+        self.matcher, self.points, self.parts = matcher, points, parts
+
+
+class GroupPenalty:
+    """A penalty that compares groups, and nobody with anybody.
+
+    Parameters
+    ----------
+    parts : sequence of PartRows
+        The groups that are compared, within each class that the criterion names.
+    rows : TrainingRows
+        The rows, with their weights.
+
+    Attributes
+    ----------
+    strata : list of tuple
+        Label and group of every set of rows whose scores are taken together.
+    first, second : list of int
+        For each part, the positions of its two groups among the strata, the smaller code first.
+    weights : array of shape (n_parts,)
+        Weight of each part.
+    """
+
+    def __init__(self, parts: Sequence[PartRows], rows: TrainingRows) -> None:
+        found: dict[tuple[Any, int], Any] = {}
+        for part in parts:
+            found[part.label, part.source] = part.source_rows
+            found[part.label, part.target] = part.target_rows
+        self.strata = sorted(found, key=lambda s: (not s[0], s[1]))
+        self.parts, self.n_rows = list(parts), len(rows)
+        ends = [sorted((p.source, p.target)) for p in parts]
+        self.first, self.second = (
+            [self.strata.index((p.label, end[k])) for p, end in zip(parts, ends, strict=True)]
+            for k in (0, 1)
+        )
+        self.weights = np.array([part.weight for part in parts])
+        mass = rows.mass
+        self._rows = [found[stratum] for stratum in self.strata]
+        self._shares = [mass[at] / mass[at].sum() for at in self._rows]
+        self._masses = np.array([mass[at].sum() for at in self._rows])
+
+
+class MeanPenalty(GroupPenalty):
+    r"""The weighted sum of squared contrasts of the groups' mean scores; subclasses say which.
+
+    Notes
+    -----
+    A contrast is :math:`a^\top p` for the scores p of all rows, and :math:`(a^\top x)^2 \le
+    \|a\|_1 \sum_i |a_i| x_i^2`. So :math:`2 \|a\|_1 |a_i|` in each row is the curvature of a
+    quadratic that lies above its square.
+    """
+
+    @property
+    def contrast_weights(self) -> FloatArray:
+        """Weight of every contrast."""
+        return self.weights
+
+    def contrasts(self, means: Any) -> Any:
+        """Return the contrasts of the strata's means, an array or a tensor, strata first."""
+        raise NotImplementedError
+
+    def value(self, scores: FloatArray) -> float:
+        """Return the sum of squares."""
+        return float(self.contrast_weights @ self._gaps(scores) ** 2)
+
+    def derivatives(self, scores: FloatArray) -> Derivatives:
+        """Return gradient and curvature, summed over the contrasts."""
+        gaps, weights, matrix = self._gaps(scores), self.contrast_weights, self._matrix
+        lengths = np.abs(matrix).sum(axis=1).round(12)  # a contrast of two means has length 2
+        return (2.0 * weights * gaps) @ matrix, (2.0 * weights * lengths) @ np.abs(matrix)
+
+    def _gaps(self, scores: FloatArray) -> FloatArray:
+        return np.array([row @ scores for row in self._matrix])
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        """What every row contributes to every contrast: contrasts are linear in the means."""
+        coefficients = self.contrasts(np.eye(len(self.strata)))
+        matrix = np.zeros((len(coefficients), self.n_rows))
+        for stratum, (at, shares) in enumerate(zip(self._rows, self._shares, strict=True)):
+            matrix[:, at] += coefficients[:, stratum, None] * shares
+        return matrix
+
+
+class SquaredMeanGap(MeanPenalty):
+    r"""The squared gap of mean scores of each part, :math:`\Delta\overline{\mathrm{DP}}^2`."""
+
+    def contrasts(self, means: Any) -> Any:
+        """Return the difference of the two means of every part."""
+        return means[self.first] - means[self.second]
+
+
+class ConstraintViolation(MeanPenalty):
+    r"""Squared violations of the constraints of Agarwal et al. (2018), as FairTorch has them.
+
+    Notes
+    -----
+    With :math:`\mu_s = E(f \mid S = s)` and :math:`\mu = E f`, the penalty is
+    :math:`\sum_s [\mu_s - \mu]_+^2 + [\mu - \mu_s]_+^2`, within each class that is compared. With
+    two groups of shares :math:`\pi_s` it equals
+    :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`: the squared mean gap with another
+    weight.
+    """
+
+    @property
+    def contrast_weights(self) -> FloatArray:
+        """Weight of every group's violation: that of its class."""
+        labels = [part.label for part in self.parts]
+        by_label = {
+            name: sum(w for w, own in zip(self.weights, labels, strict=True) if own is name)
+            for name in labels
+        }
+        return np.array([by_label[label] for label, _ in self.strata])
+
+    def contrasts(self, means: Any) -> Any:
+        """Return each group's mean less the mean of its class."""
+        labels = [label for label, _ in self.strata]
+        same = np.array([[a is b for b in labels] for a in labels])
+        shares = same * self._masses
+        shares = shares / shares.sum(axis=1, keepdims=True)
+        if not isinstance(means, np.ndarray):
+            shares = means.new_tensor(shares)
+        return means - shares @ means
+
+
+class Adversary(GroupPenalty):
+    """The success of an adversary that guesses the group from the score (Zhang et al., 2018)."""

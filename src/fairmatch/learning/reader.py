@@ -1,0 +1,339 @@
+"""Reading tables for a model: columns, groups and encoding, each from where it was put."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from fairmatch.exceptions import GroupError, InputError
+from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
+from fairmatch.learning.rows import group_columns
+from fairmatch.learning.settings import Settings
+from fairmatch.tables.arrays import FloatArray, read_column, read_features
+from fairmatch.tables.columns import split_column
+from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.groups import OTHER, Groups, read_groups
+
+Columns = str | int | Sequence[str | int] | None
+
+
+@dataclass(frozen=True)
+class GroupSettings(Settings):
+    """Where the groups are, and whether new rows need them.
+
+    Parameters
+    ----------
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position; several columns are several
+        attributes, whose combinations are the groups. It is split off before anything else. This
+        is what makes every scikit-learn meta-estimator and scorer work.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False the group is needed in training only.
+    """
+
+    sensitive_column: Columns = None
+    sensitive_at_prediction: bool = True
+
+
+@dataclass(frozen=True)
+class EncoderSettings(Settings):
+    """How a table becomes numbers.
+
+    Parameters
+    ----------
+    encoder : "table", None or a transformer, default="table"
+        How X becomes numbers: `fairmatch.tables.encoder.TableEncoder`, not at all, or a
+        transformer of your own. Missing values are an error unless the encoder takes them
+        (``TableEncoder(missing="encode")``).
+    """
+
+    encoder: Any = "table"
+
+
+@dataclass(eq=False)
+class TableReader:
+    """Reads the tables of one model, and knows what it has seen in training.
+
+    Parameters
+    ----------
+    who : str
+        Name of the model's class, for errors.
+    columns : str, int, list or None
+        Columns of X that hold the groups.
+    at_prediction : bool
+        Whether new rows need their group.
+    encoder : "table", None or a transformer
+        How X becomes numbers.
+    sees : {"numbers", "codes", "frame"}
+        What the learner sees: numbers with one column per group but the first; one column for
+        every column of the table and one for the group, as trees take them; or the same as a
+        pandas frame, with categories marked.
+    optional : bool
+        Whether the model could have been fitted such that new rows need no groups.
+    """
+
+    who: str
+    columns: Columns = None
+    at_prediction: bool = True
+    encoder: Any = "table"
+    sees: str = "numbers"
+    optional: bool = True
+    encoder_: Any = None
+    groups_: tuple[Any, ...] = ()
+    attributes_: tuple[str, ...] = ()
+    pooled_: tuple[Any, ...] = ()
+    n_features_in_: int = 0
+    feature_names_in_: list[str] | None = field(default=None)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what an estimator shows of it."""
+        shown: dict[str, Any] = {
+            "reader_": self,
+            "encoder_": self.encoder_,
+            "groups_": self.groups_,
+            "n_features_in_": self.n_features_in_,
+        }
+        if self.feature_names_in_ is not None:
+            shown["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=object)
+        return shown
+
+    # Training
+
+    def read_training(
+        self, X: Any, sensitive_features: Any, sizes: GroupSizes | DecidedSizes
+    ) -> tuple[Any, Groups, tuple[int, ...]]:
+        """Return the features, the groups, and the codes of groups that are not compared."""
+        features, sensitive = self.split(X, sensitive_features)
+        names = _column_names(X)
+        text = names is not None and all(isinstance(name, str) for name in names)
+        self.feature_names_in_ = list(names) if text and names is not None else None
+        self.n_features_in_ = table_width(X)
+        given = read_groups(sensitive)
+        groups, ignored = sizes.apply(given)
+        self.groups_, self.attributes_ = groups.labels, groups.attributes
+        self.pooled_ = tuple(label for label in given.labels if label not in groups.labels)
+        return features, groups, ignored
+
+    def fit_encoder(self, features: Any, n_rows: int) -> FloatArray:
+        """Learn how to turn the features into numbers, and do it."""
+        encoder = self.encoder
+        if isinstance(encoder, str) and encoder == "table":
+            encoder = TableEncoder()
+        is_transformer = hasattr(encoder, "fit_transform") and not isinstance(encoder, type)
+        if not (encoder is None or is_transformer):
+            raise InputError(f"encoder must be 'table', None or a transformer, got {encoder!r}.")
+        self.encoder_ = None if encoder is None else clone(encoder)
+        if self.encoder_ is not None:
+            features = self.encoder_.fit_transform(features)
+        return read_features(features, n_rows=n_rows)
+
+    def inputs(
+        self, features: Any, codes: NDArray[Any] | None, encoded: FloatArray | None = None
+    ) -> Any:
+        """Return what the learner sees of rows: their features, and their groups where used."""
+        if self.sees in ("codes", "frame"):
+            numbers = self.encoder_.to_codes(features)
+            columns = None if codes is None else codes.astype(np.float64)
+        else:
+            numbers = self.encode(features) if encoded is None else encoded
+            columns = None if codes is None else group_columns(codes, len(self.groups_))
+        check_lengths(numbers, codes)
+        inputs = numbers if columns is None else np.column_stack([numbers, columns])
+        return self._frame(inputs) if self.sees == "frame" else inputs
+
+    def _frame(self, inputs: FloatArray) -> pd.DataFrame:
+        """Return inputs as a frame whose categorical columns are known as such."""
+        frame = pd.DataFrame(inputs)
+        frame.columns = [f"column_{index}" for index in frame.columns]
+        for name in frame.columns[self.categorical]:
+            frame[name] = frame[name].astype("category")
+        return frame
+
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the categorical inputs of trees; two groups are as good as a number."""
+        positions: list[int] = self.encoder_.categorical_positions
+        several = self.at_prediction and len(self.groups_) > 2
+        return [*positions, len(self.encoder_.feature_groups_)] if several else positions
+
+    @property
+    def n_encoded(self) -> int:
+        """How many numbers the features of a row become."""
+        if self.encoder_ is not None:
+            return len(self.encoder_.get_feature_names_out())
+        return self.n_features_in_ - len(as_list(self.columns))
+
+    @property
+    def n_inputs(self) -> int:
+        """How many inputs the learner has."""
+        if self.sees in ("codes", "frame"):
+            return len(self.encoder_.feature_groups_) + bool(self.at_prediction)
+        return self.n_encoded + (len(self.groups_) - 1) * bool(self.at_prediction)
+
+    # New rows
+
+    def read_new(
+        self, X: Any, sensitive_features: Any, where: str = "predict"
+    ) -> tuple[Any, NDArray[np.intp] | None]:
+        """Return the features of new rows, and the codes of their groups where they are used."""
+        if not self.at_prediction:
+            return self._without_groups(X), None
+        features, sensitive = self.split(X, sensitive_features, where)
+        return features, self.codes(self.labels(sensitive))
+
+    def encode(self, features: Any) -> FloatArray:
+        """Return the features of new rows as numbers."""
+        if self.encoder_ is not None:
+            return read_features(self.encoder_.transform(features))
+        array = read_features(features)
+        if array.shape[1] != self.n_encoded:
+            raise InputError(
+                f"X has {array.shape[1]} features, but {self.who} is expecting "
+                f"{self.n_encoded} features as input."
+            )
+        return array
+
+    def labels(self, sensitive: Any) -> NDArray[Any]:
+        """Return the group of every row as the model names it."""
+        column = (
+            _joined(sensitive) if self.attributes_ else read_column(sensitive, "sensitive_features")
+        )
+        if not self.pooled_:
+            return column
+        small = np.zeros(len(column), dtype=bool)
+        for label in self.pooled_:
+            small |= np.asarray(column == label, dtype=bool)
+        named = column.astype(object)
+        named[small] = OTHER
+        return named
+
+    def codes(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the codes of groups, or raise an error that names one that is not known."""
+        codes = np.full(len(labels), -1)
+        for code, label in enumerate(self.groups_):
+            codes[np.asarray(labels == label, dtype=bool)] = code
+        if (codes < 0).any():
+            strange = labels[codes < 0].tolist()[0]
+            raise GroupError(
+                f"sensitive_features holds {strange!r}; the model knows the groups "
+                f"{_and(self.groups_)}. A group that was not seen in training cannot be scored."
+            )
+        return codes
+
+    def split(self, X: Any, sensitive_features: Any, where: str = "fit") -> tuple[Any, Any]:
+        """Return features and groups, from where the caller put them."""
+        if self.columns is None:
+            if sensitive_features is None:
+                without = "; to predict without it, fit with sensitive_at_prediction=False"
+                raise InputError(
+                    f"{self.who}.{where} needs the group of every row. Pass "
+                    "sensitive_features=, or name the column of X that holds it in the "
+                    f"constructor's sensitive_column={without * (where != 'fit' and self.optional)}"
+                    "."
+                )
+            return X, sensitive_features
+        if sensitive_features is not None:
+            raise InputError(
+                "sensitive_features was given although sensitive_column="
+                f"{self.columns!r} says that the groups are in X. Give one of the two."
+            )
+        return split_columns(X, self.columns)
+
+    def _without_groups(self, X: Any) -> Any:
+        """Drop the groups' columns where they are there; a model without groups may lack them."""
+        if self.columns is None or table_width(X) < self.n_features_in_:
+            return X
+        return split_columns(X, self.columns)[0]
+
+
+def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
+    """Take one column out of a table, or several.
+
+    Parameters
+    ----------
+    X : table or array of shape (n_rows, n_columns)
+        The table.
+    columns : str, int or a list of them
+        Names or positions.
+
+    Returns
+    -------
+    rest, values
+        The table without them, and the column; of several columns, a table of them as a pandas
+        frame.
+    """
+    if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
+        return split_column(X, columns)  # type: ignore[arg-type]
+    wanted = as_list(columns)
+    if not wanted:
+        raise InputError("sensitive_column is an empty list. Name a column, or leave it out.")
+    names, width = _column_names(X), table_width(X)
+    # Positions change as columns are taken out. Names do not, nor do positions before the last.
+    places = [c % width if is_position(c, width) else c for c in wanted]
+    if names is not None:
+        wanted = [names[c] if is_position(c, width) else c for c in places]
+    order = wanted
+    if names is None and all(is_position(c, width) for c in places):
+        wanted = places
+        order = sorted(places, reverse=True)
+    taken = {}
+    for column in order:
+        X, taken[column] = split_column(X, column)
+    if len(wanted) == 1:
+        return X, taken[wanted[0]]
+    return X, pd.DataFrame({str(column): taken[column] for column in wanted})
+
+
+def is_position(column: Any, width: int) -> bool:
+    """Return whether a column is given by its position in a table of so many."""
+    whole = isinstance(column, Integral) and not isinstance(column, bool)
+    return whole and -width <= int(column) < width
+
+
+def as_list(columns: Columns) -> list[Any]:
+    """Return one column, or several, as a list."""
+    if columns is None:
+        return []
+    several = isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str)
+    return list(columns) if several else [columns]  # type: ignore[arg-type]
+
+
+def _joined(sensitive: Any) -> NDArray[Any]:
+    """Return the combination of several attributes as text, as `read_groups` writes it."""
+    frame = nw.from_native(sensitive, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [frame[name].to_numpy() for name in frame.columns]
+    else:
+        array = np.asarray(sensitive, dtype=object)
+        columns = list(array.T) if array.ndim == 2 else [array]
+    rows = zip(*columns, strict=True)
+    return np.array([", ".join(map(str, values)) for values in rows], dtype=object)
+
+
+def check_lengths(inputs: FloatArray, codes: NDArray[Any] | None) -> None:
+    """Raise unless there is a group for every row, where the model uses them."""
+    if codes is not None and len(codes) != len(inputs):
+        raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
+
+
+def _and(labels: tuple[Any, ...]) -> str:
+    shown = [repr(label) for label in labels[:20]]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _column_names(X: Any) -> list[Any] | None:
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return None if names is None else list(names)
+
+
+def table_width(X: Any) -> int:
+    """Return the number of columns of a table or an array."""
+    names = _column_names(X)
+    shape = np.asarray(X).shape if names is None else (0, len(names))
+    return int(shape[1]) if len(shape) == 2 else 1

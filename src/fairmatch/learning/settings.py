@@ -1,0 +1,131 @@
+"""Parameters of estimators: declared once, in the part that uses them.
+
+A part, such as the settings of a network, is a small dataclass that says what its parameters are,
+what they default to and what they mean. `estimator` gives a class the parameters of several parts:
+its constructor stores them, and its docstring describes each of them where it stands.
+"""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
+
+Class = TypeVar("Class", bound=type)
+
+_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+
+
+class Settings:
+    """Base of the parts that declare parameters; subclasses are dataclasses."""
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Return the part of an estimator, read from its parameters and checked."""
+        given = {f.name: getattr(estimator, f.name) for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        part = cls(**given)
+        part.check()
+        return part
+
+    def check(self) -> None:
+        """Raise an error unless every parameter is of a value that is allowed."""
+
+
+def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
+    """Give a class the parameters of its parts, and write its constructor.
+
+    Parameters
+    ----------
+    *parts : classes derived from Settings
+        Their fields become keyword parameters, after those that the class itself declares. Where
+        two parts declare the same name, the last one describes it.
+
+    Returns
+    -------
+    decorator
+        Makes a dataclass of the class. Its constructor stores, and does nothing else.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Speed(Settings):
+    ...     '''How fast.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     rate : float, default=0.1
+    ...         Size of a step.
+    ...     '''
+    ...
+    ...     rate: float = 0.1
+    >>> @estimator(Speed)
+    ... class Learner:
+    ...     '''Learns.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     weight : float, default=1.0
+    ...         Weight of the penalty.
+    ...     '''
+    ...
+    ...     weight: float = 1.0
+    >>> import inspect
+    >>> print(inspect.signature(Learner).parameters["rate"])
+    rate: float = 0.1
+    >>> print(inspect.getdoc(Learner))
+    Learns.
+    <BLANKLINE>
+
+    Parameters
+    ----------
+    weight : float, default=1.0
+        Weight of the penalty.
+    rate : float, default=0.1
+        Size of a step.
+    """
+
+    def made(cls: Class) -> Class:
+        own = inspect.get_annotations(cls)
+        described: dict[str, str] = {}
+        for part in parts:
+            for field in dataclasses.fields(part):  # type: ignore[arg-type]
+                if field.name not in own:
+                    cls.__annotations__ = {**cls.__annotations__, field.name: field.type}
+                    setattr(cls, field.name, dataclasses.field(default=field.default, kw_only=True))
+            for kind in reversed(part.__mro__):
+                described |= _entries(kind)
+        cls.__doc__ = _with_parameters(cls, {k: v for k, v in described.items() if k not in own})
+        return cast("Class", dataclasses.dataclass(eq=False, repr=False)(cls))
+
+    return made
+
+
+def _entries(part: type) -> dict[str, str]:
+    """Return what a docstring says about each parameter, by the name that comes first."""
+    text = _sections(part).get("Parameters", "")
+    found: dict[str, str] = {}
+    if not text:
+        return found
+    for entry in re.split(r"\n(?=\w)", text.strip("\n")):
+        names = entry.split(" :", 1)[0]
+        first, *others = [name.strip() for name in names.split(",")]
+        found[first] = entry
+        found |= dict.fromkeys(others, "")
+    return found
+
+
+def _sections(described: type) -> dict[str, str]:
+    pieces = _SECTION.split(inspect.cleandoc(described.__doc__ or ""))
+    return dict(zip(["", *pieces[1::2]], pieces[::2], strict=True))
+
+
+def _with_parameters(cls: type, entries: dict[str, str]) -> str:
+    """Return a class's docstring with the parameters of its parts after its own."""
+    sections = _sections(cls)
+    head = sections.pop("").rstrip()
+    own = sections.pop("Parameters", "").rstrip()
+    listed = "\n".join(text for text in (own.strip("\n"), *entries.values()) if text)
+    ordered = {"Parameters": listed, **sections}
+    body = [f"{name}\n{'-' * len(name)}\n{text.strip(chr(10))}" for name, text in ordered.items()]
+    return "\n\n".join([head, *body]) + "\n"

@@ -1,0 +1,285 @@
+"""Boosted trees as a learner: their settings, a path of them, and how they score."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import lightgbm as lgb
+import numpy as np
+
+from fairmatch.exceptions import ModelFileError
+from fairmatch.learning.family import Family
+from fairmatch.learning.loss import LOGISTIC, Loss
+from fairmatch.learning.reader import TableReader
+from fairmatch.learning.rows import TrainingRows, seed_sequence, stratified_split
+from fairmatch.learning.saving import State
+from fairmatch.learning.settings import Settings
+from fairmatch.learning.trees.growing import TreeTrainer, unseen_scores
+from fairmatch.learning.trees.objective import BoostingObjective
+from fairmatch.learning.trees.text import FILE, checked_trees
+from fairmatch.matching.parts import rows_with_mass
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.parameters import check_count, check_number, check_verbose
+
+
+@dataclass(frozen=True)
+class TreeSettings(Settings):
+    """How trees are grown.
+
+    Parameters
+    ----------
+    n_rounds : int, default=200
+        Number of trees.
+    n_estimators : int, optional
+        The same under scikit-learn's name; where given, it takes the place of ``n_rounds``.
+    warmup : float, default=0.0
+        Share of the trees, the first ones, that see the loss alone. Where the weight is large,
+        the penalty then pulls together scores that have been learned, instead of keeping them
+        from being learned.
+    learning_rate : float, default=0.1
+        Shrinkage of every tree; below 1 the steps of the penalty are safe.
+    num_leaves : int, default=31
+        Greatest number of leaves of a tree.
+    min_child_samples : int, default=20
+        Least number of rows in a leaf.
+    reg_lambda : float, default=0.0
+        L2 penalty of the leaf values.
+    subsample : float, default=1.0
+        Share of the rows that a tree is grown on.
+    colsample_bytree : float, default=1.0
+        Share of the columns that a tree is grown on.
+    scale_pos_weight : float, default=1.0
+        What the loss of positive rows is multiplied by, as in LightGBM. The matching and the
+        penalty do not change; ``sample_weight`` weighs rows in all three.
+    early_stopping_rounds : int, optional
+        Hold out ``validation_size`` of the rows, compare them among themselves, and stop when the
+        objective on them has not improved for so many rounds; the trees up to the best round are
+        kept. A ready ``coupling`` is then an error. With ``max_gap`` these rows are taken from
+        the ones that are trained on.
+    validation_size : float, default=0.2
+        Share of the rows held out, stratified by label and group: for ``early_stopping_rounds``,
+        and for the choice by ``max_gap``.
+    n_jobs : int, default=1
+        Threads of LightGBM; 0 means all.
+    random_state : int, optional
+        Same seed, same model, on the same machine and versions.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    """
+
+    n_rounds: int = 200
+    n_estimators: int | None = None
+    warmup: float = 0.0
+    learning_rate: float = 0.1
+    num_leaves: int = 31
+    min_child_samples: int = 20
+    reg_lambda: float = 0.0
+    subsample: float = 1.0
+    colsample_bytree: float = 1.0
+    scale_pos_weight: float = 1.0
+    early_stopping_rounds: int | None = None
+    validation_size: float = 0.2
+    n_jobs: int | None = 1
+    random_state: Any = None
+    verbose: int = 0
+
+    def check(self) -> None:
+        """Raise an error that names a setting of a wrong type or size."""
+        for name, least in {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}.items():
+            check_count(name, getattr(self, name), least)
+        for name in ("early_stopping_rounds", "n_estimators"):
+            check_count(name, getattr(self, name), optional=True)
+        if self.early_stopping_rounds is not None:
+            check_number("validation_size", self.validation_size, "(0, 1)")
+        check_number("warmup", self.warmup, "[0, 1)")
+        check_number("reg_lambda", self.reg_lambda, "[0, inf]")
+        check_number("scale_pos_weight", self.scale_pos_weight, "(0, inf)")
+        for name in ("learning_rate", "subsample", "colsample_bytree"):
+            check_number(name, getattr(self, name), "(0, 1]")
+        check_count("n_jobs", self.n_jobs, -1, optional=True)
+        check_verbose(self.verbose)
+
+    @property
+    def rounds(self) -> int:
+        """Number of trees, under whichever name it was given."""
+        return self.n_rounds if self.n_estimators is None else self.n_estimators
+
+    def lightgbm(self) -> dict[str, Any]:
+        """Return the settings as LightGBM names them."""
+        return {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_child_samples": self.min_child_samples,
+            "reg_lambda": self.reg_lambda,
+            "subsample": self.subsample,
+            "subsample_freq": 1,
+            "colsample_bytree": self.colsample_bytree,
+            "seed": int(seed_sequence(self.random_state).generate_state(1)[0] >> 1),
+            "num_threads": self.n_jobs,
+            "deterministic": True,
+            "force_row_wise": True,
+            "feature_pre_filter": False,  # with it, LightGBM fails where it leaves no column
+            "verbosity": -1,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TreeScorer:
+    """Trees that score what a reader has read.
+
+    Attributes
+    ----------
+    trees : lightgbm.Booster
+        The trees.
+    base_margin : float
+        Where boosting starts.
+    watched : array
+        The objective on held-out rows after each round.
+    n_jobs : int or None
+        Threads.
+    loss : Loss
+        Whose link turns margins into scores.
+    """
+
+    trees: lgb.Booster
+    base_margin: float
+    watched: FloatArray
+    n_jobs: int | None = 1
+    loss: Loss = LOGISTIC
+
+    FILE: ClassVar[str] = FILE
+
+    def scores(self, inputs: FloatArray) -> FloatArray:
+        """Return the score of every row."""
+        margins = self.trees.predict(inputs, raw_score=True, num_threads=self.n_jobs)
+        return np.asarray(self.loss.link(self.base_margin + np.asarray(margins)))
+
+    @property
+    def importances(self) -> FloatArray:
+        """Share of each input in what the trees' splits gained."""
+        gains = np.asarray(self.trees.feature_importance("gain"), dtype=np.float64)
+        return gains / gains.sum() if gains.sum() > 0.0 else gains
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what an estimator shows of it."""
+        return {
+            "scorer_": self,
+            "trees_": self.trees,
+            "base_margin_": self.base_margin,
+            "n_rounds_": self.trees.num_trees(),
+            "feature_importances_": self.importances,
+            "held_out_objective_": self.watched,
+        }
+
+    def state(self) -> State:
+        """Return the trees, where they start from, and what was watched while they grew."""
+        # JSON knows no infinity, which stands for the warm-up.
+        watched = [v if np.isfinite(v) else None for v in self.watched.tolist()]
+        facts = {"base_margin": self.base_margin, "held_out_objective": watched}
+        return State(FILE, self.trees.model_to_string().encode(), facts)
+
+    @classmethod
+    def from_state(
+        cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
+    ) -> "TreeScorer":
+        """Return the scorer that was saved, or raise where it is damaged."""
+        base_margin = float(facts["base_margin"])
+        if not np.isfinite(base_margin):
+            raise ModelFileError("The base margin is not finite.")
+        watched = facts.get("held_out_objective", [])  # older files lack it
+        if reader.encoder_ is None:
+            raise ModelFileError("Trees need the encoder of their table.")
+        return cls(
+            checked_trees(content, reader.n_inputs),
+            base_margin,
+            np.array([np.inf if v is None else float(v) for v in watched]),
+            model.n_jobs,
+        )
+
+
+class TreeLearner:
+    """Grows a path of trees, with one binning of the table.
+
+    Parameters
+    ----------
+    settings : TreeSettings
+        How to grow them.
+    categorical : list of int
+        Positions of the categorical inputs.
+    """
+
+    def __init__(self, settings: TreeSettings, categorical: list[int]) -> None:
+        self.settings, self.categorical = settings, categorical
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Any],
+        weights: Sequence[float],
+    ) -> list[TreeScorer]:
+        """Return one scorer per weight.
+
+        Parameters
+        ----------
+        rows : TrainingRows
+            Rows to learn from.
+        loss : Loss
+            What compares margins with labels.
+        compare : callable
+            Makes the penalty of some rows. It is called only where a weight is positive.
+        weights : sequence of float
+            Weights of the penalty.
+        """
+        settings = self.settings
+        parts = [rows]
+        if settings.early_stopping_rounds is not None:
+            split = stratified_split(
+                rows.labels, rows.groups, settings.validation_size, settings.random_state
+            )
+            parts = [rows.take(index) for index in split]
+        for part in parts:
+            rows_with_mass(part.groups, part.weights)
+        penalties = [compare(part) if any(weights) else None for part in parts]
+        trainer = TreeTrainer(
+            settings.lightgbm(),
+            *parts,
+            categorical=self.categorical,
+            n_rounds=settings.rounds,
+            warmup=int(settings.warmup * settings.rounds),
+            patience=settings.early_stopping_rounds,
+            verbose=settings.verbose > 0,
+            loss=loss,
+        )
+        scorers = []
+        for weight in map(float, weights):
+            objectives = [
+                BoostingObjective(
+                    part, weight, penalty, settings.learning_rate, settings.scale_pos_weight, loss
+                )
+                for part, penalty in zip(parts, penalties, strict=True)
+            ]
+            trees, watched = trainer.train(*objectives)
+            scorers.append(TreeScorer(trees, trainer.base_margin, watched, settings.n_jobs, loss))
+        return scorers
+
+    def unseen_scores(self, rows: TrainingRows, loss: Loss = LOGISTIC) -> FloatArray:
+        """Return a score of every row by plain trees that have not seen it."""
+        return unseen_scores(
+            self.settings.lightgbm(),
+            rows,
+            categorical=self.categorical,
+            n_rounds=self.settings.rounds,
+            loss=loss,
+        )
+
+
+def _tree_learner(settings: TreeSettings, reader: TableReader) -> TreeLearner:
+    return TreeLearner(settings, reader.categorical)
+
+
+# People are matched on numbers; the trees see the columns as they are.
+TREES = Family(
+    "codes", TreeSettings, _tree_learner, TreeScorer, lambda: TableEncoder(missing="encode")
+)

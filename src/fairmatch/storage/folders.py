@@ -1,0 +1,104 @@
+"""Folders that are there whole or not at all: the old one stays until the new one is complete."""
+
+import ctypes
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+_AT_FDCWD, _EXCHANGE = -100, 2
+_TRIES = 20
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """Yield an empty folder to write into, which takes the place of another when all is written.
+
+    Whether what stands there may be replaced is for the caller to know; this replaces all of it.
+    Where several write the same folder at once, the last one stays, whole.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the folder shall be. The folder around it is made if there is none.
+
+    Yields
+    ------
+    Path
+        A hidden folder beside it, of another name each time.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> home = pathlib.Path(tempfile.mkdtemp()) / "model"
+    >>> with whole_folder(home) as partial:
+    ...     _ = (partial / "numbers.txt").write_text("1 2 3")
+    ...     print(home.exists())
+    False
+    >>> (home / "numbers.txt").read_text()
+    '1 2 3'
+    """
+    folder = Path(path).resolve()  # what a link points to is replaced, not the link
+    partial = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        for file in partial.iterdir():
+            _reach_the_disk(file)
+        _take_the_place_of(partial, folder)
+    except OSError as error:
+        named = error.filename
+        if named is None or str(named).startswith(str(partial)):
+            error.filename = str(path)
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _reach_the_disk(file: Path) -> None:
+    if file.is_file():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())  # a rename may reach the disk before what was written
+
+
+def _take_the_place_of(new: Path, old: Path) -> None:
+    """Put a folder where another is, or where none is; the other is then in its place."""
+    for left in reversed(range(_TRIES)):
+        try:
+            if not old.exists():
+                new.rename(old)
+                return
+            if _exchanged(new, old):
+                return
+            aside = new.with_name(f"{new.name}.old")
+            old.rename(aside)
+            new.rename(old)
+            aside.rename(new)
+        except OSError as error:
+            # Somebody else was quicker to put a folder there, or to take it away.
+            busy = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+            if error.errno not in busy or not left:
+                raise
+        else:
+            return
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step, where the system can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renameat2"):
+        return False
+    names = os.fsencode(first), os.fsencode(second)
+    done = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
+    if done == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # this file system cannot
+        return False
+    raise OSError(code, os.strerror(code), str(second))
