@@ -15,7 +15,7 @@ true gap of 0 every time. Three ways around it are taken here:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -257,7 +257,7 @@ class ScoreGrid:
 
     def __init__(
         self,
-        scores: tuple[FloatArray, FloatArray],
+        scores: Sequence[FloatArray],
         *,
         bins: int,
         n_resamples: int,

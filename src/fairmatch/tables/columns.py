@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +13,7 @@ import pandas as pd
 from sklearn.utils.validation import check_array
 
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.tables.names import nearest_name
 
 Values: TypeAlias = npt.NDArray[Any]
 
@@ -215,8 +215,8 @@ def _column_name(names: list[str], column: str | int) -> str:
         return names[_position(len(names), column)]
     if column in names:
         return column
-    near = get_close_matches(column, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(names[:10])}."
+    near = nearest_name(column, names)
+    hint = f" Did you mean {near!r}?" if near else f" There are: {', '.join(names[:10])}."
     raise ColumnError(f"There is no column {column!r}.{hint}")
 
 

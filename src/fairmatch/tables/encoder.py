@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Literal, Self, TypeAlias
 
 import narwhals as nw
@@ -16,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import ColumnError, InputError, ModelFileError
 from fairmatch.tables.columns import Column, Values, read_columns
+from fairmatch.tables.names import nearest_name
+from fairmatch.tables.points import Points
 
 _FORMAT = {"kind": "fairmatch.TableEncoder", "version": 1}
 
@@ -166,6 +167,44 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         pairs = zip(self._columns, self._read_fitted(X), strict=True)
         return np.column_stack([fitted.codes(column) for fitted, column in pairs])
+
+    def to_points(self, X: Any) -> Points:
+        """Turn rows into numbers and category codes, as far apart as the rows of `transform`.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit, in the same order.
+
+        Returns
+        -------
+        Points
+            Scaled numbers and indicators of missing ones, and one code per categorical column.
+            Memory grows with the columns of the table, not with the levels of its categories.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fairmatch.tables.encoder import TableEncoder
+        >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+        >>> points = TableEncoder().fit(people).to_points(people)
+        >>> points.numbers.ravel().tolist(), points.codes.ravel().tolist()
+        ([0.0, 0.25, 1.0], [0, 1, 0])
+        """
+        columns = self._read_fitted(X)
+        n_rows = len(columns[0].values)
+        widths = [0 if c.kind == "categorical" else len(c.name_endings) for c in self._columns]
+        numbers = np.zeros((n_rows, sum(widths)))
+        codes = np.empty((n_rows, widths.count(0)), dtype=np.int32)
+        end, position = 0, 0
+        for fitted, column, width in zip(self._columns, columns, widths, strict=True):
+            if isinstance(fitted, _CategoricalColumn):
+                codes[:, position] = fitted.one_hot(column)
+                position += 1
+            else:
+                fitted.encode(column, numbers[:, end : end + width])
+            end += width
+        return Points(numbers, codes)
 
     @property
     def categorical_positions(self) -> list[int]:
@@ -329,9 +368,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             given = [str(name) for name in nw.from_native(X).columns] if is_table else []
             known = [column.name for column in self._columns]
             hints = [
-                f"\nDid you mean {near[0]!r} by {name!r}?"
+                f"\nDid you mean {near!r} by {name!r}?"
                 for name in given
-                if name not in known and (near := get_close_matches(name, known, n=1))
+                if name not in known and (near := nearest_name(name, known))
             ]
             raise ColumnError(str(error).rstrip() + "".join(hints)) from error
 
@@ -383,11 +422,14 @@ class _CategoricalColumn:
         return [f"={level}" for level in self.levels] + ["=<missing>"] * self.had_missing
 
     def encode(self, column: Column, out: Values) -> None:
-        code = self._positions(column)
+        code = self.one_hot(column)
         rows = np.flatnonzero(code >= 0)
         out[rows, code[rows]] = 1
-        if self.had_missing:
-            out[:, -1] = column.missing
+
+    def one_hot(self, column: Column) -> Values:
+        """Return which of the 0/1 columns of a row is 1; -1 where none is."""
+        code = self._positions(column)
+        return np.where(column.missing, len(self.levels), code) if self.had_missing else code
 
     def codes(self, column: Column) -> Values:
         code = self._positions(column)
