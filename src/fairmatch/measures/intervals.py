@@ -285,7 +285,7 @@ class ScoreGrid:
             generator.multinomial(n, k / n, size=n_resamples) / n
             for n, k in zip(self.sizes, self.counts, strict=True)
         ]
-        self._scores = scores
+        self._scores = scores[0], scores[1]
         estimate = self.counts[0] / self.sizes[0] - self.counts[1] / self.sizes[1]
         self._estimate = np.cumsum(estimate)
         self._noise = np.cumsum(shares[0] - shares[1] - estimate, axis=1)
