@@ -15,7 +15,7 @@ true gap of 0 every time. Three ways around it are taken here:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -257,7 +257,7 @@ class ScoreGrid:
 
     def __init__(
         self,
-        scores: tuple[FloatArray, FloatArray],
+        scores: Sequence[FloatArray],
         *,
         bins: int,
         n_resamples: int,
@@ -285,7 +285,7 @@ class ScoreGrid:
             generator.multinomial(n, k / n, size=n_resamples) / n
             for n, k in zip(self.sizes, self.counts, strict=True)
         ]
-        self._scores = scores
+        self._scores = scores[0], scores[1]
         estimate = self.counts[0] / self.sizes[0] - self.counts[1] / self.sizes[1]
         self._estimate = np.cumsum(estimate)
         self._noise = np.cumsum(shares[0] - shares[1] - estimate, axis=1)
