@@ -219,14 +219,14 @@ def fit_alignment(
     positive: BoolArray | None = None
     if criterion.needs_labels and y_true is not None:
         positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
-    return align_groups(scores, groups, weights, positive, criterion, scale)
+    return align_groups(scores, groups, positive, weights, criterion, scale)
 
 
 def align_groups(
     scores: FloatArray,
     groups: Groups,
-    weights: FloatArray | None = None,
     positive: BoolArray | None = None,
+    weights: FloatArray | None = None,
     criterion: str | Criterion = "demographic_parity",
     scale: str = "probability",
 ) -> Alignment:
