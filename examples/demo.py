@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from fairmatch import compare_models
-from fairmatch.cli.jobs import save_trained, train_model
-from fairmatch.cli.main import print_curve
+from fairmatch.cli.train import print_curve, save_trained, train_model
+from fairmatch.datasets.labelled import read_labelled
 from fairmatch.report import sentences, write_report
-from fairmatch.tables.files import read_labelled
 
 FOLDER = Path("demo")
 GAP = "demographic_parity_gap"

@@ -45,7 +45,7 @@ def test_json_is_strict_and_stable(found):
     assert text == Audit.from_json(text).to_json()
     assert "NaN" not in text
     content = json.loads(text)
-    assert (content["schema"], content["schema_version"]) == ("fairmatch.Audit", 1)
+    assert (content["schema"], content["schema_version"]) == ("fairmatch.Audit", 2)
 
 
 def test_json_follows_its_schema(found, compared):
@@ -73,10 +73,11 @@ def test_the_names_of_version_1_stay():
         "groups",
         "selection_ratio",
         "gaps",
-        "matching",
+        "matchings",
         "subsets",
         "individuals",
         "provenance",
+        "pair_gaps",
     ]
     assert schema["$defs"]["Gap"]["required"] == [
         "name",
@@ -88,6 +89,7 @@ def test_the_names_of_version_1_stay():
         "p_value",
         "method",
         "refused",
+        "groups",
     ]
 
 
@@ -130,6 +132,30 @@ def test_a_comparison_shows_every_model(compared):
 def test_an_unknown_gap_names_those_there_are(found):
     with pytest.raises(InputError, match="mean_parity_gap"):
         found.gap("mean_gap")
+
+
+def test_files_of_the_version_before_are_read(found, compared):
+    def as_version_1(audit):
+        kept = {k: v for k, v in audit.items() if k not in ("matchings", "pair_gaps")}
+        matching = {k: v for k, v in audit["matchings"][0].items() if k in MATCHING_1}
+        gaps = [{k: v for k, v in gap.items() if k != "groups"} for gap in audit["gaps"]]
+        return {**kept, "matching": matching, "gaps": gaps, "schema_version": 1}
+
+    old = json.dumps(as_version_1(found.to_dict()))
+    assert Audit.from_json(old) == found
+    both = compared.to_dict()
+    both |= {"audits": [as_version_1(audit) for audit in both["audits"]], "schema_version": 1}
+    assert Comparison.from_json(json.dumps(both)) == compared
+
+
+MATCHING_1 = {"n_sampled", "is_sample", "matched_gaps", "transport", "refused"}
+
+
+def test_the_short_version_is_one_line(found, compared):
+    assert repr(found).startswith("<Audit of 'model': 500 people, groups 'female' (")
+    assert "\n" not in repr(found)
+    assert len(repr(found)) < 150
+    assert repr(compared) == "<Comparison of 'a', 'b' on 500 people>"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from audited import labelled_model, planted_model
 
 from fairmatch import OptimalTransportMatcher, audit, fair_matching
-from fairmatch.exceptions import ColumnError
+from fairmatch.exceptions import ColumnError, SolverError
 from fairmatch.matching.quantiles import transport_cost_range
 from fairmatch.tables.encoder import TableEncoder
 
@@ -160,3 +160,20 @@ def test_identical_people_have_no_relative_cost():
     found = audit(scores, sensitive_features=np.tile([0, 1], 50), X=np.ones((100, 1)), **QUICK)
     assert found.matching.transport.relative is None
     assert found.matching.transport.features[0].share == 0.0
+
+
+def test_an_audit_goes_on_without_what_cannot_be_proven(monkeypatch):
+    def fail(self, *given, **options):
+        raise SolverError("The duality gap stayed open.")
+
+    monkeypatch.setattr(OptimalTransportMatcher, "match", fail)
+    scores, y, group, X = labelled_model(300)
+    found = audit(scores, sensitive_features=group, X=X, y_true=y, **QUICK)
+    assert [m.matching for m in found.matching.matched_gaps] == ["fair"]
+    assert found.matching.transport is None
+    assert len(found.matching.unproven) == 2
+    assert all("could not be proven" in said for said in found.matching.unproven)
+    assert set(found.matching.unproven) <= set(found.refusals)
+    assert found.gap("wasserstein_parity_gap").value is not None
+    assert found.subsets.subsets
+    assert found.individuals.pairs.keys() == {"fair"}

@@ -6,6 +6,7 @@ from rich.console import Console
 
 import fairmatch
 from fairmatch.cli import main as cli
+from fairmatch.cli import paper
 from fairmatch.datasets import download as files
 from fairmatch.exceptions import FairmatchError
 
@@ -24,11 +25,15 @@ def test_datasets_in_a_pipe_is_plain_and_unwrapped(nothing_on_disk, capsys):
     assert cli.main(["datasets"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["name", "rows", "features"]
-    assert [line.split()[0] for line in lines[1:5]] == ["adult", "german", "bank", "dutch"]
+    names = ["adult", "german", "bank", "dutch", "acsincome"]
+    assert [line.split()[0] for line in lines[1:6]] == names
     assert "female (14,695, 0.114); male (30,527, 0.312)" in lines[1]
     assert lines[1].isascii()
     assert lines[3].endswith("not here")
-    assert "fairmatch datasets --fetch bank dutch" in "\n".join(lines[5:])
+    assert (
+        "To get bank and dutch: fairmatch datasets --fetch bank dutch" in lines
+    )  # acsincome is not downloaded
+    assert "FAIRMATCH_DATA" in lines[-1]
 
 
 def test_datasets_in_a_terminal_is_drawn(nothing_on_disk, monkeypatch, capsys):
@@ -73,7 +78,18 @@ def test_help_tells_what_each_command_does(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     out = " ".join(capsys.readouterr().out.split())
-    assert all(command.help in out for command in cli._COMMANDS)
+    assert all(command.help in out for command in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", [*cli.COMMANDS, *paper.ACTIONS], ids=lambda c: c.name)
+def test_every_help_ends_with_an_example_that_can_be_parsed(command, capsys):
+    given = command.example.split()
+    assert given[0] == "fairmatch"
+    assert cli._parser().parse_args(given[1:]).run is not None
+    names = given[1:3] if given[1] == "paper" and command.name != "paper" else given[1:2]
+    with pytest.raises(SystemExit):
+        cli.main([*names, "--help"])
+    assert capsys.readouterr().out.rstrip().endswith(command.example)
 
 
 def test_python_m_fairmatch_does_not_show_a_traceback():

@@ -31,7 +31,8 @@ def results(finished, tmp_path):
 
 
 def test_every_run_has_one_record(finished):
-    from fairmatch.experiments.study import QUICK, Study
+    from fairmatch.experiments.profiles import QUICK
+    from fairmatch.experiments.study import Study
 
     wanted = {spec.digest for spec in Study.of(QUICK, datasets=["german"], n_seeds=1).runs()}
     found = [record.spec.digest for record in RecordStore(finished / "records")]
@@ -76,7 +77,7 @@ def test_the_page_says_which_command_made_it(results):
 
 
 def test_the_page_shows_every_line_and_its_number_of_splits(results):
-    from fairmatch.experiments.study import SERIES
+    from fairmatch.experiments.lines import SERIES
 
     assert main(["paper", "tables", *PART, "--out", str(results)]) == 0
     text = (results / "README.md").read_text()

@@ -18,16 +18,17 @@ def isolated(monkeypatch, tmp_path):
     return cache
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def needs():
     """Skip a test whose table is not here; tests never download."""
 
     def check(name):
         for file in SOURCES[name].files:
             if not file.bundled and files.locate(file) is None:
+                fetch = f", or run `fairmatch datasets --fetch {name}`" if file.downloaded else ""
                 pytest.skip(
                     f"{file.name} is not here: set {files.FOLDER_VARIABLE} to the folder that "
-                    f"holds it, or run `fairmatch datasets --fetch {name}`"
+                    f"holds it{fetch}"
                 )
 
     return check

@@ -171,3 +171,17 @@ def test_the_notice_names_every_bundled_file():
     assert all(f"{file.name}.gz" in text for file in BUNDLED)
     assert "CC BY 4.0" in {SOURCES[name].licence for name in ("adult", "german")}
     assert "Attribution 4.0" in text
+
+
+def test_what_is_not_downloaded_is_looked_for_in_the_chosen_folder_alone(
+    isolated, monkeypatch, tmp_path
+):
+    isolated.mkdir()
+    (isolated / "table.csv").write_bytes(CONTENT)
+    monkeypatch.setattr(files, "_fetch", lambda address: pytest.fail("it was downloaded"))
+    theirs = source(downloaded=False)
+    with pytest.raises(DatasetError, match=r"table\.csv is not here.*Set FAIRMATCH_DATA"):
+        files.read_content(theirs)
+    monkeypatch.setenv("FAIRMATCH_DATA", str(tmp_path))
+    (tmp_path / "table.csv").write_bytes(CONTENT)
+    assert files.read_content(theirs) == CONTENT

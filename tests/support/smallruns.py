@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from fairmatch.datasets import Dataset, paper_split
+from fairmatch.experiments.profiles import QUICK
 from fairmatch.experiments.runs.problem import Problem
-from fairmatch.experiments.study import QUICK, Study
+from fairmatch.experiments.study import Study
 
 TINY = replace(
     QUICK,

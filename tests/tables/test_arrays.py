@@ -82,8 +82,22 @@ weighted_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS.
         (np.array([0.1, 0.9, None, 0.6], dtype=object), "must be numeric, got dtype object"),
         ([[0.1, 0.9], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]], r"one-dimensional.*\(4, 2\)"),
         ([], "is empty"),
+        (np.ma.array(SCORES, mask=[0, 1, 0, 0]), "y_score has 1 masked entries"),
+        (np.array([0.1, pd.NA, 0.4, 0.6], dtype=object), "row 1 holds <NA>"),
     ],
-    ids=["nan", "inf", "both", "above", "below", "text", "object", "two columns", "empty"],
+    ids=[
+        "nan",
+        "inf",
+        "both",
+        "above",
+        "below",
+        "text",
+        "object",
+        "two columns",
+        "empty",
+        "masked",
+        "NA",
+    ],
 )
 def test_bad_scores(read, scores, message):
     with pytest.raises(InputError, match=message):
@@ -121,11 +135,13 @@ def test_bad_groups(read, groups, error, message):
         ([1.0, 1.0, -1.0, 3.0], InputError, "finite and not negative"),
         ([1.0, 1.0, np.nan, 3.0], InputError, "finite and not negative"),
         ([1.0, 1.0, np.inf, 3.0], InputError, "finite and not negative"),
+        ([1e308] * 4, InputError, "its sum overflows. Divide the weights by their mean"),
+        (np.ma.array([1.0, 1.0, 9.0, 1.0], mask=[0, 0, 1, 0]), InputError, "1 masked entries"),
         ([1.0, 1.0], InputError, "sample_weight has 2 rows where 4"),
         (["1", "1", "1", "1"], InputError, "sample_weight must be numeric"),
         ([0.0, 0.0, 1.0, 1.0], (GroupError, LabelError), "weights of group 'a'.* sum to zero"),
     ],
-    ids=["negative", "nan", "inf", "short", "text", "zero in one group"],
+    ids=["negative", "nan", "inf", "huge", "masked", "short", "text", "zero in one group"],
 )
 def test_bad_weights(read, weights, error, message):
     with pytest.raises(error, match=message):
@@ -156,6 +172,18 @@ def test_a_group_with_weight_only_outside_the_subset():
 def test_bad_labels(measure, labels, message):
     with pytest.raises(LabelError, match=message):
         measure(labels, SCORES, sensitive_features=GROUPS)
+
+
+def test_masked_features():
+    with pytest.raises(InputError, match="X has 1 masked entries"):
+        read_features(np.ma.array([[1.0], [2.0]], mask=[[False], [True]]))
+    assert read_features(np.ma.array([[1.0], [2.0]])).tolist() == [[1], [2]]
+
+
+def test_features_that_are_too_large():
+    assert read_features([[1e40]]).tolist() == [[1e40]]
+    with pytest.raises(InputError, match=r"X holds -1e\+40 \(row 1, column 0\), beyond 1e\+18"):
+        read_features([[1.0], [-1e40]], largest=1e18)
 
 
 def test_labels_of_another_length():
@@ -239,7 +267,7 @@ def test_tables_may_mix_numbers_and_flags(table):
         (lambda: matched_parity_gap(None, SCORES[:3], sensitive_features=GROUPS[:3],
                                     coupling=PAIRS), CouplingError, "4 rows and is used on one of"),
         (lambda: undesirable_flips(SCORES, SCORES, sensitive_features=GROUPS, privileged="c"),
-         GroupError, "privileged='c' is not one of the groups 'a' and 'b'"),
+         GroupError, "privileged='c' is not one of the groups. The groups are 'a', 'b'"),
         (lambda: consistency(SCORES, [0.5]), InputError, "flipped_score has 1 rows where 4"),
         (lambda: total_variation_parity_gap(None, SCORES, sensitive_features=GROUPS, bins=0),
          InputError, "bins must be a whole number of at least 1"),

@@ -1,5 +1,6 @@
 import json
 import pickle
+import time
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairmatch.datasets import load_german
-from fairmatch.exceptions import ColumnError, InputError, ModelFileError
+from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError, ModelFileError
 from fairmatch.tables.encoder import TableEncoder
 
 
@@ -385,7 +386,7 @@ class TestPersistence:
     @pytest.mark.parametrize(
         "damage",
         [
-            {"version": 2},
+            {"version": 3},
             {"kind": "other"},
             {"dtype": "nonsense"},
             {"columns": [{"kind": "numeric"}]},
@@ -409,4 +410,198 @@ class TestPersistence:
     def test_pickle_and_clone(self, people):
         encoder = TableEncoder(missing="encode").fit(people)
         assert pickle.loads(pickle.dumps(encoder)).transform(people).tolist() == ENCODED
-        assert clone(encoder).get_params() == {"missing": "encode", "dtype": np.float64}
+        assert clone(encoder).get_params() == {
+            "missing": "encode", "dtype": np.float64, "max_levels": 100, "rare": "warn",
+        }  # fmt: skip
+
+
+class TestFarNumbers:
+    @pytest.mark.parametrize("value", [1e40, -1e40, 1e308])
+    def test_a_number_that_no_float32_can_hold_is_an_error(self, value):
+        encoder = TableEncoder(dtype=np.float32).fit([[0.0], [1.0]])
+        with pytest.raises(InputError, match=r"'x0' holds -?1e\+\d+, which is too far .*0 to 1"):
+            encoder.transform([[0.5], [value]])
+        with pytest.raises(InputError, match="too far"):
+            encoder.to_points([[value]])
+
+    def test_it_is_none_where_the_column_was_as_wide(self):
+        encoder = TableEncoder(dtype=np.float32).fit([[0.0], [1e40]])
+        assert encoder.transform([[5e39], [2e40]]).tolist() == [[0.5], [2.0]]
+
+    def test_a_tiny_range(self):
+        encoder = TableEncoder().fit([[0.0], [1e-300]])
+        with pytest.raises(InputError, match="too far"):
+            encoder.transform([[1e300]])
+
+
+class TestWeights:
+    def test_rows_of_weight_zero_change_nothing(self, people):
+        extra = pd.DataFrame(
+            {"age": [1000], "job": ["pilot"], "size": ["m"], "member": [False]}
+        ).astype({"size": people["size"].dtype})
+        more = pd.concat([people, extra], ignore_index=True)
+        weighted = TableEncoder().fit(more, sample_weight=[1, 1, 1, 1, 0])
+        plain = TableEncoder().fit(people)
+        assert weighted.to_dict() == plain.to_dict()
+        assert weighted.transform(people).tolist() == ENCODED
+
+    def test_weights_are_repetitions(self):
+        table = pd.DataFrame({"n": [0.0, None, 4.0, 1.0], "c": ["a", "b", None, "a"]})
+        weights = [1, 2, 0, 3]
+        repeated = table.loc[np.repeat(np.arange(4), weights)]
+        weighted = TableEncoder(missing="encode").fit(table, sample_weight=weights)
+        again = TableEncoder(missing="encode").fit(repeated)
+        np.testing.assert_allclose(weighted.transform(table), again.transform(table))
+
+    def test_frequent_levels_are_those_of_weight(self):
+        table = pd.DataFrame({"c": ["a", "a", "a", "b", "c"]})
+        encoder = TableEncoder(max_levels=1, rare="pool").fit(table, sample_weight=[1, 1, 1, 9, 1])
+        assert encoder.get_feature_names_out().tolist() == ["c=b", "c=<rare>"]
+
+    @pytest.mark.parametrize("weights", [[0.0, 0.0], [1e308, 1e308], [1.0], [-1.0, 1.0]])
+    def test_bad_weights(self, weights):
+        with pytest.raises(InputError, match="sample_weight"):
+            TableEncoder().fit([[0.0], [1.0]], sample_weight=weights)
+
+
+class TestManyLevels:
+    @pytest.fixture
+    def cities(self):
+        # City i has 150 - i people; so the first are the most frequent.
+        names = [f"city {i:03}" for i in range(150)]
+        return pd.DataFrame({"city": np.repeat(names, np.arange(150, 0, -1)), "age": 1.0})
+
+    def test_the_default_pools_and_warns(self, cities):
+        with pytest.warns(FairmatchWarning, match=r"more than 100 levels.*'city' \(150\).*pooled"):
+            encoder = TableEncoder().fit(cities)
+        assert encoder.transform(cities).shape == (len(cities), 102)
+        names = encoder.get_feature_names_out().tolist()
+        assert names[:2] == ["city=city 000", "city=city 001"]
+        assert names[99:] == ["city=city 099", "city=<rare>", "age"]
+
+    def test_who_decides_is_not_warned(self, cities):
+        encoder = TableEncoder(max_levels=3, rare="pool").fit(cities)
+        asked = pd.DataFrame({"city": ["city 001", "city 140", "city 141", "new"], "age": 1.0})
+        assert encoder.transform(asked).tolist() == [
+            [0, 1, 0, 0, 0],
+            [0, 0, 0, 1, 0],
+            [0, 0, 0, 1, 0],
+            [0, 0, 0, 1, 0],
+        ]
+        assert encoder.transform(asked[3:]).tolist() == [[0, 0, 0, 1, 0]]
+        # Trees take all levels as they are.
+        np.testing.assert_array_equal(encoder.to_codes(asked)[:, 0], [1, 140, 141, np.nan])
+
+    def test_distances_of_pooled_levels(self, cities):
+        encoder = TableEncoder(max_levels=3, rare="pool").fit(cities)
+        rows = cities.iloc[::40]
+        dense = encoder.transform(rows)
+        squared = ((dense[:, None] - dense[None]) ** 2).sum(axis=2)
+        points = encoder.to_points(rows)
+        assert (points.squared_distances(points) == squared).all()
+
+    def test_missing_beside_rare(self, cities):
+        cities.loc[0, "city"] = None
+        encoder = TableEncoder(max_levels=1, rare="pool", missing="encode").fit(cities[["city"]])
+        # Two cities now have 149 people each: the first in order is kept.
+        assert encoder.get_feature_names_out().tolist() == [
+            "city=city 000", "city=<rare>", "city=<missing>",
+        ]  # fmt: skip
+        assert encoder.transform(cities[["city"]])[[0, 1, -1]].tolist() == [
+            [0, 0, 1],
+            [1, 0, 0],
+            [0, 1, 0],
+        ]
+
+    def test_drop(self, cities):
+        encoder = TableEncoder(rare="drop").fit(cities)
+        assert encoder.get_feature_names_out().tolist() == ["age"]
+        assert encoder.feature_groups_ == {"city": slice(0, 0), "age": slice(0, 1)}
+        assert encoder.transform(cities).shape == (len(cities), 1)
+        assert encoder.to_points(cities).codes.shape == (len(cities), 0)
+        assert encoder.to_codes(cities)[:2].tolist() == [[0, 1], [0, 1]]
+        assert encoder.categorical_positions == []
+
+    def test_error(self, cities):
+        with pytest.raises(InputError, match=r"'city' has 150 levels, more than max_levels=100"):
+            TableEncoder(rare="error").fit(cities)
+
+    def test_no_limit(self, cities):
+        assert TableEncoder(max_levels=None).fit_transform(cities).shape[1] == 151
+
+    @pytest.mark.parametrize("rare", ["pool", "drop"])
+    def test_persistence(self, cities, rare):
+        encoder = TableEncoder(rare=rare).fit(cities)
+        copy = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+        assert copy.to_dict() == encoder.to_dict()
+        assert copy.get_params() == encoder.get_params()
+        assert (copy.transform(cities) == encoder.transform(cities)).all()
+
+    @pytest.mark.parametrize("parameter", [{"max_levels": 0}, {"rare": "keep"}])
+    def test_parameters(self, parameter):
+        with pytest.raises(InputError, match=next(iter(parameter))):
+            TableEncoder(**parameter).fit([[1.0]])
+
+
+class TestFiles:
+    def test_version_1_is_read(self):
+        content = {
+            "kind": "fairmatch.TableEncoder", "version": 1, "missing": "encode",
+            "dtype": "float64", "named": True,
+            "columns": [
+                {"kind": "numeric", "name": "n", "minimum": 0.0, "maximum": 4.0, "mean": 0.5,
+                 "had_missing": True},
+                {"kind": "categorical", "name": "c", "levels": ["a", "b"], "had_missing": False},
+            ],
+        }  # fmt: skip
+        encoder = TableEncoder.from_dict(content)
+        assert encoder.max_levels is None
+        table = pd.DataFrame({"n": [1.0, None], "c": ["b", "a"]})
+        assert encoder.transform(table).tolist() == [[0.25, 0, 0, 1], [0.5, 1, 1, 0]]
+
+    @pytest.mark.parametrize(
+        ("position", "damage"),
+        [
+            (0, {"had_missing": 100_000_000}),
+            (1, {"had_missing": 100_000_000}),
+            (0, {"minimum": float("nan")}),
+            (0, {"maximum": float("inf")}),
+            (0, {"minimum": 9.0, "maximum": 1.0}),
+            (0, {"mean": float("nan")}),
+            (0, {"name": 7}),
+            (0, {"name": "job"}),
+            (1, {"levels": ["a", 1]}),
+            (1, {"levels": ["a", "a"]}),
+            (1, {"levels": [["a"]]}),
+            (1, {"kept": [7]}),
+            (1, {"kept": [-1]}),
+            (1, {"kept": 10**9}),
+            (1, {"more": 1}),
+        ],
+        ids=str,
+    )
+    def test_damaged_columns_are_noticed_before_anything_is_made_of_them(
+        self, people, position, damage
+    ):
+        content = TableEncoder().fit(people).to_dict()
+        content["columns"][position] |= damage
+        with pytest.raises(ModelFileError, match="TableEncoder"):
+            TableEncoder.from_dict(content)
+
+
+def test_wide_tables_take_seconds():
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 10_000)))
+    wide.columns = [f"c{i}" for i in range(10_000)]
+    start = time.process_time()
+    TableEncoder().fit(wide).transform(wide)
+    assert time.process_time() - start < 10.0
+
+
+def test_a_wide_table_of_several_types_is_read_as_a_narrow_one(people):
+    people["income"] = [0.5, np.nan, 1.5, 9.0]
+    people["small"] = people["income"].astype(np.float32)
+    wide = pd.concat([people.add_suffix(f" {i}") for i in range(200)], axis=1)
+    narrow = TableEncoder(missing="encode").fit(people)
+    encoder = TableEncoder(missing="encode").fit(wide)
+    assert list(encoder.feature_names_in_) == list(wide.columns)
+    assert encoder.transform(wide).tobytes() == np.tile(narrow.transform(people), 200).tobytes()

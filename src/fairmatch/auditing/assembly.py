@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch import __version__
-from fairmatch.auditing.facts import Audit, Comparison, ModelPair, Provenance
-from fairmatch.auditing.groups import (
-    SCORE_EDGES,
-    Scored,
-    describe_groups,
-    selection_ratio,
-    take_gaps,
+from fairmatch.auditing.facts import (
+    AttributeFacts,
+    Audit,
+    Comparison,
+    Matching,
+    ModelPair,
+    Provenance,
 )
-from fairmatch.auditing.matchings import (
-    Sample,
-    draw_rows,
+from fairmatch.auditing.gaps import take_gaps
+from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, selection_ratio
+from fairmatch.auditing.matchings import PairMatcher, join_pairs, matched_parity_gaps
+from fairmatch.auditing.people import (
+    UNKNOWN,
+    PeopleTable,
     list_people,
-    match_people,
-    matched_parity_gap,
+    read_model,
+    read_people,
+    sha256,
 )
-from fairmatch.auditing.people import PeopleTable, read_model, read_people, sha256
+from fairmatch.auditing.sample import draw_rows
+from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, scan_subsets
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.exceptions import InputError
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.measures.gaps import rank_agreement, undesirable_flips
+from fairmatch.measures import rank_agreement
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
-from fairmatch.tables.parameters import check_count, check_number, check_threshold
 
 # A table of more numbers than this is not encoded whole, and ties of more than this share of the
 # mass leave the cost of matching everybody too open to state.
@@ -58,15 +63,17 @@ def audit(
     model_name: str = "model",
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    r"""State how a model treats two groups of people, and which of them it treats alike.
+    r"""State how a model treats groups of people, and which of them it treats alike.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,), or a fitted estimator
         Scores in [0, 1], or 0/1 decisions, of any model; or a classifier with ``predict_proba``,
         which then scores ``X``.
-    sensitive_features : array-like of shape (n_rows,)
-        Group of every row; two groups.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. Of several attributes the combinations that occur are the groups, and
+        each attribute is described by itself too. People with a missing value are the group
+        "unknown", which is shown and not compared.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people, of pandas, polars, pyarrow or NumPy; missing values are
         allowed. Without it there are gaps, intervals and the matching by score quantiles.
@@ -123,21 +130,16 @@ def audit(
     table = read_people(
         sensitive_features, X, y_true, ids, pos_label, getattr(y_score, "sensitive_column", None)
     )
-    return _audit(
-        table,
-        read_model(y_score, table),
-        _Settings(
-            threshold=threshold,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            n_sample=n_sample,
-            n_subsets=n_subsets,
-            min_group_size=min_group_size,
-        ),
-        random_state,
-        model_name,
-        progress,
+    settings = AuditSettings(
+        threshold=threshold,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        n_sample=n_sample,
+        n_subsets=n_subsets,
+        min_group_size=min_group_size,
+        random_state=random_state,
     )
+    return _audit(table, read_model(y_score, table), settings, model_name, progress)
 
 
 def compare_models(
@@ -148,15 +150,9 @@ def compare_models(
     X: Any = None,
     y_true: ArrayLike | None = None,
     ids: ArrayLike | None = None,
-    threshold: float = 0.5,
     pos_label: Any = 1,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    n_sample: int = 4096,
-    n_subsets: int = 1000,
-    min_group_size: int = 30,
-    random_state: int = 0,
     progress: Callable[[str], None] | None = None,
+    **settings: Any,
 ) -> Comparison:
     """Audit two or more models on the same people, and compare them with the first.
 
@@ -165,11 +161,23 @@ def compare_models(
     y_scores : mapping
         Name of each model to its scores, or to a fitted estimator. The first is the reference,
         usually the model without a fairness constraint.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
     privileged : a group label, optional
         The favoured group, which tells undesirable flips from others.
-    sensitive_features, X, y_true, ids, threshold, pos_label, confidence, n_resamples, n_sample, \
-n_subsets, min_group_size, random_state, progress
-        As in `audit`.
+    X : table or array of shape (n_rows, n_columns), optional
+        What is known of the people.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes.
+    ids : array-like of shape (n_rows,), optional
+        Who the rows are; row numbers by default.
+    pos_label : default=1
+        The label that counts as positive.
+    progress : callable, optional
+        Called with the name of each step before it starts.
+    **settings
+        What governs the statements, by the names that `audit` gives them: threshold, confidence,
+        n_resamples, n_sample, n_subsets, min_group_size, random_state.
 
     Returns
     -------
@@ -197,28 +205,16 @@ n_subsets, min_group_size, random_state, progress
     table = read_people(
         sensitive_features, X, y_true, ids, pos_label, inside.pop() if inside else None
     )
-    if privileged is not None and privileged not in table.groups.labels:
-        raise GroupError(
-            f"privileged={privileged!r} is not one of the groups {table.groups.labels[0]!r} and "
-            f"{table.groups.labels[1]!r}."
-        )
-    settings = _Settings(
-        threshold=threshold,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        n_sample=n_sample,
-        n_subsets=n_subsets,
-        min_group_size=min_group_size,
-    )
+    if privileged is not None:
+        table.groups.code_of(privileged, "privileged")
+    governed = AuditSettings(**settings)
     scores = {name: read_model(model, table) for name, model in y_scores.items()}
-    audits = tuple(
-        _audit(table, own, settings, random_state, name, progress) for name, own in scores.items()
-    )
+    audits = tuple(_audit(table, own, governed, name, progress) for name, own in scores.items())
     (reference, first), *others = scores.items()
     return Comparison(
         audits=audits,
         pairs=tuple(
-            _compare(name, own, reference, first, table.groups, privileged, threshold)
+            _compare(name, own, reference, first, table, privileged, governed)
             for name, own in others
         ),
         privileged=None if privileged is None else str(privileged),
@@ -230,89 +226,61 @@ def _compare(
     scores: FloatArray,
     reference: str,
     reference_scores: FloatArray,
-    groups: Groups,
+    table: PeopleTable,
     privileged: Hashable | None,
-    threshold: float,
+    settings: AuditSettings,
 ) -> ModelPair:
-    labels = [str(label) for label in groups.labels]
-    agreement = rank_agreement(reference_scores, scores, sensitive_features=groups.codes)
-    flips = undesirable_flips(
-        reference_scores,
-        scores,
-        sensitive_features=groups.codes,
-        privileged=1 if privileged is None else groups.labels.index(privileged),
-        threshold=threshold,
+    before, after = (
+        Scored(own, table.groups, None, settings).selected for own in (reference_scores, scores)
     )
-    tables = {code: flips.tables[code].tolist() for code in (0, 1)}
+    agreement = rank_agreement(reference_scores, scores, sensitive_features=table.groups.codes)
+    decisions, undesirable = {}, {}
+    for code, label in enumerate(map(str, table.groups.labels)):
+        rows = table.groups.is_group(code)
+        kept = np.bincount(2 * before[rows] + after[rows], minlength=4).tolist()
+        neither, gained, lost, both = kept
+        decisions[label] = neither, lost, gained, both
+        undesirable[label] = gained if table.groups.labels[code] == privileged else lost
     return ModelPair(
         model=name,
         reference=reference,
         rank_agreement={
-            label: None if np.isnan(value) else value
-            for label, value in zip(labels, agreement.values(), strict=True)
+            str(table.groups.labels[code]): None if np.isnan(value) else value
+            for code, value in enumerate(agreement.values())
         },
-        decisions={label: (*tables[c][0], *tables[c][1]) for c, label in enumerate(labels)},
-        undesirable_flips=None
-        if privileged is None
-        else {label: flips.undesirable[code] for code, label in enumerate(labels)},
+        decisions=decisions,
+        undesirable_flips=None if privileged is None else undesirable,
     )
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What governs the statements; kept with the audit."""
-
-    threshold: float
-    confidence: float
-    n_resamples: int
-    n_sample: int
-    n_subsets: int
-    min_group_size: int
-
-    def __post_init__(self) -> None:
-        check_threshold(self.threshold)
-        check_number("confidence", self.confidence, "(0, 1)")
-        least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
-        for name, limit in least.items():
-            check_count(name, getattr(self, name), limit)
 
 
 def _audit(
     table: PeopleTable,
     scores: FloatArray,
-    settings: _Settings,
-    seed: int,
+    settings: AuditSettings,
     model_name: str,
     progress: Callable[[str], None] | None,
 ) -> Audit:
-    check_count("random_state", seed, 0)
     step = progress or (lambda name: None)
-    data = Scored(
-        scores=scores,
-        groups=table.groups,
-        positive=table.positive,
-        threshold=settings.threshold,
-        confidence=settings.confidence,
-        n_resamples=settings.n_resamples,
-        min_group_size=settings.min_group_size,
-        seed=seed,
-    )
+    data = Scored(scores, table.groups, table.positive, settings, table.unknown)
     step("groups and gaps")
-    groups, gaps, ratio = describe_groups(data), take_gaps(data), selection_ratio(data)
+    groups, ratio = describe_groups(data), selection_ratio(data)
+    gaps, by_pair = take_gaps(data)
+    attributes = tuple(
+        _describe_attribute(name, own, data) for name, own in table.attributes.items()
+    )
     step("matchings")
-    sample = table.sample(settings.n_sample, seed)
-    matching, pairs = match_people(data, sample)
-    if matching.transport is not None:
-        cost = _cost_of_all(data, table, sample, matching.transport.cost)
-        matching = replace(matching, transport=replace(matching.transport, all_rows=cost))
+    sample = table.sample(settings.n_sample, settings.random_state)
+    matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
+    matchings = _with_costs_of_all(data, table, matchers)
     step("subsets")
     subsets = None
     if table.columns:
-        rows = draw_rows(table.groups, HALF_SPACE_ROWS // 2, seed)
-        subsets = scan_subsets(
-            data, table.columns, rows, table.encode(rows), n_subsets=settings.n_subsets
-        )
+        # The stream of the sample, so that of a small table both are the same people.
+        rows = draw_rows(table.groups, HALF_SPACE_ROWS // 2, settings.generator(2))
+        subsets = scan_subsets(data, table.columns, rows, table.encode(rows))
     step("people")
+    nearest = matched_parity_gaps(matchings)
+    pairs = join_pairs(matchers)
     return Audit(
         model_name=model_name,
         n_rows=len(scores),
@@ -321,31 +289,66 @@ def _audit(
         score_edges=tuple(SCORE_EDGES.tolist()),
         groups=groups,
         selection_ratio=ratio,
-        gaps=(*gaps, *matched_parity_gap(matching)),
-        matching=matching,
+        gaps=(*gaps, *sorted(nearest, key=lambda gap: -(gap.value or 0.0))[:1]),
+        matchings=matchings,
         subsets=subsets,
-        individuals=list_people(data, sample, table.columns, table.ids, pairs) if pairs else None,
-        provenance=_provenance(data, table, settings),
+        individuals=list_people(data, sample, table, pairs) if pairs else None,
+        provenance=_provenance(data, table),
+        pair_gaps=(*by_pair, *(nearest if len(nearest) > 1 else ())),
+        reference=data.labels[data.reference],
+        unknown=tuple(data.labels[code] for code in data.unknown),
+        attributes=attributes,
     )
 
 
-def _cost_of_all(
-    data: Scored, table: PeopleTable, sample: Sample, cost_of_sample: float
-) -> float | None:
-    if len(sample.rows) == sample.n_table:
-        return cost_of_sample
-    if sample.n_table * table.n_encoded > _MOST_CELLS:
-        return None
-    coupling = fair_matching(data.scores, table.groups.codes)
-    if coupling.undetermined > _FEW_TIES:
-        return None
-    return coupling.transport_cost(table.encode(np.arange(sample.n_table)))
+def _describe_attribute(name: str, groups: Groups, data: Scored) -> AttributeFacts:
+    """Return what holds in the groups of one of several attributes."""
+    unknown = [code for code, label in enumerate(groups.labels) if label == UNKNOWN]
+    own = replace(data, groups=groups, unknown=tuple(unknown))
+    gaps, by_pair = take_gaps(own)
+    return AttributeFacts(
+        name=name,
+        groups=describe_groups(own),
+        selection_ratio=selection_ratio(own),
+        gaps=gaps,
+        pair_gaps=by_pair,
+        reference=own.labels[own.reference],
+        unknown=tuple(own.labels[code] for code in own.unknown),
+    )
 
 
-def _provenance(data: Scored, table: PeopleTable, settings: _Settings) -> Provenance:
+def _with_costs_of_all(
+    data: Scored, table: PeopleTable, matchers: list[PairMatcher]
+) -> tuple[Matching, ...]:
+    """Return the facts of every matching, with the cost of matching everybody where it is had."""
+    if data.refused:
+        return (Matching((0, 0), False, refused=data.refused),)
+    found = [matcher.facts() for matcher in matchers]
+    n_rows = len(data.scores)
+    features = None
+    if any(f.transport and f.is_sample for f in found) and n_rows * table.n_encoded <= _MOST_CELLS:
+        features = table.encode(np.arange(n_rows))
+    for k, (matcher, facts) in enumerate(zip(matchers, found, strict=True)):
+        if facts.transport is None:
+            continue
+        cost: float | None = facts.transport.cost
+        if facts.is_sample:
+            cost = None if features is None else _cost_of_all(data, features, matcher.codes)
+        found[k] = replace(facts, transport=replace(facts.transport, all_rows=cost))
+    return tuple(found)
+
+
+def _cost_of_all(data: Scored, features: FloatArray, codes: tuple[int, int]) -> float | None:
+    rows = np.flatnonzero(np.isin(data.groups.codes, codes))
+    coupling = fair_matching(data.scores[rows], data.groups.codes[rows])
+    return None if coupling.undetermined > _FEW_TIES else coupling.transport_cost(features[rows])
+
+
+def _provenance(data: Scored, table: PeopleTable) -> Provenance:
+    settings = asdict(data.settings)
     return Provenance(
         version=__version__,
-        seed=data.seed,
+        seed=settings.pop("random_state"),
         scores_sha256=sha256(data.scores.tobytes()),
         groups_sha256=sha256(data.groups.codes.tobytes()),
         labels_sha256=None if data.positive is None else sha256(data.positive.tobytes()),
@@ -353,7 +356,7 @@ def _provenance(data: Scored, table: PeopleTable, settings: _Settings) -> Proven
         source=None,
         source_sha256=None,
         settings={
-            **asdict(settings),
+            **settings,
             "pos_label": str(table.pos_label),
             "described_by": ", ".join(column.name for column in table.columns) or None,
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,205 +12,194 @@ from fairmatch.auditing.facts import (
     Estimate,
     FeatureCost,
     Gap,
-    Individuals,
-    MatchedGap,
+    MatchedScores,
     Matching,
     PairFlips,
     Pairs,
     Transport,
 )
-from fairmatch.auditing.groups import Scored
-from fairmatch.matching.coupling import Coupling, IndexArray
-from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.auditing.sample import Sample, SamplePair
+from fairmatch.auditing.scored import Scored
+from fairmatch.exceptions import SolverError
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 from fairmatch.measures.intervals import pair_mean
-from fairmatch.tables.arrays import BoolArray, FloatArray
-from fairmatch.tables.columns import Column
-from fairmatch.tables.groups import Groups
+from fairmatch.tables.arrays import FloatArray
 
-# The paper's alpha of the joint map (Section 5.3).
-LABEL_WEIGHT = 100.0
 GAP_BINS = 20
 _QUANTILES = 0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0
+# Streams of the resamples of each matching.
+_STREAMS = {"fair": 10, "marginal": 11, "joint": 12}
+_UNPROVEN = {
+    "marginal": "The nearest matching of the groups {0!r} and {1!r} could not be proven, so it is "
+    "left out, and distances are not compared with it. {2}",
+    "joint": "The nearest matching of people of the groups {0!r} and {1!r} with the same label "
+    "could not be proven, so it is left out. {2}",
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """People drawn of each group, with the matchings that no model has a say in.
+class PairMatcher:
+    """Two groups of the sample, matched under one model's scores.
 
     Attributes
     ----------
-    rows : array of int
-        Row positions in the table, in the table's order.
-    groups : Groups
-        Of these rows.
-    features : array or None
-        Encoded features of these rows.
-    feature_groups : dict
-        Column of the table to its encoded columns.
-    positive : array of bool or None
-        Labels of these rows.
-    n_table : int
-        Rows of the whole table.
+    data : Scored
+        The rows to audit.
+    sample : Sample
+        The people drawn.
+    codes : tuple of two int
+        The first group, and the second.
     """
 
-    rows: IndexArray
-    groups: Groups
-    features: FloatArray | None
-    feature_groups: dict[str, slice]
-    positive: BoolArray | None
-    n_table: int
+    data: Scored
+    sample: Sample
+    codes: tuple[int, int]
+
+    @property
+    def people(self) -> SamplePair:
+        """The people of the two groups."""
+        return self.sample.pair(self.codes)
 
     @cached_property
-    def marginal(self) -> Coupling:
-        """The nearest matching."""
-        assert self.features is not None
-        return OptimalTransportMatcher().match(self.features, self.groups.codes)
+    def scores(self) -> FloatArray:
+        """Their scores."""
+        scores: FloatArray = self.data.scores[self.sample.rows[self.people.at]]
+        return scores
 
     @cached_property
-    def joint(self) -> Coupling:
-        """The nearest matching of people with the same label."""
-        assert self.features is not None
-        matcher = OptimalTransportMatcher(label_weight=LABEL_WEIGHT)
-        return matcher.match(self.features, self.groups.codes, self.positive)
+    def by_rank(self) -> Coupling:
+        """People at the same rank of their groups, tied scores matched in row order."""
+        return self.people.oriented(fair_matching(self.scores, self.people.codes))
 
     @cached_property
-    def random_costs(self) -> FloatArray:
-        r"""Expected cost of a random matching, by encoded column.
+    def fair(self) -> Coupling:
+        """People at the same rank of their groups, tied scores matched at least cost."""
+        if self.people.features is None or self.by_rank.undetermined == 0.0:
+            return self.by_rank
+        return self._settled(self.people.features)
 
-        :math:`E (X_0 - X_1)^2` of independent people is the sum of both variances and of the
-        squared difference of the means.
-        """
-        assert self.features is not None
-        parts = [self.features[self.groups.is_group(code)] for code in (0, 1)]
-        shift = parts[0].mean(axis=0) - parts[1].mean(axis=0)
-        costs: FloatArray = parts[0].var(axis=0) + parts[1].var(axis=0) + shift**2
-        return costs
+    def _settled(self, features: FloatArray) -> Coupling:
+        return self.people.oriented(fair_matching(self.scores, self.people.codes, X=features))
 
-
-def draw_rows(groups: Groups, n_sample: int, seed: int) -> IndexArray:
-    """Draw people of each group without replacement; everybody of a group that is smaller."""
-    generator = np.random.default_rng([seed, 2])
-    drawn = []
-    for code in (0, 1):
-        rows = groups.rows(code)
-        if len(rows) > n_sample:
-            rows = generator.choice(rows, size=n_sample, replace=False, shuffle=False)
-        drawn.append(rows)
-    return np.sort(np.concatenate(drawn))
-
-
-def match_people(data: Scored, sample: Sample) -> tuple[Matching, dict[str, Pairs]]:
-    """Match the people of the sample, and say how far apart matched people are."""
-    if data.rows_refused:
-        return Matching((0, 0), False, refused=data.rows_refused), {}
-    scores = data.scores[sample.rows]
-    fair = fair_matching(scores, sample.groups.codes, X=sample.features)
-    couplings = {"fair": fair}
-    if sample.features is not None:
-        couplings["marginal"] = sample.marginal
-        if sample.positive is not None and 0 < sample.positive.sum() < len(sample.positive):
-            couplings["joint"] = sample.joint
-    gaps = tuple(
-        _matched_gap(name, coupling, data, sample, part)
-        for part, (name, coupling) in enumerate(couplings.items())
-    )
-    sizes = np.bincount(sample.groups.codes, minlength=2).tolist()
-    matching = Matching(
-        n_sampled=(sizes[0], sizes[1]),
-        is_sample=len(sample.rows) < sample.n_table,
-        matched_gaps=gaps,
-        transport=_transport(scores, fair, sample),
-    )
-    return matching, {name: _pairs(c, scores, sample) for name, c in couplings.items()}
-
-
-def _matched_gap(
-    name: str, coupling: Coupling, data: Scored, sample: Sample, part: int
-) -> MatchedGap:
-    scores, accepted = data.scores[sample.rows], data.accepted[sample.rows]
-    gaps, mass = coupling.gaps(scores), coupling.mass
-    first, second = accepted[coupling.source_index], accepted[coupling.target_index]
-    sizes = np.bincount(sample.groups.codes, minlength=2)
-    members = coupling.source_index if sizes[0] <= sizes[1] else coupling.target_index
-    limits = pair_mean(
-        gaps,
-        mass,
-        members,
-        data.confidence,
-        n_resamples=data.n_resamples,
-        generator=data.generator(10 + part),
-    )
-    quantiles = np.quantile(gaps, _QUANTILES, weights=mass, method="inverted_cdf")
-    return MatchedGap(
-        matching=name,
-        gap=Estimate(float(gaps @ mass), *limits),
-        quantiles={f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
-        histogram=tuple(
-            np.histogram(gaps, bins=GAP_BINS, range=(0.0, 1.0), weights=mass)[0].tolist()
-        ),
-        flips=PairFlips(
-            both=float(mass[first & second].sum()),
-            neither=float(mass[~first & ~second].sum()),
-            first_only=float(mass[first & ~second].sum()),
-            second_only=float(mass[~first & second].sum()),
-        ),
-        transport_cost=None
-        if sample.features is None
-        else coupling.transport_cost(sample.features),
-    )
-
-
-def matched_parity_gap(matching: Matching) -> list[Gap]:
-    """Give the mean score gap of the nearest people as one more gap, where they were matched."""
-    method = "people of the smaller group resampled with their nearest people of the other"
-    symbol = MEASURES["matched_parity_gap"].symbol
-    return [
-        Gap("matched_parity_gap", symbol, e.value, e.low, e.high, None, None, method)
-        for e in (found.gap for found in matching.matched_gaps if found.matching == "marginal")
-    ]
-
-
-def _transport(scores: FloatArray, fair: Coupling, sample: Sample) -> Transport | None:
-    if sample.features is None:
-        return None
-    features = sample.features
-    by_column = fair.costs_by_feature(features)
-    smallest_by_column = sample.marginal.costs_by_feature(features)
-    cost, smallest = float(by_column.sum()), float(smallest_by_column.sum())
-    random = float(sample.random_costs.sum())
-    undetermined = fair_matching(scores, sample.groups.codes).undetermined
-    high = cost
-    if undetermined > 0.0:
+    def _highest_cost(self, cost: float) -> float:
+        """Return the cost of the matching by rank with tied scores matched at greatest cost."""
+        features = self.people.features
+        assert features is not None
+        if self.by_rank.undetermined == 0.0:
+            return cost
         # |x + x'|² and -|x - x'|² differ by what the marginals fix, so the nearest to the mirror
         # image is the farthest.
-        mirrored = np.where(sample.groups.is_group(1)[:, None], -features, features)
-        farthest = fair_matching(scores, sample.groups.codes, X=mirrored)
-        high = max(farthest.transport_cost(features), cost)
-    parts = [
-        FeatureCost(
-            name=name,
-            cost=float(by_column[at].sum()),
-            smallest=float(smallest_by_column[at].sum()),
-            random=float(sample.random_costs[at].sum()),
-            share=float(by_column[at].sum() / cost) if cost > 0.0 else 0.0,
+        mirrored = np.where((self.people.codes == 1)[:, None], -features, features)
+        return max(self._settled(mirrored).transport_cost(features), cost)
+
+    @cached_property
+    def found(self) -> tuple[dict[str, Coupling], tuple[str, ...]]:
+        """The matchings by name, and why others are missing."""
+        wanted: dict[str, Callable[[], Coupling]] = {"fair": lambda: self.fair}
+        if self.people.features is not None:
+            wanted["marginal"] = lambda: self.people.marginal
+            if self.people.has_both_labels:
+                wanted["joint"] = lambda: self.people.joint
+        couplings, unproven = {}, []
+        for name, match in wanted.items():
+            try:
+                couplings[name] = match()
+            except SolverError as error:
+                labels = (self.data.labels[code] for code in self.codes)
+                unproven.append(_UNPROVEN[name].format(*labels, error))
+        return couplings, tuple(unproven)
+
+    def facts(self) -> Matching:
+        """Return how far apart matched people are."""
+        couplings, unproven = self.found
+        first, second = (self.data.labels[code] for code in self.codes)
+        sampled = self.people.sizes
+        return Matching(
+            n_sampled=sampled,
+            is_sample=sum(sampled) < sum(self.data.sizes[code] for code in self.codes),
+            matched_gaps=tuple(self._matched(name, c) for name, c in couplings.items()),
+            transport=self._transport(couplings["marginal"]) if "marginal" in couplings else None,
+            groups=(first, second),
+            unproven=unproven,
         )
-        for name, at in sample.feature_groups.items()
-    ]
-    certificate = sample.marginal.certificate
-    assert certificate is not None
-    return Transport(
-        cost=cost,
-        cost_high=high,
-        undetermined=undetermined,
-        smallest=smallest,
-        random=random,
-        relative=_relative(cost, smallest, random),
-        relative_high=_relative(high, smallest, random),
-        features=tuple(sorted(parts, key=lambda part: -part.cost)),
-        solver_gap=certificate.relative_gap,
-    )
+
+    def _matched(self, name: str, coupling: Coupling) -> MatchedScores:
+        selected = self.data.selected[self.sample.rows[self.people.at]]
+        gaps, mass = coupling.gaps(self.scores), coupling.mass
+        first, second = selected[coupling.source_index], selected[coupling.target_index]
+        n_first, n_second = self.people.sizes
+        members = coupling.source_index if n_first <= n_second else coupling.target_index
+        limits = pair_mean(
+            gaps,
+            mass,
+            members,
+            self.data.pair_confidence,
+            n_resamples=self.data.settings.n_resamples,
+            generator=self.data.pair_generator(_STREAMS[name], self.codes),
+        )
+        quantiles = np.quantile(gaps, _QUANTILES, weights=mass, method="inverted_cdf")
+        features = self.people.features
+        return MatchedScores(
+            matching=name,
+            gap=Estimate(float(gaps @ mass), *limits),
+            quantiles={f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
+            histogram=tuple(
+                np.histogram(gaps, bins=GAP_BINS, range=(0.0, 1.0), weights=mass)[0].tolist()
+            ),
+            flips=PairFlips(
+                both=float(mass[first & second].sum()),
+                neither=float(mass[~first & ~second].sum()),
+                first_only=float(mass[first & ~second].sum()),
+                second_only=float(mass[~first & second].sum()),
+            ),
+            transport_cost=None if features is None else coupling.transport_cost(features),
+        )
+
+    def _transport(self, nearest: Coupling) -> Transport:
+        features, random = self.people.features, self.people.random_costs
+        assert features is not None
+        by_column = self.fair.costs_by_feature(features)
+        least_by_column = nearest.costs_by_feature(features)
+        cost, smallest = float(by_column.sum()), float(least_by_column.sum())
+        high = self._highest_cost(cost)
+        parts = [
+            FeatureCost(
+                name=name,
+                cost=float(by_column[at].sum()),
+                smallest=float(least_by_column[at].sum()),
+                random=float(random[at].sum()),
+                share=float(by_column[at].sum() / cost) if cost > 0.0 else 0.0,
+            )
+            for name, at in self.sample.feature_groups.items()
+        ]
+        certificate = nearest.certificate
+        assert certificate is not None
+        span = smallest, float(random.sum())
+        return Transport(
+            cost=cost,
+            cost_high=high,
+            undetermined=self.by_rank.undetermined,
+            smallest=smallest,
+            random=span[1],
+            relative=_relative(cost, *span),
+            relative_high=_relative(high, *span),
+            features=tuple(sorted(parts, key=lambda part: -part.cost)),
+            solver_gap=certificate.relative_gap,
+        )
+
+    def pairs(self, name: str) -> Pairs:
+        """Return the pairs of a matching, as positions in the sample."""
+        coupling, features = self.found[0][name], self.people.features
+        distance = [] if features is None else coupling.costs(features).tolist()
+        return Pairs(
+            first=tuple(self.people.at[coupling.source_index].tolist()),
+            second=tuple(self.people.at[coupling.target_index].tolist()),
+            mass=tuple(coupling.mass.tolist()),
+            score_gap=tuple(coupling.gaps(self.scores).tolist()),
+            distance=tuple(distance),
+        )
 
 
 def _relative(cost: float, smallest: float, random: float) -> float | None:
@@ -218,37 +208,39 @@ def _relative(cost: float, smallest: float, random: float) -> float | None:
     return (cost - smallest) / (random - smallest)
 
 
-def _pairs(coupling: Coupling, scores: FloatArray, sample: Sample) -> Pairs:
-    distance = [] if sample.features is None else coupling.costs(sample.features).tolist()
-    return Pairs(
-        first=tuple(coupling.source_index.tolist()),
-        second=tuple(coupling.target_index.tolist()),
-        mass=tuple(coupling.mass.tolist()),
-        score_gap=tuple(coupling.gaps(scores).tolist()),
-        distance=tuple(distance),
-    )
+def matched_parity_gaps(matchings: tuple[Matching, ...]) -> list[Gap]:
+    """Return the mean score gap of the nearest matched people, for each pair of groups."""
+    method = "people of the smaller group resampled with their nearest people of the other"
+    symbol = MEASURES["matched_parity_gap"].symbol
+    return [
+        Gap(
+            "matched_parity_gap",
+            symbol,
+            found.gap.value,
+            found.gap.low,
+            found.gap.high,
+            None,
+            None,
+            method,
+            groups=matching.groups,
+        )
+        for matching in matchings
+        for found in matching.matched_gaps
+        if found.matching == "marginal"
+    ]
 
 
-def list_people(
-    data: Scored, sample: Sample, columns: list[Column], ids: list[str], pairs: dict[str, Pairs]
-) -> Individuals:
-    """Write down the people of the sample."""
-    positive = () if sample.positive is None else sample.positive.astype(int).tolist()
-    return Individuals(
-        ids=tuple(ids[row] for row in sample.rows) if ids else tuple(map(str, sample.rows)),
-        rows=tuple(sample.rows.tolist()),
-        group=tuple(sample.groups.codes.tolist()),
-        scores=tuple(data.scores[sample.rows].tolist()),
-        labels=tuple(positive),
-        columns={column.name: _values(column, sample.rows) for column in columns},
-        hidden=(),
-        pairs=pairs,
-    )
-
-
-def _values(column: Column, rows: IndexArray) -> tuple[str | float | None, ...]:
-    values, missing = column.values[rows].tolist(), column.missing[rows].tolist()
-    if column.levels is None:
-        return tuple(None if m else float(v) for v, m in zip(values, missing, strict=True))
-    levels = [str(level) for level in column.levels]
-    return tuple(None if m else levels[v] for v, m in zip(values, missing, strict=True))
+def join_pairs(matchers: list[PairMatcher]) -> dict[str, Pairs]:
+    """Return the pairs of every matching, those of several pairs of groups together."""
+    joined: dict[str, Pairs] = {}
+    for name in _STREAMS:
+        parts = [matcher.pairs(name) for matcher in matchers if name in matcher.found[0]]
+        if parts:
+            joined[name] = Pairs(
+                first=tuple(value for part in parts for value in part.first),
+                second=tuple(value for part in parts for value in part.second),
+                mass=tuple(value / len(parts) for part in parts for value in part.mass),
+                score_gap=tuple(value for part in parts for value in part.score_gap),
+                distance=tuple(value for part in parts for value in part.distance),
+            )
+    return joined

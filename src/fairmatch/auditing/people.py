@@ -12,21 +12,34 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.auditing.matchings import Sample, draw_rows
-from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.auditing.facts import Individuals, Pairs
+from fairmatch.auditing.sample import Sample, draw_rows
+from fairmatch.auditing.scored import Scored
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.tables.arrays import FloatArray, read_column, read_labels, read_scores
+from fairmatch.tables.arrays import (
+    BoolArray,
+    FloatArray,
+    is_missing,
+    read_column,
+    read_labels,
+    read_scores,
+)
 from fairmatch.tables.columns import Column, read_columns, split_column
 from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.groups import Groups, attribute_columns, listed, read_groups
 
 # A category that nearly everybody has for himself is an identifier, not a property people share.
 _MOST_LEVELS = 1000
 _FEW_LEVELS = 30
 
 
+# The group of people of whom an attribute is missing; they are shown, and compared with nobody.
+UNKNOWN = "unknown"
+
+
 def identifies(n_levels: int, n_rows: int) -> bool:
-    """Tell whether a category with so many levels names people rather than describes them."""
+    """Return whether a category with so many levels names people rather than describes them."""
     return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
@@ -42,6 +55,10 @@ class PeopleTable:
         The columns of ``features``.
     groups, sensitive_features
         The group of every row, read and as given.
+    unknown : tuple of int
+        Codes of the groups of people of whom an attribute is missing.
+    attributes : dict
+        Where several attributes were given, the groups of each by itself.
     positive, pos_label
         Whether each label is positive (None without labels), and which label that is.
     ids : list of str
@@ -54,6 +71,8 @@ class PeopleTable:
     columns: list[Column]
     features: Any
     groups: Groups
+    unknown: tuple[int, ...]
+    attributes: dict[str, Groups]
     sensitive_features: Any
     positive: Any
     pos_label: Any
@@ -64,10 +83,10 @@ class PeopleTable:
         """Draw the sample, once for all models, so that the nearest matching is found once."""
         key = n_sample, seed
         if key not in self.samples:
-            rows = draw_rows(self.groups, n_sample, seed)
+            rows = draw_rows(self.groups, n_sample, np.random.default_rng([seed, 2]))
             self.samples[key] = Sample(
                 rows=rows,
-                groups=Groups(self.groups.codes[rows], self.groups.labels),
+                groups=self.groups.take(rows),
                 features=self.encode(rows) if self.columns else None,
                 feature_groups=self.encoder.feature_groups_ if self.columns else {},
                 positive=None if self.positive is None else self.positive[rows],
@@ -108,8 +127,17 @@ def read_people(
 
     ``sensitive_column`` is where a model finds the groups in X, or None.
     """
-    groups = read_groups(sensitive_features).only_two("An audit")
+    groups = read_groups(sensitive_features, unknown=UNKNOWN)
     n_rows = len(groups)
+    attributes, missing = _read_attributes(sensitive_features, groups)
+    unknown = tuple(np.unique(groups.codes[missing]).tolist())
+    if groups.n_groups - len(unknown) < 2:
+        known = [label for code, label in enumerate(groups.labels) if code not in unknown]
+        raise GroupError(
+            f"sensitive_features has {int(missing.sum())} missing values, and the others hold "
+            f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
+            "compare."
+        )
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
     for column in columns:
@@ -131,6 +159,8 @@ def read_people(
         columns=columns,
         features=features,
         groups=groups,
+        unknown=unknown,
+        attributes=attributes,
         sensitive_features=sensitive_features,
         positive=None
         if y_true is None
@@ -139,6 +169,20 @@ def read_people(
         ids=names,
         samples={},
     )
+
+
+def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], BoolArray]:
+    """Return the groups of each of several attributes, and which rows lack one."""
+    columns = attribute_columns(given, "sensitive_features")
+    missing = np.zeros(len(groups), dtype=bool)
+    for _, values in columns:
+        missing |= is_missing(read_column(values, "sensitive_features"))
+    if len(columns) == 1:
+        return {}, missing
+    return {
+        str(name): read_groups(values, unknown=UNKNOWN, name=f"sensitive_features[{name!r}]")
+        for name, values in columns
+    }, missing
 
 
 def _without(X: Any, column: Any) -> Any:
@@ -205,6 +249,32 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
     return read_scores(probabilities[:, classes.index(pos_label)])
 
 
+def list_people(
+    data: Scored, sample: Sample, table: PeopleTable, pairs: dict[str, Pairs]
+) -> Individuals:
+    """Return the people of the sample, one by one."""
+    ids, columns = table.ids, table.columns
+    positive = () if sample.positive is None else sample.positive.astype(int).tolist()
+    return Individuals(
+        ids=tuple(ids[row] for row in sample.rows) if ids else tuple(map(str, sample.rows)),
+        rows=tuple(sample.rows.tolist()),
+        group=tuple(sample.groups.codes.tolist()),
+        scores=tuple(data.scores[sample.rows].tolist()),
+        labels=tuple(positive),
+        columns={column.name: _values(column, sample.rows) for column in columns},
+        hidden=(),
+        pairs=pairs,
+    )
+
+
+def _values(column: Column, rows: IndexArray) -> tuple[str | float | None, ...]:
+    values, missing = column.values[rows].tolist(), column.missing[rows].tolist()
+    if column.levels is None:
+        return tuple(None if m else float(v) for v, m in zip(values, missing, strict=True))
+    levels = [str(level) for level in column.levels]
+    return tuple(None if m else levels[v] for v, m in zip(values, missing, strict=True))
+
+
 def sha256(*parts: bytes) -> str:
     """Hash bytes, one part after the other."""
     digest = hashlib.sha256()
@@ -214,7 +284,7 @@ def sha256(*parts: bytes) -> str:
 
 
 def _bytes(column: Column) -> bytes:
-    """Give the name, the kind and the values of a column as bytes."""
+    """Return the name, the kind and the values of a column as bytes."""
     head = f"{column.name}\0{column.kind}\0".encode()
     if column.levels is None:
         values = np.where(column.missing, 0.0, column.values.astype(np.float64))

@@ -8,22 +8,16 @@ in the choice. What is stated there needs a correction only for the few subsets 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from fairmatch.auditing.conditions import CodedColumn, Rule, all_hold, code_column
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
-from fairmatch.auditing.groups import Scored
-from fairmatch.auditing.search import (
-    CodedColumn,
-    Find,
-    Merit,
-    Rule,
-    Search,
-    all_hold,
-    code_column,
-    sums_of,
-)
+from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.search import Find, Merit, Search
+from fairmatch.auditing.sums import GroupSums, sums_of
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.measures.gaps import random_subset_gaps
+from fairmatch.measures import random_subset_gaps
 from fairmatch.measures.intervals import fold
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.columns import Column
@@ -38,8 +32,6 @@ def scan_subsets(
     columns: list[Column],
     half_space_rows: IndexArray,
     half_space_features: FloatArray,
-    *,
-    n_subsets: int,
 ) -> SubsetScan:
     """Look for subsets in which the groups' mean scores differ most.
 
@@ -53,117 +45,145 @@ def scan_subsets(
         Rows on which random half-spaces are looked at.
     half_space_features : array of shape (len(half_space_rows), n_features)
         Their encoded features.
-    n_subsets : int
-        Number of random half-spaces.
     """
-    half_spaces = _half_spaces(data, half_space_rows, half_space_features, n_subsets)
     n_rows = len(data.scores)
-    order = data.generator(3).permutation(n_rows)
+    order = data.settings.generator(3).permutation(n_rows)
     n_search = min(n_rows // 2, _SEARCH_ROWS)
-    search, confirm = np.sort(order[:n_search]), np.sort(order[n_search:])
-    sizes = np.bincount(data.groups.codes[search], minlength=2)
-    min_rows = max(data.min_group_size, int(np.ceil(0.01 * sizes.min())))
-    coded = [code_column(column) for column in columns]
-    merit = Merit(data, sum(len(column.rules) for column in coded))
-    refused = []
-    finds: list[Find] = []
+    # Groups that are too small to be compared are left out of both parts.
+    search, confirm = (
+        part[data.place[part] >= 0]
+        for part in (np.sort(order[:n_search]), np.sort(order[n_search:]))
+    )
+    sizes = np.bincount(data.place[search], minlength=len(data.compared))
+    min_rows = data.settings.min_group_size
+    if not data.refused:
+        min_rows = max(min_rows, int(np.ceil(0.01 * sizes.min())))
+    refused = _refuse(data, sizes, min_rows)
+    stated: tuple[SubsetGap, ...] = ()
     n_examined = 0
-    if data.rows_refused or sizes.min() < min_rows:
-        small = data.labels[int(np.argmin(sizes))]
-        refused.append(
-            f"Subsets were not searched: group {small!r} has {sizes.min()} rows among those "
-            f"searched, fewer than {min_rows}."
-        )
-    else:
+    if refused is None:
+        coded = [code_column(column) for column in columns]
+        merit = Merit(data, sum(len(column.rules) for column in coded))
         seeker = Search(data, coded, search, min_rows, merit)
-        finds = seeker.run()
+        stated = _state(data, coded, seeker.run(), confirm, merit)
         n_examined = seeker.n_examined
     return SubsetScan(
-        subsets=_state(data, coded, finds, confirm, merit),
+        subsets=stated,
         n_examined=n_examined,
         min_rows=min_rows,
         n_search=len(search),
         n_confirm=len(confirm),
-        half_spaces=half_spaces,
-        refused=tuple(refused),
+        half_spaces=_half_spaces(data, half_space_rows, half_space_features),
+        refused=() if refused is None else (refused,),
     )
 
 
-def _half_spaces(
-    data: Scored, rows: IndexArray, features: FloatArray, n_subsets: int
-) -> HalfSpaces:
-    codes = data.groups.codes[rows]
-    if len(np.unique(codes)) < 2:
-        return HalfSpaces((), n_subsets, (), len(rows))
-    shuffled = data.generator(4).permutation(codes)
-    gaps, noise = (
-        random_subset_gaps(
-            None,
-            data.scores[rows],
-            sensitive_features=groups,
-            X=features,
-            n_subsets=n_subsets,
-            random_state=data.generator(5),
-        )
-        for groups in (codes, shuffled)
+def _refuse(data: Scored, sizes: NDArray[np.intp], min_rows: int) -> str | None:
+    """Return why subsets are not searched, or None."""
+    if data.refused:
+        return f"Subsets were not searched. {data.refused}"
+    if np.sum(sizes >= min_rows) >= 2:
+        return None
+    small = int(np.argmin(sizes))
+    return (
+        f"Subsets were not searched: group {data.labels[data.compared[small]]!r} has "
+        f"{sizes[small]} rows among those searched, fewer than {min_rows}."
     )
-    kept, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
+
+
+def _half_spaces(data: Scored, rows: IndexArray, features: FloatArray) -> HalfSpaces:
+    settings = data.settings
+    kept = data.place[rows] >= 0
+    places, scores, features = data.place[rows][kept], data.scores[rows][kept], features[kept]
+    if len(np.unique(places)) < 2:
+        return HalfSpaces((), settings.n_subsets, (), len(rows))
+    shuffled = settings.generator(4).permutation(places)
+    gaps, noise = (_largest_gaps(data, scores, own, features) for own in (places, shuffled))
+    stated, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
     return HalfSpaces(
-        gaps=tuple(kept.tolist()),
-        n_empty=len(gaps) - len(kept),
+        gaps=tuple(stated.tolist()),
+        n_empty=len(gaps) - len(stated),
         noise=tuple(chance.tolist()),
         n_rows=len(rows),
     )
 
 
-def _differences(sums: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Difference of mean scores, its standard error, and Welch's degrees of freedom."""
-    counts, means = sums[:, :2], sums[:, 2:4] / sums[:, :2]
-    variances = np.maximum(sums[:, 4:] / counts - means**2, 0.0) * counts / (counts - 1.0)
+def _largest_gaps(
+    data: Scored, scores: FloatArray, places: NDArray[np.int64], features: FloatArray
+) -> FloatArray:
+    """Return the largest gap between a group and the reference, in random half-spaces."""
+    found = []
+    for codes in data.matched_pairs:
+        pair = [data.compared.index(code) for code in codes]
+        own = np.isin(places, pair)
+        found.append(
+            random_subset_gaps(
+                None,
+                scores[own],
+                sensitive_features=places[own],
+                X=features[own],
+                n_subsets=data.settings.n_subsets,
+                random_state=data.settings.generator(5),  # the same half-spaces for every pair
+            )
+        )
+    largest: FloatArray = np.fmax.reduce(found)
+    return largest
+
+
+def _difference(sums: GroupSums) -> tuple[float, float, float]:
+    """Return the difference of two mean scores, its standard error, and the degrees of freedom."""
+    assert sums.squares is not None
+    counts, means = sums.counts, sums.scores / sums.counts
+    variances = np.maximum(sums.squares / counts - means**2, 0.0) * counts / (counts - 1.0)
     # Equal scores of a few people do not prove that all such people score the same; one success
     # and one failure more would leave a variance of about one over the count.
     parts = np.maximum(variances, np.minimum(1.0 / counts, 0.25)) / counts
-    freedom = parts.sum(axis=1) ** 2 / (parts**2 / (counts - 1.0)).sum(axis=1)
-    return means[:, 1] - means[:, 0], np.sqrt(parts.sum(axis=1)), freedom
+    freedom = parts.sum() ** 2 / (parts**2 / (counts - 1.0)).sum()
+    return float(means[1] - means[0]), float(np.sqrt(parts.sum())), float(freedom)
 
 
 def _state(
     data: Scored, coded: list[CodedColumn], finds: list[Find], confirm: IndexArray, merit: Merit
 ) -> tuple[SubsetGap, ...]:
     """Take the gaps of the finds on rows that the search has not seen, the worst first."""
-    tail = (1.0 - data.confidence) / (2 * max(len(finds), 1))
-    scores, group = data.scores[confirm], data.groups.codes[confirm].astype(np.int64)
+    tail = (1.0 - data.settings.confidence) / (2 * max(len(finds), 1))
+    n_groups = len(data.compared)
+    is_compared, fresh = data.place >= 0, np.zeros(len(data.scores), dtype=bool)
+    fresh[confirm] = True
     stated = []
     for find in finds:
-        everybody = all_hold(find.rules, coded, slice(None))
-        total = sums_of(data.scores[everybody], data.groups.codes[everybody].astype(np.int64))
-        signed = float(total[3] / total[1] - total[2] / total[0])
-        inside = everybody[confirm]
-        sums = sums_of(scores[inside], group[inside])
+        inside = all_hold(find.rules, coded, slice(None)) & is_compared
+        total, sums = (
+            sums_of(data.scores[rows], data.place[rows], n_groups).pair(find.pair)
+            for rows in (inside, inside & fresh)
+        )
+        signed = float(total.differences()[0])
         conditions = tuple(_condition(rule, coded) for rule in sorted(find.rules))
+        labels = [data.labels[code] for code in data.pairs[find.pair]]
         subset = SubsetGap(
             description=" and ".join(map(str, conditions)),
             conditions=conditions,
-            n_rows=(int(total[0]), int(total[1])),
+            n_rows=(int(total.counts[0]), int(total.counts[1])),
             gap=abs(signed),
             signed=signed,
-            confirmed=_confirmed(sums, tail, data),
+            confirmed=_confirmed(sums, tail, labels, data.settings.min_group_size),
             found_by=find.found_by,
+            groups=(labels[0], labels[1]),
         )
         known = subset.confirmed.value is not None
-        stated.append((float(merit(sums, len(find.rules))) if known else -np.inf, subset))
+        stated.append((float(merit(sums, len(find.rules))[0]) if known else -np.inf, subset))
     return tuple(subset for _, subset in sorted(stated, key=lambda pair: -pair[0]))
 
 
-def _confirmed(sums: FloatArray, tail: float, data: Scored) -> Estimate:
-    for code in (0, 1):
-        if sums[code] < data.min_group_size:
+def _confirmed(sums: GroupSums, tail: float, labels: list[str], least: int) -> Estimate:
+    for label, count in zip(labels, sums.counts.tolist(), strict=True):
+        if count < least:
             return Estimate(
                 None,
-                refused=f"Group {data.labels[code]!r} has {int(sums[code])} rows of this subset "
-                "among those kept for confirming it: too few for a statement.",
+                refused=f"Group {label!r} has {int(count)} rows of this subset among those kept "
+                "for confirming it: too few for a statement.",
             )
-    difference, error, freedom = (float(part[0]) for part in _differences(sums[None, :]))
+    difference, error, freedom = _difference(sums)
     half = -float(stdtrit(freedom, tail)) * error
     low, high = fold((difference - half, difference + half))
     return Estimate(abs(difference), low, min(high, 1.0))

@@ -1,24 +1,25 @@
-"""The command ``fairmatch audit``: argument parsing and printing, like `fairmatch.cli.main`."""
+"""The command ``fairmatch audit``."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fairmatch.cli.output import print_table
+from fairmatch.cli.command import Command
+from fairmatch.cli.output import follow_steps, print_table
 from fairmatch.exceptions import GroupError, InputError, MissingExtraError
 from fairmatch.storage.atomic import check_outputs, write_whole
 
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Comparison, Gap
 
+# Steps that the audit of one model reports, for the length of the bar.
+_STEPS = 4
 
-def add_audit_arguments(parser: argparse.ArgumentParser) -> None:
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     add = parser.add_argument
     add("tables", nargs="+", metavar="TABLE", help="CSV or Parquet; several hold the same people")
@@ -56,7 +57,7 @@ def add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--hide", action="append", default=[], metavar="COL", help="leave a column out of the rows")
 
 
-def run_audit(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     """Audit, print and write what was asked for; 1 if a gap is above its bound."""
     from fairmatch.auditing.facts import Comparison
     from fairmatch.auditing.files import Roles, audit_files
@@ -74,7 +75,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
         models=arguments.model,
     )
     n_models = len(arguments.tables) * len(arguments.score) + len(arguments.model)
-    with _progress(n_models) as progress:
+    with follow_steps(_STEPS * n_models + 1) as progress:
         found: Audit | Comparison = audit_files(
             arguments.tables,
             roles,
@@ -105,7 +106,7 @@ def run_audit(arguments: argparse.Namespace) -> int:
 
 
 def _read_bound(given: str) -> tuple[str, float]:
-    from fairmatch.measures.gaps import MEASURES
+    from fairmatch.measures import MEASURES
 
     name, _, bound = given.partition("=")
     if name not in MEASURES:
@@ -124,14 +125,15 @@ def _read_bound(given: str) -> tuple[str, float]:
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:
     """Find what writes the report, before an audit is made for nothing."""
     try:
-        report = import_module("fairmatch.report")
-        report.require_report()
-        return report.write_report  # type: ignore[no-any-return]
+        from fairmatch.report import require_report, write_report
+
+        require_report()
     except ImportError as error:
         raise MissingExtraError(
             f"The report cannot be made ({error}). Install it with: pip install "
             "'fairmatch[report]', or write the facts with --json."
         ) from error
+    return write_report
 
 
 def _hold_to(bounds: list[tuple[str, float]], audits: Sequence[Audit], gate: str) -> int:
@@ -185,20 +187,10 @@ def _shown(gap: Gap) -> str:
     return f"{gap.value:.4f} [{gap.low:.4f}, {gap.high:.4f}]"
 
 
-@contextmanager
-def _progress(n_models: int) -> Iterator[Callable[[str], None] | None]:
-    """Draw a progress bar on a terminal; elsewhere stay silent."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=_STEPS * n_models + 1)
-        yield lambda step: bar.update(task, advance=1, description=step, refresh=True)
-
-
-# Steps that an audit reports, for the length of the bar.
-_STEPS = 4
+COMMAND = Command(
+    name="audit",
+    help="State how the scores in a table treat two groups, and who is treated like whom.",
+    example="fairmatch audit people.csv --score score --sensitive sex --out report.html",
+    add_arguments=_add_arguments,
+    run=_run,
+)

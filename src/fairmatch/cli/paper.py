@@ -1,14 +1,15 @@
-"""The command ``fairmatch paper``: argument parsing and printing, like `fairmatch.cli.main`."""
+"""The command ``fairmatch paper``, with its actions run, status, tables and figures."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fairmatch.cli.command import Command
+from fairmatch.cli.output import follow_runs
 
 if TYPE_CHECKING:
     from fairmatch.experiments.runs.records import Record, RecordStore
@@ -17,47 +18,48 @@ if TYPE_CHECKING:
     from fairmatch.experiments.study import Study
 
 
-def add_paper_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="what to do", metavar="action", required=True)
-    actions = (
-        ("run", "Do the runs that have no record yet; stop and start it as you like.", _run),
-        ("status", "Say what is recorded and what is missing.", _status),
-        (
-            "tables",
-            "Write README.md: every table and claim, the paper's numbers and ours.",
-            _tables,
-        ),
-        ("figures", "Draw every figure, as SVG.", _figures),
+    for action in ACTIONS:
+        action.add_to(commands)
+
+
+def _add_study_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare which study it is; every action asks for it."""
+    add = parser.add_argument
+    add(
+        "--out",
+        metavar="DIR",
+        help="where it all is (default: results, with --quick quick-results, with --spec, also "
+        "if both are given, own-results)",
     )
-    for name, text, run in actions:
-        sub = commands.add_parser(name, help=text, description=text)
-        add = sub.add_argument
-        add(
-            "--out",
-            metavar="DIR",
-            help="where it all is (default: results, with --quick quick-results, with --spec, also "
-            "if both are given, own-results)",
-        )
-        add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
-        add("--datasets", nargs="+", metavar="NAME", help="only these tables")
-        add("--seeds", type=int, metavar="N", help="random splits (default: 5, --quick: 2)")
-        add("--spec", metavar="FILE.toml", help="tables and methods of your own")
-        if name in ("run", "status"):
-            add("--only", nargs="+", metavar="NAME", help="only these experiments")
-        if name == "run":
-            add(
-                "--jobs",
-                type=int,
-                metavar="N",
-                default=os.cpu_count(),
-                help="runs at a time (default: one per core)",
-            )
-        if name == "tables":
-            add("--check", action="store_true", help="only compare README.md with the records")
-        if name == "figures":
-            add("--check", action="store_true", help="only compare the figures with the records")
-        sub.set_defaults(run=run)
+    add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
+    add("--datasets", nargs="+", metavar="NAME", help="only these tables")
+    add("--seeds", type=int, metavar="N", help="random splits (default: 5, --quick: 2)")
+    add("--spec", metavar="FILE.toml", help="tables and methods of your own")
+
+
+def _add_status_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_study_arguments(parser)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these experiments")
+
+
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_status_arguments(parser)
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        default=os.cpu_count(),
+        help="runs at a time (default: one per core)",
+    )
+
+
+def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_study_arguments(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; compare what is there with the records"
+    )
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
@@ -65,8 +67,9 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.custom.study import extend_study
     from fairmatch.experiments.page.page import RECORDS
+    from fairmatch.experiments.profiles import PROFILES
     from fairmatch.experiments.runs.records import RecordStore
-    from fairmatch.experiments.study import PROFILES, Study
+    from fairmatch.experiments.study import Study
 
     if arguments.seeds is not None and arguments.seeds < 1:
         raise InputError(f"--seeds must be at least 1, got {arguments.seeds}.")
@@ -119,7 +122,7 @@ def _add_runs(arguments: argparse.Namespace) -> int:
     missing = len(store.missing(specs))
     print(f"{len(specs) - missing} of {len(specs)} runs are recorded in {store.folder}.")
     n_added = 0
-    with _progress(missing) as advance:
+    with follow_runs(missing) as advance:
 
         def done(result: Record | Failure) -> None:
             nonlocal n_added
@@ -147,42 +150,8 @@ def _add_runs(arguments: argparse.Namespace) -> int:
     return 2 if failures else 0
 
 
-@contextmanager
-def _progress(n_runs: int) -> Iterator[Callable[[str], None]]:
-    """Draw a bar over the runs with the time left; off a terminal, a line for each."""
-    if not sys.stderr.isatty():
-        finished = 0
-
-        def say(name: str) -> None:
-            nonlocal finished
-            finished += 1
-            print(f"{finished}/{n_runs} {name}", file=sys.stderr, flush=True)
-
-        yield say
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    # Runs take minutes: the speed is that of all of them, not of the last half minute.
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1e6) as bar:
-        task = bar.add_task("", total=n_runs)
-        yield lambda name: bar.update(task, advance=1, description=name)
-
-
 def _status(arguments: argparse.Namespace) -> int:
-    from fairmatch.experiments.runs.runner import estimate_seconds
+    from fairmatch.experiments.runs.records import estimate_seconds
     from fairmatch.experiments.study import EXPERIMENTS
 
     study, store, _ = _opened(arguments)
@@ -257,3 +226,42 @@ def _figures(arguments: argparse.Namespace) -> int:
     for file in draw_figures(Answers(study, store), out / FIGURES):
         print(file)
     return 0
+
+
+ACTIONS = (
+    Command(
+        name="run",
+        help="Do the runs that have no record yet; stop and start it as you like.",
+        example="fairmatch paper run --quick --jobs 2",
+        add_arguments=_add_run_arguments,
+        run=_run,
+    ),
+    Command(
+        name="status",
+        help="Show what is recorded and what is missing.",
+        example="fairmatch paper status --only tradeoff",
+        add_arguments=_add_status_arguments,
+        run=_status,
+    ),
+    Command(
+        name="tables",
+        help="Write README.md: every table and claim, the paper's numbers and ours.",
+        example="fairmatch paper tables --check",
+        add_arguments=_add_page_arguments,
+        run=_tables,
+    ),
+    Command(
+        name="figures",
+        help="Draw every figure, as SVG.",
+        example="fairmatch paper figures --check",
+        add_arguments=_add_page_arguments,
+        run=_figures,
+    ),
+)
+
+COMMAND = Command(
+    name="paper",
+    help="Run the paper's experiments; write its tables and figures beside ours.",
+    example="fairmatch paper run --quick",
+    add_arguments=_add_arguments,
+)

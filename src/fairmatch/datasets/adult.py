@@ -1,11 +1,13 @@
 """The Adult census table, prepared as AIF360 does."""
 
+from collections.abc import Sequence
 from io import BytesIO
 
 import pandas as pd
 
 from fairmatch.datasets.dataset import Dataset
 from fairmatch.datasets.download import read_content
+from fairmatch.datasets.sensitive import choose_sensitive
 from fairmatch.datasets.sources import SOURCES
 
 _COLUMNS = [
@@ -27,15 +29,26 @@ _COLUMNS = [
 ]
 
 
-def load_adult() -> Dataset:
+def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     """Load the Adult census table (bundled with the package).
+
+    Parameters
+    ----------
+    sensitive : {"sex", "race"} or sequence of them, default="sex"
+        The sensitive attribute, which leaves X. With a sequence the groups are the combinations
+        of its attributes, and ``sensitive_features`` is a table of them.
 
     Returns
     -------
     Dataset
         45,222 rows, the publisher's training rows before its test rows, those with a missing
-        value left out; Y = 1 is an income over $50,000; S is sex. One-hot encoded it has 101
-        features.
+        value left out; Y = 1 is an income over $50,000; S is sex, of five races, or both. With
+        sex as S and one-hot encoded it has 101 features.
+
+    Raises
+    ------
+    InputError
+        If there is no such sensitive attribute.
 
     Examples
     --------
@@ -43,6 +56,8 @@ def load_adult() -> Dataset:
     >>> adult = load_adult()
     >>> adult.X.shape, adult.favoured_group
     ((45222, 12), 'male')
+    >>> load_adult(sensitive=["sex", "race"]).groups[2]
+    'female, Black'
     """
     raw = pd.concat(
         [
@@ -61,17 +76,21 @@ def load_adult() -> Dataset:
     )
     raw = raw.dropna().reset_index(drop=True)
     # fnlwgt is the census's sampling weight, not a trait of the person.
-    X = raw.drop(columns=["fnlwgt", "sex", "income"])
+    people = raw.drop(columns=["fnlwgt", "income"])
+    people["sex"] = people["sex"].str.lower()
+    # adult.test ends each label with a full stop
+    y = raw["income"].str.startswith(">50K").astype("int64").rename("income_over_50k")
+    chosen = choose_sensitive(people[["sex", "race"]], y, sensitive)
+    X = people.drop(columns=chosen.names)
     for column in X.select_dtypes(exclude="number").columns:
         X[column] = X[column].astype("category")
     return Dataset(
         name="adult",
         X=X,
-        # adult.test ends each label with a full stop
-        y=raw["income"].str.startswith(">50K").astype("int64").rename("income_over_50k"),
-        sensitive_features=raw["sex"].str.lower(),
-        groups=("female", "male"),
-        favoured_group="male",
+        y=y,
+        sensitive_features=chosen.features,
+        groups=chosen.groups,
+        favoured_group=chosen.favoured_group,
         positive_label="income over $50,000 a year",
         batch_size=1024,
         description=(

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairmatch.datasets.sensitive import SensitiveFeatures, name_groups
 from fairmatch.datasets.sources import SOURCES
 
 
@@ -21,16 +22,18 @@ class Dataset:
         Features under readable names; categoricals have the ``category`` dtype with fixed levels.
     y : pandas.Series of shape (n_rows,)
         Labels, 0 or 1.
-    sensitive_features : pandas.Series of shape (n_rows,)
-        Each row's group, as a readable string.
-    groups : tuple of two str
-        The groups in the order of the paper's codes: S = 0, then S = 1.
+    sensitive_features : pandas.Series or pandas.DataFrame with n_rows rows
+        Each row's group as a readable string, or a table of several attributes, whose
+        combinations are the groups.
+    groups : tuple of str
+        The groups in the order of their codes: in the paper S = 0, then S = 1.
     favoured_group : str
-        The group with the higher rate of Y = 1. It is S = 1 everywhere but on Bank.
+        The group with the highest rate of Y = 1. Of the paper's two it is S = 1 everywhere but on
+        Bank.
     positive_label : str
         What Y = 1 means.
     batch_size : int
-        The mini-batch size that the paper uses on this table.
+        The mini-batch size that the paper uses on this table, or on one of its size.
     description : str
         What a row is, and how the table was prepared.
 
@@ -49,8 +52,8 @@ class Dataset:
     name: str
     X: pd.DataFrame
     y: "pd.Series[int]"
-    sensitive_features: "pd.Series[str]"
-    groups: tuple[str, str]
+    sensitive_features: SensitiveFeatures
+    groups: tuple[str, ...]
     favoured_group: str
     positive_label: str
     batch_size: int
@@ -66,8 +69,9 @@ class Dataset:
 
     @property
     def group(self) -> npt.NDArray[np.int64]:
-        """The paper's S: 0 or 1 for each row, positions in `groups`."""
-        return np.asarray(self.sensitive_features == self.groups[1], dtype=np.int64)
+        """The paper's S: for each row the position of its group in `groups`."""
+        names = name_groups(self.sensitive_features)
+        return pd.Index(self.groups).get_indexer(pd.Index(names)).astype(np.int64)
 
     @property
     def numeric_features(self) -> list[str]:

@@ -19,7 +19,7 @@ FOLDER_VARIABLE = "FAIRMATCH_DATA"
 
 
 def cache_folder() -> Path:
-    """Give the folder that downloads are kept in.
+    """Return the folder that downloads are kept in.
 
     Returns
     -------
@@ -43,7 +43,8 @@ def locate(file: SourceFile) -> Path | None:
     Parameters
     ----------
     file : SourceFile
-        The file to look for, first in ``$FAIRMATCH_DATA``, then in the cache folder.
+        The file to look for, first in ``$FAIRMATCH_DATA``; then in the cache folder, if it is one
+        that is downloaded.
 
     Returns
     -------
@@ -57,14 +58,14 @@ def locate(file: SourceFile) -> Path | None:
     >>> print(locate(SourceFile("no-such-file", sha256="", address="")))
     None
     """
-    for folder in _search_folders():
+    for folder in _search_folders(file):
         if (path := folder / file.name).is_file():
             return path
     return None
 
 
 def read_content(file: SourceFile) -> bytes:
-    """Give a file's content: bundled, else found on disk, else downloaded.
+    """Return a file's content: bundled, else found on disk, else downloaded.
 
     Parameters
     ----------
@@ -107,12 +108,18 @@ def read_content(file: SourceFile) -> bytes:
             where=str(path),
             remedy=f"Remove or replace it; the publisher's file is at {file.address}",
         )
+    if not file.downloaded:
+        raise DatasetError(
+            f"{file.name} is not here, and it is not downloaded for you. Set {FOLDER_VARIABLE} to "
+            f"a folder that holds it; the publisher's file is at {file.address}."
+        )
     return _download(file)
 
 
-def _search_folders() -> list[Path]:
+def _search_folders(file: SourceFile) -> list[Path]:
     chosen = os.environ.get(FOLDER_VARIABLE)
-    return [*([Path(chosen).expanduser()] if chosen else []), cache_folder()]
+    found = [Path(chosen).expanduser()] if chosen else []
+    return [*found, cache_folder()] if file.downloaded else found
 
 
 def _verified(content: bytes, file: SourceFile, *, where: str, remedy: str) -> bytes:
@@ -133,7 +140,7 @@ def _download(file: SourceFile) -> bytes:
         raise DatasetError(
             f"{file.name} is not here and could not be downloaded from {file.address}{inside}: "
             f"{shorten(str(error), 120)}. Download it yourself and put {file.name} into "
-            f"{_search_folders()[0]} (or set {FOLDER_VARIABLE} to the folder that holds it)."
+            f"{_search_folders(file)[0]} (or set {FOLDER_VARIABLE} to the folder that holds it)."
         ) from error
     _verified(
         content,

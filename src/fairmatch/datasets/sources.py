@@ -19,6 +19,8 @@ class SourceFile:
         The way through nested zip archives, outermost first; empty if `address` is the file.
     bundled : bool
         Whether the file is part of the package.
+    downloaded : bool
+        Whether it is downloaded when it is needed and not here.
 
     Examples
     --------
@@ -32,6 +34,7 @@ class SourceFile:
     address: str
     members: tuple[str, ...] = ()
     bundled: bool = False
+    downloaded: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ class Source:
     licence: str
     citation: str
     files: tuple[SourceFile, ...]
+
+    @property
+    def downloaded(self) -> bool:
+        """Whether the files that are needed and not here are downloaded."""
+        return all(file.downloaded for file in self.files)
 
 
 _UCI = "https://archive.ics.uci.edu"
@@ -147,6 +155,27 @@ SOURCES: dict[str, Source] = {
                     "https://raw.githubusercontent.com/tailequy/fairness_dataset/main/"
                     "experiments/data/dutch.csv"
                 ),
+            ),
+        ),
+    ),
+    "acsincome": Source(
+        title="ACSIncome",
+        page="https://github.com/socialfoundations/folktables",
+        licence="public domain (US government)",
+        citation=(
+            "Ding, F., Hardt, M., Miller, J. and Schmidt, L. (2021). Retiring Adult: new datasets "
+            "for fair machine learning. NeurIPS 34. Data: US Census Bureau, American Community "
+            "Survey 2018."
+        ),
+        files=(
+            SourceFile(
+                name="acsincome.parquet",
+                sha256="cbe16ab9be0996473f132d3a7fafe456e7db6cb3b63c4d1fcc74e3e92b0bcef2",
+                address=(
+                    "https://github.com/dssg/aequitas, there named "
+                    "datasets/FolkTables/ACSIncome.validation.parquet"
+                ),
+                downloaded=False,
             ),
         ),
     ),

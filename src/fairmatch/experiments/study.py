@@ -1,4 +1,4 @@
-"""What the paper's experiments consist of: which methods run on which tables, how long, how often.
+"""What the paper's experiments consist of: which lines run on which tables.
 
 Every experiment only names runs. The same run serves all experiments that name it, because a run
 is known by its content.
@@ -9,144 +9,25 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from fairmatch.datasets import DATASET_NAMES, Dataset, load_dataset
+from fairmatch.datasets import PAPER_DATASETS, Dataset, load_dataset
 from fairmatch.exceptions import InputError
+from fairmatch.experiments.lines import PAPER_RIVALS, SERIES, Series
+from fairmatch.experiments.profiles import (
+    FULL,
+    MINORITY_SHARE,
+    ONE_LEVEL,
+    SCHEDULE_SEEDS,
+    SCHEDULE_TABLES,
+    SCHEDULE_WEIGHTS,
+    SCHEDULES,
+    Profile,
+)
 from fairmatch.experiments.runs.methods import METHODS, Method
 from fairmatch.experiments.runs.problem import NAMED_SUBSETS
 from fairmatch.experiments.runs.records import Record, RecordStore
 from fairmatch.experiments.runs.spec import RunSpec
 
 Loader = Callable[[], Dataset]
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line of a table or figure: a method with the settings that make it this one.
-
-    Attributes
-    ----------
-    key, label : str
-        For programs, and for people.
-    method : str
-        Name of the method.
-    settings : mapping
-        Settings that differ from the method's own.
-    paper : str or None
-        Its name in the paper's tables.
-    """
-
-    key: str
-    label: str
-    method: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    paper: str | None = None
-
-
-SERIES: dict[str, Series] = {
-    series.key: series
-    for series in (
-        Series("unfair", "Unfair", "unfair", paper="Unfair"),
-        Series("reduction", "Reduction", "reduction", paper="Reduction"),
-        Series("reg", "Reg", "reg", paper="Reg"),
-        Series("adv", "Adv", "adv", paper="Adv"),
-        Series("ftm-batch", "FTM, mini-batch maps", "ftm-batch", paper="FTM"),
-        Series("ftm", "FTM, all rows (ours)", "ftm"),
-        Series(
-            "ftm-batch-joint",
-            "FTM joint, mini-batch maps",
-            "ftm-batch",
-            {"label_weight": 100},
-            paper="FTM joint",
-        ),
-        Series("ftm-joint", "FTM joint, all rows (ours)", "ftm", {"label_weight": 100}),
-        Series("laftr", "LAFTR", "laftr", paper="LAFTR"),
-        Series("sipm", "sIPM-LFR", "sipm", paper="sIPM-LFR"),
-        Series("repair", "Transport repair", "repair", paper="Gordaliza"),
-        Series("trees-unfair", "trees: unconstrained", "trees-unfair"),
-        Series("trees-reg", "trees: Reg", "trees-reg"),
-        Series("trees-eg", "trees: exponentiated gradient", "trees-eg"),
-        Series("trees-ftm", "trees: FTM (ours)", "trees-ftm"),
-        Series("trees-ftm-joint", "trees: FTM joint (ours)", "trees-ftm", {"label_weight": 100}),
-        Series("trees-predicted", "trees: FTM, predicted map (ours)", "trees-predicted"),
-    )
-}
-"""All lines, in the order of the tables."""
-
-PAPER_RIVALS = ("reduction", "reg", "adv")
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How much is run.
-
-    Attributes
-    ----------
-    name : str
-        "full" or "quick".
-    datasets : tuple of str
-        The tables.
-    n_seeds : int
-        Random splits of each.
-    lengths : mapping
-        Length of training, for every kind of schedule.
-    thinning : int
-        Every so many-th fairness weight is trained.
-    label_weights : tuple of float
-        The values of α that are compared.
-    label_weight_grid : tuple of float
-        At these fairness weights, which enclose the levels in question.
-    """
-
-    name: str
-    datasets: tuple[str, ...]
-    n_seeds: int
-    lengths: Mapping[str, Mapping[str, float]]
-    thinning: int
-    label_weights: tuple[float, ...]
-    label_weight_grid: tuple[float, ...]
-
-
-# Forty epochs at three times the paper's learning rate take the place of its 200: see the
-# experiment `schedule`, and docs/reproduction.md.
-FULL = Profile(
-    "full",
-    DATASET_NAMES,
-    5,
-    {
-        "network": {"epochs": 40, "learning_rate": 0.003, "decay": 0.9},
-        "trees": {"rounds": 200},
-        "own": {},
-    },
-    1,
-    (0, 1, 5, 10, 50, 100, 200, 1000),
-    (0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2, 3),
-)
-QUICK = Profile(
-    "quick",
-    ("german", "adult"),
-    2,
-    {
-        "network": {"epochs": 6, "learning_rate": 0.005, "decay": 0.6},
-        "trees": {"rounds": 60},
-        "own": {},
-    },
-    4,
-    (0, 5, 100),
-    (0.1, 0.5, 0.9, 1.3, 3),
-)
-PROFILES = {profile.name: profile for profile in (FULL, QUICK)}
-
-SCHEDULES: dict[str, Mapping[str, float]] = {
-    "200 epochs at .001 (the paper's)": {"epochs": 200, "learning_rate": 0.001, "decay": 0.95},
-    "100 epochs at .001": {"epochs": 100, "learning_rate": 0.001, "decay": 0.95},
-    "40 epochs at .003 (used)": FULL.lengths["network"],
-}
-SCHEDULE_WEIGHTS = (0.5, 0.8, 1.2, 2, 3)
-SCHEDULE_SEEDS = 2
-SCHEDULE_TABLES = ("adult", "german")  # a large one and a small one
-MINORITY_SHARE = 0.05
-# Every second weight is enough to read one level off a curve.
-ONE_LEVEL = 2
 
 
 @dataclass(frozen=True)
@@ -158,7 +39,7 @@ class Experiment:
     name, title : str
         For the command line, and for people.
     runs : callable
-        Gives the specs of one dataset and seed.
+        Lists the specs of one dataset and seed.
     """
 
     name: str
@@ -192,7 +73,7 @@ class Study:
     series: Mapping[str, Series] = field(default_factory=lambda: SERIES)
     methods: Mapping[str, Method] = field(default_factory=lambda: METHODS)
     loaders: Mapping[str, Loader] = field(
-        default_factory=lambda: {name: partial(load_dataset, name) for name in DATASET_NAMES}
+        default_factory=lambda: {name: partial(load_dataset, name) for name in PAPER_DATASETS}
     )
     identities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -232,7 +113,7 @@ class Study:
         return RunSpec(dataset, series.method, seed, given)
 
     def of_label_weight(self, key: str, value: float) -> tuple[str, dict[str, Any]]:
-        """Say which line, with which settings, has a label weight: the main lines have two."""
+        """Return the line that has a label weight, with its settings: the main lines have two."""
         main = {0.0: key, 100.0: f"{key}-joint"}
         if value in main:
             return main[value], {}
@@ -269,7 +150,7 @@ class Study:
 
 
 def find_experiment(name: str) -> Experiment:
-    """Give an experiment by its name."""
+    """Return an experiment by its name."""
     if name not in EXPERIMENTS:
         raise InputError(f"There is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
     return EXPERIMENTS[name]

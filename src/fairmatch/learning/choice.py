@@ -19,10 +19,11 @@ from fairmatch.exceptions import (
     LabelError,
 )
 from fairmatch.learning.base import GroupClassifier, seed_sequence
-from fairmatch.learning.path import PAPER_WEIGHTS, FairnessPath
+from fairmatch.learning.path import FairnessPath
+from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 from fairmatch.tables.arrays import FloatArray, read_column
 from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.parameters import check_number

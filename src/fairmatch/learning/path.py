@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.learning.base import GroupClassifier, accuracy
+from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.matching.coupling import Coupling
-from fairmatch.measures.gaps import MEASURES, Measure, gap_table
+from fairmatch.measures import MEASURES, Measure, gap_table
 from fairmatch.tables.arrays import FloatArray, read_weights
-
-# The weights of the paper's Appendix D.2.
-PAPER_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,21 +1,32 @@
-"""The score distributions of two groups, compared: one sort serves every gap."""
+"""The score distributions of groups, compared: every group is sorted once, whatever is asked."""
 
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.exceptions import GroupError
-from fairmatch.tables.arrays import BoolArray, FloatArray, read_scores, read_weights
+from fairmatch.exceptions import GroupError, LabelError
+from fairmatch.measures.distances import Distances, SortedScores
+from fairmatch.tables.arrays import (
+    BoolArray,
+    FloatArray,
+    read_labels,
+    read_scores,
+    read_weights,
+)
 from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.parameters import check_count, check_threshold
 
 
 class ScoreDistributions:
-    """Scores of two groups, ready to be compared.
+    """Scores of two groups or more, ready to be compared.
 
-    The measures ask different questions of the same two distributions, and the sort is what
-    takes time; so it is done once, when the first question needs it.
+    The measures ask different questions of the same distributions, and the sort is what takes
+    time. So every group is sorted once, when the first question needs it, and two sorted groups
+    are merged in linear time.
 
     Parameters
     ----------
@@ -29,6 +40,15 @@ class ScoreDistributions:
         Rows to look at.
     where : str
         How an error names the rows looked at.
+
+    Examples
+    --------
+    >>> from fairmatch.measures.distributions import ScoreDistributions
+    >>> groups = ScoreDistributions.read([0.1, 0.3, 0.2, 0.6, 0.9], ["a", "a", "b", "c", "c"])
+    >>> groups.rates(0.5).tolist()
+    [0.0, 0.0, 1.0]
+    >>> round(groups.wasserstein, 3)
+    0.55
     """
 
     def __init__(
@@ -40,17 +60,20 @@ class ScoreDistributions:
         subset: BoolArray | None = None,
         where: str = "the table",
     ) -> None:
-        groups.only_two("This measure")
-        masks = groups.is_group(0), groups.is_group(1)
-        if subset is not None:
-            masks = masks[0] & subset, masks[1] & subset
-        self.scores = scores[masks[0]], scores[masks[1]]
-        self.weights = None if weights is None else (weights[masks[0]], weights[masks[1]])
+        self.labels = groups.labels
+        self.scores: list[FloatArray] = []
+        self.weights: list[FloatArray | None] = []
         for code, label in enumerate(groups.labels):
+            mask = groups.is_group(code) if subset is None else groups.is_group(code) & subset
+            self.scores.append(scores[mask])
+            self.weights.append(None if weights is None else weights[mask])
             if len(self.scores[code]) == 0:
                 raise GroupError(f"Group {label!r} has no rows in {where}: there is no gap.")
-            if self.weights is not None and self.weights[code].sum() <= 0.0:
+            weighed = self.weights[code]
+            if weighed is not None and weighed.sum() <= 0.0:
                 raise GroupError(f"The weights of group {label!r} in {where} sum to zero.")
+        self._rates: dict[float | None, FloatArray] = {}
+        self._distances: dict[tuple[int, int], Distances] = {}
 
     @classmethod
     def read(
@@ -64,77 +87,130 @@ class ScoreDistributions:
         groups = read_groups(sensitive_features, n_rows=len(scores))
         return cls(scores, groups, read_weights(sample_weight, n_rows=len(scores)))
 
-    def _mean(self, values: tuple[FloatArray | BoolArray, FloatArray | BoolArray]) -> FloatArray:
-        weights = self.weights or (None, None)
-        return np.array([np.average(v, weights=w) for v, w in zip(values, weights, strict=True)])
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Codes of every two groups."""
+        return list(combinations(range(len(self.labels)), 2))
 
     def rates(self, threshold: float | None) -> FloatArray:
-        """Share of accepted people in each group; mean scores where the threshold is None."""
-        if threshold is None:
-            return self._mean(self.scores)
-        check_threshold(threshold)
-        return self._mean((self.scores[0] >= threshold, self.scores[1] >= threshold))
+        """Compute the share of accepted people in each group.
+
+        Parameters
+        ----------
+        threshold : float or None
+            Accepted are scores at or above it. None takes mean scores.
+        """
+        if threshold is not None:
+            check_threshold(threshold)
+        if threshold not in self._rates:
+            asked = [s if threshold is None else s >= threshold for s in self.scores]
+            self._rates[threshold] = np.array(
+                [np.average(v, weights=w) for v, w in zip(asked, self.weights, strict=True)]
+            )
+        return self._rates[threshold]
 
     def rate_gap(self, threshold: float | None) -> float:
-        """Absolute difference of the two rates."""
+        """Compute the largest difference of the rates of two groups."""
         rates = self.rates(threshold)
-        return float(abs(rates[0] - rates[1]))
+        return float(rates.max() - rates.min())
 
     @cached_property
-    def _merged(self) -> tuple[FloatArray, FloatArray]:
-        """All scores in order, and the difference of the two distribution functions at each.
+    def _sorted(self) -> list[SortedScores]:
+        return [SortedScores.of(s, w) for s, w in zip(self.scores, self.weights, strict=True)]
 
-        Among tied scores only the last one's difference is right; the others span no width.
-        """
-        if self.weights is not None:
-            return self._merged_weights(*self.weights)
-        first, second = np.sort(self.scores[0]), np.sort(self.scores[1])
-        values = np.concatenate([first, second])
-        # A stable sort of two sorted runs is one merge: linear, unlike sorting afresh.
-        difference = np.cumsum(np.argsort(values, kind="stable") < len(first), dtype=np.int64)
-        values.sort(kind="stable")
-        # Whole numbers, so that equal distributions differ by exactly zero.
-        difference *= len(values)
-        difference -= np.arange(1, len(values) + 1) * np.int64(len(first))
-        return values, difference / (float(len(first)) * float(len(second)))
-
-    def _merged_weights(
-        self, weights0: FloatArray, weights1: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        values = np.concatenate(self.scores)
-        order = np.argsort(values, kind="stable")
-        steps = np.concatenate([weights0 / weights0.sum(), -weights1 / weights1.sum()])
-        return values[order], np.cumsum(steps[order])
-
-    @cached_property
-    def _differences(self) -> FloatArray:
-        """Difference of the distribution functions after each different score."""
-        values, difference = self._merged
-        last = np.append(values[1:] != values[:-1], True)
-        at_last: FloatArray = difference[last]
-        return at_last
+    def distances(self, first: int, second: int) -> Distances:
+        """Compute how far the distributions of two groups are from each other."""
+        pair = min(first, second), max(first, second)
+        if pair not in self._distances:
+            self._distances[pair] = self._sorted[pair[0]].distances(self._sorted[pair[1]])
+        return self._distances[pair]
 
     @property
     def wasserstein(self) -> float:
-        """Area between the two distribution functions."""
-        values, difference = self._merged
-        return float(np.abs(difference[:-1]) @ np.diff(values))
+        """Largest area between the distribution functions of two groups."""
+        return max(self.distances(*pair).wasserstein for pair in self.pairs)
 
     @property
     def kolmogorov_smirnov(self) -> float:
-        """Largest difference of the two distribution functions, over every threshold."""
-        return float(np.abs(self._differences).max())
+        """Largest difference of two distribution functions, over thresholds and pairs."""
+        return max(self.distances(*pair).kolmogorov_smirnov for pair in self.pairs)
 
     def total_variation(self, bins: int | None) -> float:
-        """Half the summed difference of the two mass functions, exact or in equal bins."""
+        """Compute the largest total variation between two groups, exact or in equal bins."""
+        return max(self.pair_variation(*pair, bins) for pair in self.pairs)
+
+    def pair_variation(self, first: int, second: int, bins: int | None) -> float:
+        """Compute the total variation between two groups, exact or in equal bins."""
         check_count("bins", bins, optional=True)
         if bins is None:
-            differences = np.diff(self._differences, prepend=0.0)
-        else:
-            weights = self.weights or (None, None)
-            counts = [
-                np.histogram(s, bins=bins, range=(0.0, 1.0), weights=w)[0].astype(np.float64)
-                for s, w in zip(self.scores, weights, strict=True)
-            ]
-            differences = counts[0] / counts[0].sum() - counts[1] / counts[1].sum()
+            return self.distances(first, second).total_variation
+        differences = self._binned(first, bins) - self._binned(second, bins)
         return float(np.abs(differences).sum() / 2.0)
+
+    def _binned(self, code: int, bins: int) -> FloatArray:
+        """Compute the share of a group in each of equal intervals of [0, 1]."""
+        weights = self.weights[code]
+        if weights is None:
+            # What numpy.histogram counts, whose last interval is closed, without another pass.
+            borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+            places = np.searchsorted(self._sorted[code].values, borders)
+            counts = np.diff(places, prepend=0, append=len(self.scores[code])).astype(np.float64)
+        else:
+            counts = np.histogram(self.scores[code], bins, (0.0, 1.0), weights=weights)[0]
+        shares: FloatArray = counts / counts.sum()
+        return shares
+
+
+def read_by_label(
+    labels: Sequence[bool | None],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+) -> dict[bool | None, ScoreDistributions]:
+    """Read the score distributions of the groups, of everybody or of people of one class.
+
+    Parameters
+    ----------
+    labels : sequence of bool or None
+        The classes that are asked for: True is Y = 1, False is Y = 0, and None is everybody.
+    y_true : array-like of shape (n_rows,), or None
+        Labels of two classes; needed where a class is asked for.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1].
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : default=1
+        The label that counts as positive.
+
+    Raises
+    ------
+    LabelError
+        If a group has no rows of a class that is asked for.
+
+    Examples
+    --------
+    >>> found = read_by_label([True], [1, 0, 1, 1], [0.2, 0.9, 0.6, 0.8], ["a", "a", "b", "b"])
+    >>> found[True].rates(None).tolist()
+    [0.2, 0.7]
+    """
+    scores = read_scores(y_score)
+    groups = read_groups(sensitive_features, n_rows=len(scores))
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    found: dict[bool | None, ScoreDistributions] = {}
+    if None in labels:
+        found[None] = ScoreDistributions(scores, groups, weights)
+    classes = [label for label in labels if label is not None]
+    if classes:
+        positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
+    for label in classes:
+        where = f"the rows whose label is {'' if label else 'not '}{pos_label!r}"
+        subset = positive if label else ~positive
+        try:
+            found[label] = ScoreDistributions(scores, groups, weights, subset=subset, where=where)
+        except GroupError as error:
+            raise LabelError(str(error)) from None
+    return found

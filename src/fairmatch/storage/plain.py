@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -32,7 +32,10 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """Make a dataclass of what `to_plain` gave; keys that it does not know are left aside."""
+    """Make a dataclass of what `to_plain` gave; keys that it does not know are left aside.
+
+    A file of an earlier version may lack a field that has a default, which then stands.
+    """
     result: T = _read(kind, value)
     return result
 
@@ -40,7 +43,8 @@ def from_plain(kind: type[T], value: Any) -> T:
 def _read(kind: Any, value: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
-        return kind(**{f.name: _read(hints[f.name], value[f.name]) for f in fields(kind)})
+        known = [f for f in fields(kind) if f.name in value or not _has_default(f)]
+        return kind(**{f.name: _read(hints[f.name], value[f.name]) for f in known})
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         if value is None:
@@ -56,6 +60,10 @@ def _read(kind: Any, value: Any) -> Any:
     return float(value) if kind is float else value
 
 
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
 def _fits(kind: Any, value: Any) -> bool:
     if is_dataclass(kind):
         return isinstance(value, dict)
@@ -63,6 +71,8 @@ def _fits(kind: Any, value: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list | tuple)
     return isinstance(value, get_origin(kind) or kind)
 
 

@@ -17,6 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     """Read a one-dimensional column; a table of one column counts as one."""
+    refuse_masked(values, name)
     array = np.asarray(values)
     if array.dtype.kind == "U" and isinstance(values, list | tuple):
         # NumPy would turn a NaN or a number among text into text.
@@ -31,6 +32,15 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     if len(array) == 0:
         raise InputError(f"{name} is empty: there is nothing to measure.")
     return array
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise if entries of an array are masked, since NumPy would read what lies under the mask."""
+    if np.ma.isMaskedArray(values) and (n_masked := int(np.ma.getmaskarray(values).sum())):
+        raise InputError(
+            f"{name} has {n_masked} masked entries. Leave those rows out, or fill them in with "
+            "numpy.ma.filled."
+        )
 
 
 def is_missing(array: NDArray[Any]) -> BoolArray:
@@ -133,11 +143,27 @@ def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray 
     check_length(weights, n_rows, "sample_weight")
     if not (np.isfinite(weights).all() and weights.min() >= 0.0):
         raise InputError("sample_weight must be finite and not negative.")
+    if weights.max() > np.finfo(np.float64).max / len(weights):
+        raise InputError(
+            f"sample_weight is as large as {weights.max():g}: its sum overflows. Divide the "
+            "weights by their mean."
+        )
     return weights
 
 
-def read_features(X: ArrayLike, *, n_rows: int | None = None, name: str = "X") -> FloatArray:
-    """Read a table of finite numbers as float64, one row per person."""
+def read_features(
+    X: ArrayLike,
+    *,
+    n_rows: int | None = None,
+    name: str = "X",
+    largest: float = np.inf,
+) -> FloatArray:
+    """Read a table of finite numbers as float64, one row per person.
+
+    Numbers whose size is beyond ``largest`` are refused: what computes in float32 can hold
+    squares of numbers up to 1e18.
+    """
+    refuse_masked(X, name)
     array = np.asarray(X)
     if array.dtype.kind == "O":
         array = _numeric_frame(X, array)
@@ -156,6 +182,12 @@ def read_features(X: ArrayLike, *, n_rows: int | None = None, name: str = "X") -
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))
         raise InputError(
             f"{name} has a NaN or infinite entry (row {row}, column {column}). Impute or drop it."
+        )
+    if largest < np.inf and (far := np.abs(array) > largest).any():
+        row, column = (int(i[0]) for i in np.nonzero(far))
+        raise InputError(
+            f"{name} holds {array[row, column]:g} (row {row}, column {column}), beyond "
+            f"{largest:g}, the largest that can be computed with. Scale the columns first."
         )
     return array
 

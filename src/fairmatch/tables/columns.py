@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from difflib import get_close_matches
-from numbers import Integral
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
@@ -14,8 +14,13 @@ import pandas as pd
 from sklearn.utils.validation import check_array
 
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.tables.arrays import is_missing
+from fairmatch.tables.levels import level_type
+from fairmatch.tables.names import nearest_name
 
 Values: TypeAlias = npt.NDArray[Any]
+
+_WIDE = 1000  # columns beyond which a table of pandas is read by type
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,8 @@ class Column:
         Which values are missing: null, None or NaN.
     levels : pandas.Index or None
         The categories: those of the dtype where it fixes them, else the values seen, sorted.
+    fixed : bool
+        Whether the dtype fixes the categories.
 
     Examples
     --------
@@ -49,6 +56,7 @@ class Column:
     values: Values
     missing: npt.NDArray[np.bool_]
     levels: pd.Index[Any] | None = None
+    fixed: bool = False
 
 
 def read_columns(X: Any) -> list[Column]:
@@ -102,16 +110,40 @@ def read_columns(X: Any) -> list[Column]:
         raise InputError(
             f"Found 0 sample(s) (shape={table.shape}) while a minimum of 1 is required."
         )
+    if isinstance(X, pd.DataFrame) and len(names) > _WIDE:
+        return _read_wide(X, [str(name) for name in names])
     columns = zip(names, table.iter_columns(), strict=True)
     return [_read_series(str(name), series) for name, series in columns]
 
 
 def _read_array(X: Any) -> list[Column]:
+    if np.ma.isMaskedArray(X):  # what is masked is missing
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
+        objects = np.asarray(X)
+        if objects.dtype.kind == "O" and objects.ndim == 2:  # None or NA may be among the numbers
+            X = np.where(pd.isna(objects), np.nan, objects)
         array = check_array(X, dtype="numeric", ensure_all_finite=False)
     except ValueError as error:
         raise InputError(f"{error}\nArrays hold numbers; text belongs in a data frame.") from error
     return [_numeric(f"x{i}", values) for i, values in enumerate(array.T)]
+
+
+def _read_wide(frame: pd.DataFrame, names: list[str]) -> list[Column]:
+    """Read plain numbers many columns at a time: one by one, 100,000 columns take half a minute."""
+    columns: dict[int, Column] = {}
+    dtypes = frame.dtypes.to_numpy()
+    for dtype in set(dtypes):
+        places = np.flatnonzero(dtypes == dtype)
+        part = frame.iloc[:, places]
+        if isinstance(dtype, np.dtype) and (dtype.kind in "iu" or dtype == np.float64):
+            read = [_numeric(names[i], v) for i, v in zip(places, part.to_numpy().T, strict=True)]
+        else:
+            table = nw.from_native(part, eager_only=True)
+            pairs = zip(places, table.iter_columns(), strict=True)
+            read = [_read_series(names[i], series) for i, series in pairs]
+        columns |= dict(zip(places.tolist(), read, strict=True))
+    return [columns[place] for place in range(len(names))]
 
 
 def _read_series(name: str, series: nw.Series[Any]) -> Column:
@@ -128,25 +160,121 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
                 f"Column {name!r} has categories of type {levels.inferred_type}: they must be all "
                 "text, all numbers or all booleans."
             )
-        return Column(name, "categorical", codes, codes < 0, levels.astype(object))
+        return Column(name, "categorical", codes, codes < 0, levels.astype(object), fixed=True)
     if isinstance(dtype, nw.Boolean):
         return _categorical(name, series.to_numpy(), [False, True])
     if isinstance(dtype, nw.Enum):
         return _categorical(name, series.cast(nw.String).to_numpy(), list(dtype.categories))
+    if isinstance(dtype, nw.Categorical) and nw.dependencies.is_pyarrow_chunked_array(native):
+        values = native.cast(native.type.value_type).to_numpy()
+        if values.dtype.kind in "iuf":  # numbers stay numbers, so that 9 comes before 10
+            missing = np.asarray(native.is_null().to_numpy())
+            codes, found = pd.factorize(np.where(missing, np.nan, values), sort=True)
+            return Column(name, "categorical", codes, missing, _whole(found))
+        return _categorical(name, values.astype(object))
     if isinstance(dtype, nw.String | nw.Categorical):
         return _categorical(name, series.cast(nw.String).to_numpy())
     if series.null_count() == len(series):  # a column of nulls has no type
         return _categorical(name, np.full(len(series), None, dtype=object))
     if isinstance(dtype, nw.Object):
-        types = sorted({type(value).__name__ for value in series.drop_nulls().to_list()})
-        raise InputError(
-            f"Column {name!r} holds Python objects of type {', '.join(types)}: make it all "
-            "numbers or all text."
-        )
+        return _read_objects(name, series.to_numpy())
     raise ColumnError(
         f"Column {name!r} is of type {dtype}, which cannot be encoded: turn it into numbers, text "
         "or booleans, or leave it out."
     )
+
+
+def _read_objects(name: str, values: Values) -> Column:
+    """Read Python objects: booleans or numbers with blanks among them, as CSV files give them."""
+    missing = is_missing(values)
+    present = values[~missing].tolist()
+    if all(isinstance(value, bool | np.bool_) for value in present):
+        return _categorical(name, values, [False, True])
+    booleans = any(isinstance(value, bool | np.bool_) for value in present)
+    if not booleans and all(isinstance(value, Real | Decimal) for value in present):
+        numbers = np.full(len(values), np.nan)
+        try:
+            numbers[~missing] = [float(value) for value in present]
+        except OverflowError as error:
+            raise InputError(f"Column {name!r} holds too large a number: {error}") from error
+        return _numeric(name, numbers)
+    types = sorted({type(value).__name__ for value in present})
+    raise InputError(
+        f"Column {name!r} holds Python objects of type {', '.join(types)}: make it all numbers, "
+        "all booleans or all text."
+    )
+
+
+def _whole(numbers: Values) -> pd.Index[Any]:
+    """Return numbers as levels, whole ones as Python's int."""
+    return pd.Index(
+        [int(number) if number == int(number) else float(number) for number in numbers],
+        dtype=object,
+    )
+
+
+def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
+    """Return some rows of a column; levels that the dtype does not fix are those of the rows.
+
+    Parameters
+    ----------
+    column : Column
+        The column.
+    rows : ndarray of int
+        Positions of the rows.
+    """
+    values, missing = column.values[rows], column.missing[rows]
+    if column.levels is None or column.fixed:
+        return replace(column, values=values, missing=missing)
+    used, codes = np.unique(values, return_inverse=True)
+    if missing.any():  # position -1 comes first, and is no level
+        used, codes = used[1:], codes - 1
+    return replace(column, values=codes, missing=missing, levels=column.levels[used])
+
+
+def as_categories(column: Column) -> Column:
+    """Return a numeric column as one whose different numbers are its levels.
+
+    Parameters
+    ----------
+    column : Column
+        A column; one that is categorical already stays as it is.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.columns import as_categories, read_columns
+    >>> (grade,) = read_columns([[3.0], [1.0], [3.0]])
+    >>> as_categories(grade).levels.tolist(), as_categories(grade).values.tolist()
+    ([1, 3], [1, 0, 1])
+    """
+    if column.levels is not None:
+        return column
+    codes, found = pd.factorize(np.where(column.missing, np.nan, column.values), sort=True)
+    return Column(column.name, "categorical", codes, column.missing, _whole(found))
+
+
+def as_numbers(column: Column) -> Column | None:
+    """Return a column whose levels are numbers or booleans as numbers; None if they are text.
+
+    Parameters
+    ----------
+    column : Column
+        A column; one that is numeric already stays as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.tables.columns import as_numbers, read_columns
+    >>> (member,) = read_columns(pd.DataFrame({"member": [True, False]}))
+    >>> as_numbers(member).values.tolist()
+    [1.0, 0.0]
+    """
+    if column.levels is None:
+        return column
+    if level_type(column.levels.tolist()) == "text":
+        return None
+    numbers = np.append(column.levels.to_numpy().astype(np.float64), np.nan)
+    return Column(column.name, "numeric", numbers[column.values], column.missing)
 
 
 def _numeric(name: str, values: Values) -> Column:
@@ -163,7 +291,7 @@ def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> 
         codes, found = pd.factorize(values, sort=True)
         return Column(name, "categorical", codes, missing, pd.Index(found, dtype=object))
     index = pd.Index(levels, dtype=object)
-    return Column(name, "categorical", index.get_indexer(values), missing, index)
+    return Column(name, "categorical", index.get_indexer(values), missing, index, fixed=True)
 
 
 def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
@@ -215,8 +343,8 @@ def _column_name(names: list[str], column: str | int) -> str:
         return names[_position(len(names), column)]
     if column in names:
         return column
-    near = get_close_matches(column, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(names[:10])}."
+    near = nearest_name(column, names)
+    hint = f" Did you mean {near!r}?" if near else f" There are: {', '.join(names[:10])}."
     raise ColumnError(f"There is no column {column!r}.{hint}")
 
 

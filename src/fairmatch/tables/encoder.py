@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import ColumnError, InputError, ModelFileError
-from fairmatch.tables.columns import Column, Values, read_columns
+from fairmatch.tables.arrays import read_weights
+from fairmatch.tables.columns import Column, read_columns
+from fairmatch.tables.encoding import Encoding, refuse_missing
+from fairmatch.tables.names import near_names
+from fairmatch.tables.parameters import check_count
+from fairmatch.tables.points import Points
 
-_FORMAT = {"kind": "fairmatch.TableEncoder", "version": 1}
+_KIND = "fairmatch.TableEncoder"
+_VERSION = 2
+_READABLE = (1, 2)  # version 1 had neither pooled nor dropped columns
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,6 +40,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         a missing number is the mean.
     dtype : dtype, default=numpy.float64
         Floating dtype of the output.
+    max_levels : int or None, default=100
+        Most levels that a categorical column may have before `rare` applies; None for any number.
+    rare : {"warn", "pool", "drop", "error"}, default="warn"
+        What to do with a column of more levels. ``"pool"`` gives the `max_levels` most frequent
+        ones a column each; the others, and levels never seen, share one. ``"warn"`` does the same
+        and warns. ``"drop"`` leaves the column out, and ``"error"`` refuses it.
 
     Attributes
     ----------
@@ -45,7 +54,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of str
         Their names; only if they were all strings.
     feature_groups_ : dict of str to slice
-        For each input column, its columns in the output.
+        For each column of the table, its columns in the output.
 
     Notes
     -----
@@ -81,11 +90,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         missing: Literal["error", "encode"] = "error",
         dtype: npt.DTypeLike = np.float64,
+        max_levels: int | None = 100,
+        rare: Literal["warn", "pool", "drop", "error"] = "warn",
     ) -> None:
         self.missing = missing
         self.dtype = dtype
+        self.max_levels = max_levels
+        self.rare = rare
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn the scales of the numeric columns and the levels of the others.
 
         Parameters
@@ -94,6 +107,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The rows to learn from.
         y : ignored
             Here for scikit-learn's sake.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row. Rows of weight zero are not learned from. The others set ranges
+            and levels alike; their weights count for means and for which levels are frequent.
 
         Returns
         -------
@@ -110,8 +126,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         columns = read_columns(X)
         validate_data(self, X, skip_check_array=True)
-        self._refuse_missing(columns)
-        self._set_columns([_fit_column(column) for column in columns])
+        if self.missing == "error":
+            refuse_missing(columns)
+        weights = read_weights(sample_weight, n_rows=len(columns[0].values))
+        self._encoding = Encoding.fit(
+            columns, max_levels=self.max_levels, rare=self.rare, weights=weights
+        )
         return self
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
@@ -134,11 +154,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ColumnError
             If the columns are not those seen in fit.
         """
-        columns = self._read_fitted(X)
-        out = np.zeros((len(columns[0].values), self._n_features_out), dtype=self.dtype)
-        for fitted, column in zip(self._columns, columns, strict=True):
-            fitted.encode(column, out[:, self.feature_groups_[fitted.name]])
-        return out
+        return self._encoding.one_hot(self._read_fitted(X), self.dtype)
 
     def to_codes(self, X: Any) -> npt.NDArray[np.float64]:
         """Turn rows into one number per column, as trees take them.
@@ -152,7 +168,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows, n_columns)
             Numbers as they are, categories as positions among the levels seen in fit; NaN for
-            missing values, and for levels that were not seen.
+            missing values, and for levels that were not seen. Trees take many levels as they are:
+            none are pooled. A column that was dropped is 0.
 
         Examples
         --------
@@ -164,31 +181,57 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                [30.,  1.],
                [60.,  0.]])
         """
-        pairs = zip(self._columns, self._read_fitted(X), strict=True)
-        return np.column_stack([fitted.codes(column) for fitted, column in pairs])
+        return self._encoding.codes(self._read_fitted(X))
+
+    def to_points(self, X: Any) -> Points:
+        """Turn rows into numbers and category codes, as far apart as the rows of `transform`.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit, in the same order.
+
+        Returns
+        -------
+        Points
+            Scaled numbers and indicators of missing ones, and one code per categorical column.
+            Memory grows with the columns of the table, not with the levels of its categories.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fairmatch.tables.encoder import TableEncoder
+        >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+        >>> points = TableEncoder().fit(people).to_points(people)
+        >>> points.numbers.ravel().tolist(), points.codes.ravel().tolist()
+        ([0.0, 0.25, 1.0], [0, 1, 0])
+        """
+        return self._encoding.points(self._read_fitted(X))
+
+    @property
+    def feature_groups_(self) -> dict[str, slice]:
+        """For each column of the table, its columns in the output of `transform`."""
+        check_is_fitted(self)
+        return self._encoding.slices
 
     @property
     def categorical_positions(self) -> list[int]:
         """Positions of the categorical columns in the table."""
         check_is_fitted(self)
-        return [i for i, column in enumerate(self._columns) if column.kind == "categorical"]
+        return self._encoding.categorical
 
     def _read_fitted(self, X: Any) -> list[Column]:
         """Read rows whose columns are those seen in fit."""
         check_is_fitted(self)
         columns = read_columns(X)
-        self._refuse_other_columns(X)
-        self._refuse_missing(columns)
-        for position, (fitted, column) in enumerate(zip(self._columns, columns, strict=True)):
-            if fitted.kind != column.kind:
-                if not column.missing.all():
-                    raise ColumnError(
-                        f"Column {column.name!r} was {fitted.kind} in fit and is {column.kind} now."
-                    )
-                # Where every value is missing, the table cannot tell which kind it is.
-                nothing = np.full(len(column.values), -1)
-                columns[position] = replace(column, values=nothing, levels=pd.Index([]))
-        return columns
+        try:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        except ValueError as error:
+            hints = near_names((column.name for column in columns), self._encoding.names)
+            raise ColumnError(str(error).rstrip() + hints) from error
+        if self.missing == "error":
+            refuse_missing(columns)
+        return self._encoding.align(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Name the columns of the output.
@@ -205,7 +248,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             missing values is ``column=<missing>``.
         """
         check_is_fitted(self)
-        known = [column.name for column in self._columns]
+        known = self._encoding.names
         names = known if input_features is None else [str(name) for name in input_features]
         if hasattr(self, "feature_names_in_") and names != known:
             raise InputError("input_features is not equal to feature_names_in_")
@@ -214,17 +257,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "input_features should have length equal to number of features "
                 f"({len(known)}), got {len(names)}"
             )
-        return np.array(
-            [
-                name + ending
-                for name, column in zip(names, self._columns, strict=True)
-                for ending in column.name_endings
-            ],
-            dtype=object,
-        )
+        pairs = zip(names, self._encoding.columns, strict=True)
+        return np.array([name + end for name, c in pairs for end in c.name_endings], dtype=object)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fitted encoder as plain values that JSON can hold exactly.
+        """Return the fitted encoder as plain values that JSON can hold exactly.
 
         Returns
         -------
@@ -242,11 +279,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return {
-            **_FORMAT,
-            "missing": self.missing,
-            "dtype": np.dtype(self.dtype).name,
+            "kind": _KIND,
+            "version": _VERSION,
+            **self.parameters_to_dict(),
             "named": hasattr(self, "feature_names_in_"),
-            "columns": [{"kind": column.kind, **asdict(column)} for column in self._columns],
+            "columns": self._encoding.to_list(),
         }
 
     @classmethod
@@ -256,7 +293,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         content : mapping
-            What `to_dict` gave.
+            What `to_dict` returned.
 
         Returns
         -------
@@ -266,24 +303,57 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ModelFileError
-            If the content does not describe an encoder of this version.
+            If the content does not describe an encoder that this version can read.
         """
         try:
-            if {key: content[key] for key in _FORMAT} != _FORMAT:
-                raise ValueError(f"expected {_FORMAT}")
-            encoder = cls(missing=content["missing"], dtype=np.dtype(content["dtype"]).type)
-            encoder._check_parameters()
-            columns = [_column_from_dict(**column) for column in content["columns"]]
-            encoder.n_features_in_ = len(columns)
+            if content["kind"] != _KIND or content["version"] not in _READABLE:
+                raise ValueError(f"expected {_KIND} of version {' or '.join(map(str, _READABLE))}")
+            encoder = cls.from_parameters(content)
+            encoder._encoding = Encoding.from_list(content["columns"])
+            names = encoder._encoding.names
+            encoder.n_features_in_ = len(names)
             if content["named"]:
-                encoder.feature_names_in_ = np.array([c.name for c in columns], dtype=object)
-            encoder._set_columns(columns)
+                encoder.feature_names_in_ = np.array(names, dtype=object)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"This does not describe a TableEncoder: {error!r}") from error
         return encoder
 
+    def parameters_to_dict(self) -> dict[str, Any]:
+        """Return the parameters as plain values, which `from_parameters` takes."""
+        self._check_parameters()
+        return {
+            "missing": self.missing,
+            "dtype": np.dtype(self.dtype).name,
+            "max_levels": None if self.max_levels is None else int(self.max_levels),
+            "rare": self.rare,
+        }
+
+    @classmethod
+    def from_parameters(cls, content: Mapping[str, Any]) -> TableEncoder:
+        """Return an encoder that is not fitted, with the parameters that a file names.
+
+        Parameters
+        ----------
+        content : mapping
+            What `parameters_to_dict` returned; other keys are left aside. Files of version 1 have
+            no `max_levels`: then there was no limit.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of its range.
+        """
+        encoder = cls(
+            missing=content["missing"],
+            dtype=np.dtype(content["dtype"]).type,
+            max_levels=content.get("max_levels"),
+            rare=content.get("rare", "warn"),
+        )
+        encoder._check_parameters()
+        return encoder
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_columns")
+        return hasattr(self, "_encoding")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -300,131 +370,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             floating = False
         if not floating:
             raise InputError(f"dtype must be a floating dtype, not {self.dtype!r}")
-
-    def _set_columns(self, columns: list[_FittedColumn]) -> None:
-        ends = np.cumsum([0, *(len(column.name_endings) for column in columns)]).tolist()
-        self._columns = columns
-        self._n_features_out: int = ends[-1]
-        self.feature_groups_ = {
-            column.name: slice(start, stop)
-            for column, start, stop in zip(columns, ends[:-1], ends[1:], strict=True)
-        }
-
-    def _refuse_missing(self, columns: list[Column]) -> None:
-        if self.missing == "encode":
-            return
-        counts = {column.name: int(column.missing.sum()) for column in columns}
-        if listed := ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count):
-            raise InputError(
-                f"Columns with missing values (NaN or null), and how many: {listed}. Leave those "
-                "rows out, fill the values in, or use TableEncoder(missing='encode')."
-            )
-
-    def _refuse_other_columns(self, X: Any) -> None:
-        """Check the columns as scikit-learn does, and say which names are near."""
-        try:
-            validate_data(self, X, skip_check_array=True, reset=False)
-        except ValueError as error:
-            is_table = nw.dependencies.is_into_dataframe(X)
-            given = [str(name) for name in nw.from_native(X).columns] if is_table else []
-            known = [column.name for column in self._columns]
-            hints = [
-                f"\nDid you mean {near[0]!r} by {name!r}?"
-                for name in given
-                if name not in known and (near := get_close_matches(name, known, n=1))
-            ]
-            raise ColumnError(str(error).rstrip() + "".join(hints)) from error
-
-
-@dataclass(frozen=True)
-class _NumericColumn:
-    """What fit learned of a numeric column."""
-
-    name: str
-    minimum: float
-    maximum: float
-    mean: float  # of the scaled values, for the missing ones
-    had_missing: bool
-
-    kind = "numeric"
-
-    @property
-    def name_endings(self) -> list[str]:
-        return ["", "=<missing>"] if self.had_missing else [""]
-
-    def scale(self, values: Values) -> Values:
-        if self.minimum == self.maximum:
-            return np.zeros(len(values))
-        scaled: Values = (values - self.minimum) / (self.maximum - self.minimum)
-        return scaled
-
-    def encode(self, column: Column, out: Values) -> None:
-        out[:, 0] = self.scale(column.values)
-        out[column.missing, 0] = self.mean
-        if self.had_missing:
-            out[:, 1] = column.missing
-
-    def codes(self, column: Column) -> Values:
-        return np.where(column.missing, np.nan, column.values)
-
-
-@dataclass(frozen=True)
-class _CategoricalColumn:
-    """What fit learned of a categorical column."""
-
-    name: str
-    levels: list[str] | list[bool] | list[int] | list[float]
-    had_missing: bool
-
-    kind = "categorical"
-
-    @property
-    def name_endings(self) -> list[str]:
-        return [f"={level}" for level in self.levels] + ["=<missing>"] * self.had_missing
-
-    def encode(self, column: Column, out: Values) -> None:
-        code = self._positions(column)
-        rows = np.flatnonzero(code >= 0)
-        out[rows, code[rows]] = 1
-        if self.had_missing:
-            out[:, -1] = column.missing
-
-    def codes(self, column: Column) -> Values:
-        code = self._positions(column)
-        return np.where(code < 0, np.nan, code)
-
-    def _positions(self, column: Column) -> Values:
-        assert column.levels is not None
-        # A level that was not in fit gets position -1; so does a missing value, the last of all.
-        position = pd.Index(self.levels, dtype=object).get_indexer(column.levels)
-        return np.append(position, -1)[column.values]
-
-
-_FittedColumn: TypeAlias = _NumericColumn | _CategoricalColumn
-
-
-def _column_from_dict(kind: str, name: str, had_missing: bool, **learned: Any) -> _FittedColumn:
-    if kind == "numeric":
-        numbers = {key: float(value) for key, value in learned.items()}
-        return _NumericColumn(name=name, had_missing=had_missing, **numbers)
-    if kind == "categorical" and isinstance(learned["levels"], list):
-        return _CategoricalColumn(name=name, had_missing=had_missing, **learned)
-    raise ValueError(f"column {name!r} is damaged")
-
-
-def _fit_column(column: Column) -> _FittedColumn:
-    had_missing = bool(column.missing.any())
-    if column.missing.all():
-        raise InputError(f"Column {column.name!r} holds only missing values: leave it out.")
-    if column.levels is not None:
-        levels = column.levels.tolist()
-        return _CategoricalColumn(column.name, levels, had_missing)
-    seen = column.values[~column.missing] if had_missing else column.values
-    fitted = _NumericColumn(column.name, float(seen.min()), float(seen.max()), 0.0, had_missing)
-    if not np.isfinite(fitted.maximum - fitted.minimum):
-        raise InputError(
-            f"Column {column.name!r} spans too wide a range to be scaled: "
-            f"{fitted.minimum:g} to {fitted.maximum:g}."
-        )
-    mean = float(fitted.scale(seen).mean())
-    return _NumericColumn(column.name, fitted.minimum, fitted.maximum, mean, had_missing)
+        check_count("max_levels", self.max_levels, optional=True)
+        if self.rare not in ("warn", "pool", "drop", "error"):
+            raise InputError(f"rare must be 'warn', 'pool', 'drop' or 'error', not {self.rare!r}")

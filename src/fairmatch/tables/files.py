@@ -1,16 +1,16 @@
-"""Tables by file name or dataset name, for the command line."""
+"""Tables in files: read whole and checked, written whole or not at all."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
+from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import whole_file
+from fairmatch.tables.names import check_names
 
 MISSING_WORDS = (
     "In a CSV file words such as NA and None are read as missing; spell a value otherwise."
@@ -81,48 +81,6 @@ def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
     return table
 
 
-def read_labelled(name: str, target: str | None, sensitive: str | None) -> LabelledTable:
-    """Read a file with its label and group columns, or a dataset that knows its own.
-
-    Parameters
-    ----------
-    name : str
-        A .csv or .parquet file, or the name of a dataset.
-    target, sensitive : str or None
-        Column names; None is for datasets.
-
-    Examples
-    --------
-    >>> german = read_labelled("german", None, None)
-    >>> german.target, german.sensitive, len(german.frame)
-    ('good_credit', 'sex', 1000)
-    """
-    from fairmatch.datasets import DATASET_NAMES, load_dataset
-
-    if name in DATASET_NAMES and not Path(name).exists():
-        dataset = load_dataset(name)
-        label, group = str(dataset.y.name), str(dataset.sensitive_features.name)
-        frame = dataset.X.copy()
-        frame[group], frame[label] = dataset.sensitive_features, dataset.y
-        return LabelledTable(frame, label, group)
-    if target is None or sensitive is None:
-        near = get_close_matches(name, DATASET_NAMES, n=1)
-        hint = f" (Did you mean the dataset {near[0]!r}?)" if near else ""
-        raise InputError(
-            f"{name} is a file, so --target and --sensitive must name its columns.{hint}"
-        )
-    frame = read_table(name)
-    for column in (target, sensitive):
-        check_column(frame, column)
-    if target == sensitive:
-        raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
-    missing = {c: int(frame[c].isna().sum()) for c in (target, sensitive)}
-    if any(missing.values()):
-        said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
-        raise InputError(f"Missing values: {said}. Drop those rows first. {MISSING_WORDS}")
-    return LabelledTable(frame, target, sensitive)
-
-
 def find_value(values: Iterable[Any], written: str) -> Any:
     """Find the value that is written this way, where 1, 1.0 and "1" are alike.
 
@@ -172,13 +130,7 @@ def _is_number(written: str, value: float) -> bool:
 
 def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
     """Raise unless a table has a column, suggesting the nearest name."""
-    if column in frame.columns:
-        return
-    names = [str(name) for name in frame.columns]
-    folded = {name.casefold(): name for name in names}  # SEX is near to sex
-    near = get_close_matches(column.casefold(), folded, n=1)
-    hint = f"Did you mean {folded[near[0]]!r}?" if near else f"There are: {', '.join(names[:12])}."
-    raise ColumnError(f"{table} has no column {column!r}. {hint}")
+    check_names([column], [str(name) for name in frame.columns], table=table)
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:

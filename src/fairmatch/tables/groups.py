@@ -205,7 +205,7 @@ def read_groups(
     >>> read_groups(table).labels
     ('f, Black', 'f, White', 'm, Black')
     """
-    columns = _attribute_columns(sensitive_features, name)
+    columns = attribute_columns(sensitive_features, name)
     read = []
     for attribute, values in columns:
         what = name if attribute is None else f"{name}[{attribute!r}]"
@@ -221,7 +221,7 @@ def read_groups(
     return _combined(read, attributes, name)
 
 
-def _attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
+def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     """Return the attributes as (name, values); the name of a single attribute is None."""
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw

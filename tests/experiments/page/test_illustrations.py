@@ -4,12 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.page.illustrations import (
-    appendix_b,
-    appendix_b_chart,
-    counterfactual_chart,
-    counterfactuals,
-)
+from fairmatch.experiments.page.drawings import appendix_b_chart, counterfactual_chart
+from fairmatch.experiments.page.illustrations import appendix_b, counterfactuals
 from fairmatch.report.charts import save_chart
 
 close = pytest.approx

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from fairmatch.cli.main import main
+from fairmatch.experiments.profiles import FULL
 from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.study import FULL, Study
+from fairmatch.experiments.study import Study
 
 RESULTS = Path(__file__).parents[3] / "results"
 

@@ -15,11 +15,13 @@ import pytest
 from smallruns import content, small_table, tiny_study, wait_for
 
 from fairmatch.exceptions import InputError
+from fairmatch.experiments.lines import SERIES, Series
+from fairmatch.experiments.profiles import MINORITY_SHARE
 from fairmatch.experiments.runs import runner as running
 from fairmatch.experiments.runs.methods import Curve, Method
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.runs.runner import Failure, estimate_seconds, run_all
-from fairmatch.experiments.study import MINORITY_SHARE, SERIES, Series, Study
+from fairmatch.experiments.runs.records import RecordStore, estimate_seconds
+from fairmatch.experiments.runs.runner import Failure, run_all
+from fairmatch.experiments.study import Study
 
 
 def counted(name, calls, reference=None, fails=False):
@@ -101,6 +103,20 @@ def test_runs_are_compared_with_the_unconstrained_model_of_their_split(store):
             assert record.curve["undesirable flips: S=1"] == [0]
 
 
+def test_a_reference_is_read_once_for_all_that_are_compared_with_it(store, monkeypatch):
+    others = [counted(f"other{k}", [], reference="plain") for k in range(3)]
+    study, read, find = study_of(counted("plain", []), *others), [], RecordStore.find
+
+    def counting(self, spec):
+        if (record := find(self, spec)) is not None:
+            read.append(record.spec.name)
+        return record
+
+    monkeypatch.setattr(RecordStore, "find", counting)
+    run(study, store)
+    assert sorted(read) == sorted(study.spec("plain", "small", seed).name for seed in (0, 1))
+
+
 @pytest.mark.parametrize("thinned_first", [True, False])
 def test_no_run_is_compared_with_a_model_of_thinned_rows(store, thinned_first):
     study = study_of(counted("plain", []), counted("other", [], reference="plain"), n_seeds=1)
@@ -108,7 +124,8 @@ def test_no_run_is_compared_with_a_model_of_thinned_rows(store, thinned_first):
     thinned = study.spec("plain", "small", 0, minority_share=0.3)
     specs = [thinned, whole, other] if thinned_first else [whole, thinned, other]
     run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1)
-    assert running._reference(other, specs, study.methods["other"]) == whole
+    found = running._references([other], specs, study.methods)
+    assert found == {other.digest: whole}
     assert store.find(thinned).reference_scores is not None
 
 

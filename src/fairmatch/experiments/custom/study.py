@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.custom.method import own_method
 from fairmatch.experiments.custom.table import OwnTable, sha256_of
+from fairmatch.experiments.lines import Series
 from fairmatch.experiments.runs.methods import Curve, Method
 from fairmatch.experiments.runs.problem import Problem
-from fairmatch.experiments.study import Series, Study
+from fairmatch.experiments.study import Study
 
 
 class _Key(NamedTuple):
@@ -81,7 +82,8 @@ def extend_study(study: Study, path: str | Path) -> Study:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from fairmatch.experiments.study import QUICK, Study
+    >>> from fairmatch.experiments.profiles import QUICK
+    >>> from fairmatch.experiments.study import Study
     >>> text = '[methods.forest]\nestimator = "sklearn.ensemble:RandomForestClassifier"\n'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "mine.toml"
@@ -249,7 +251,9 @@ class OwnFit:
 
     def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         """Train the curve."""
-        return self.method().fit(problem, settings, seed)
+        fit = self.method().fit
+        assert fit is not None
+        return fit(problem, settings, seed)
 
 
 def _read_method(

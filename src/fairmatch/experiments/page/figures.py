@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairmatch.experiments.lines import PAPER_RIVALS, SERIES
 from fairmatch.experiments.reading.answers import Answers, mean_curve
 from fairmatch.experiments.reading.levels import interpolated, nearest_index
 from fairmatch.experiments.reading.questions import GAPS, SUBJECTS, reported
-from fairmatch.experiments.study import PAPER_RIVALS, SERIES
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 
 # Colour and dash of every line, the same in all figures: colours that also the colour-blind tell
 # apart, ours drawn whole and the paper's mini-batch maps dashed.

@@ -7,13 +7,9 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.exceptions import InputError
+from fairmatch.experiments.page.drawings import appendix_b_chart, counterfactual_chart
 from fairmatch.experiments.page.figures import recorded_charts
-from fairmatch.experiments.page.illustrations import (
-    appendix_b,
-    appendix_b_chart,
-    counterfactual_chart,
-    counterfactuals,
-)
+from fairmatch.experiments.page.illustrations import appendix_b, counterfactuals
 from fairmatch.experiments.reading.answers import Answers
 from fairmatch.report.charts import require_charts
 from fairmatch.storage.atomic import whole_file

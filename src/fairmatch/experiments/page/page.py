@@ -5,8 +5,9 @@ from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
-from fairmatch.datasets import DATASET_NAMES
+from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
+from fairmatch.experiments.lines import SERIES
 from fairmatch.experiments.page.markdown import mean_cell, paper_cell, plain_text, table
 from fairmatch.experiments.page.tables import (
     label_weights,
@@ -16,12 +17,13 @@ from fairmatch.experiments.page.tables import (
     stability,
     unconstrained,
 )
+from fairmatch.experiments.profiles import SCHEDULE_SEEDS, SCHEDULE_WEIGHTS
 from fairmatch.experiments.reading.answers import Answer, Answers
 from fairmatch.experiments.reading.claims import verdicts
 from fairmatch.experiments.reading.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
 from fairmatch.experiments.reading.questions import SUBJECTS, Question, reported
-from fairmatch.experiments.study import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.experiments.study import EXPERIMENTS
+from fairmatch.measures import MEASURES
 from fairmatch.storage.atomic import write_whole
 
 PAGE = "README.md"
@@ -146,18 +148,18 @@ paper is silent or contradicts itself."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:
-    return bool(set(DATASET_NAMES) & set(answers.study.datasets))
+    return bool(set(PAPER_DATASETS) & set(answers.study.datasets))
 
 
 def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
-    """Say whether a line of some is recorded on any table, or none is asked for."""
+    """Return whether any of these lines is recorded on any table, or no line is named."""
     study = answers.study
     found = (answers.records(key, name) for key in keys for name in study.datasets)
     return not keys or any(found)
 
 
 def _counted(answers: Answers) -> str:
-    """Say on how many splits each kind of method is recorded."""
+    """List on how many splits each kind of method is recorded."""
     told = []
     for dataset in answers.study.datasets:
         kinds: dict[str, list[int]] = {}

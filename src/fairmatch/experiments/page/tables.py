@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairmatch.experiments.lines import PAPER_RIVALS
 from fairmatch.experiments.page.markdown import mean_cell, paper_cell, table
+from fairmatch.experiments.profiles import SCHEDULE_WEIGHTS, SCHEDULES
 from fairmatch.experiments.reading.answers import Answers
 from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap, nearest, picked
 from fairmatch.experiments.reading.questions import GAPS, Question, questions, reported
-from fairmatch.experiments.study import PAPER_RIVALS, SCHEDULE_WEIGHTS, SCHEDULES
-from fairmatch.measures.gaps import MEASURES
+from fairmatch.measures import MEASURES
 
 # Columns of the short answer, for the marginal map and for the joint one.
 _SHORT = {

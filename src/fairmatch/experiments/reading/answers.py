@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairmatch.datasets import DATASET_NAMES
+from fairmatch.datasets import PAPER_DATASETS
+from fairmatch.experiments.lines import SERIES, Series
 from fairmatch.experiments.reading.levels import Reading, interpolated, nearest
 from fairmatch.experiments.reading.questions import Question, questions
 from fairmatch.experiments.runs.records import Record, RecordStore
-from fairmatch.experiments.study import SERIES, Series, Study
+from fairmatch.experiments.study import Study
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Answers:
 
     def questions(self) -> list[Question]:
         """List what the paper's tables ask, and the like for a researcher's own tables."""
-        own = [name for name in self.study.datasets if name not in DATASET_NAMES]
+        own = [name for name in self.study.datasets if name not in PAPER_DATASETS]
         return [*questions(), *(question for name in own for question in self._own(name))]
 
     def _own(self, dataset: str) -> Iterator[Question]:

@@ -1,18 +1,30 @@
 """Each claim of the paper held against the records: it holds, holds in part, or does not."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairmatch.datasets import DATASET_NAMES
-from fairmatch.experiments.reading.answers import Answer, Answers
+from fairmatch.datasets import PAPER_DATASETS
+from fairmatch.experiments.reading.answers import Answers
+from fairmatch.experiments.reading.comparing import (
+    DOES_NOT,
+    HOLDS,
+    IN_PART,
+    UNKNOWN,
+    Judgement,
+    asked_of,
+    count_splits,
+    count_wins,
+    fill_cells,
+    graded,
+    graded_by_majority,
+    show_change,
+)
 from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap
-from fairmatch.experiments.reading.questions import GAPS, Question, questions, reported
-from fairmatch.experiments.study import PAPER_RIVALS
-
-HOLDS, IN_PART, DOES_NOT, UNKNOWN = "holds", "holds in part", "does not hold", "not recorded"
+from fairmatch.experiments.reading.questions import GAPS, reported
 
 # What "competitive" and "almost nothing" are taken to mean, in accuracy.
 COMPETITIVE, ALMOST = 0.01, 0.002
@@ -21,6 +33,9 @@ ANY_LEVEL = 0.005
 # How many times the rivals' standard deviation is still as stable; of five splits it is known to
 # about a third.
 AS_STABLE = 2.0
+
+
+Judge: TypeAlias = Callable[[Answers], Judgement]
 
 
 @dataclass(frozen=True)
@@ -55,138 +70,12 @@ def verdicts(answers: Answers) -> list[Verdict]:
     return found
 
 
-Judgement = tuple[str, str]
-
-
-def _graded(n_held: int, n_all: int) -> str:
-    """Grade a count: all, some, none."""
-    if n_all == 0:
-        return UNKNOWN
-    if n_held == n_all:
-        return HOLDS
-    return IN_PART if n_held else DOES_NOT
-
-
-def _graded_by_majority(n_held: int, n_all: int) -> str:
-    """Grade a claim about most cases: more than half of them, or not."""
-    if n_all == 0:
-        return UNKNOWN
-    return HOLDS if 2 * n_held > n_all else DOES_NOT
-
-
-def _asked(answers: Answers, experiment: str, **fields: object) -> Iterator[Question]:
-    for question in questions():
-        if (
-            question.experiment == experiment
-            and question.dataset in answers.study.datasets
-            and all(getattr(question, name) == value for name, value in fields.items())
-        ):
-            yield question
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """FTM and the paper's rivals in one column of a table."""
-
-    question: Question
-    ftm: Answer
-    rivals: tuple[Answer, ...]
-
-    def leads(self) -> dict[str, Reading]:
-        """How much better each rival is than FTM, on the splits on which both come to the level."""
-        mine, sign = self.ftm.interpolated, self.question.better
-        both = {rival.series.label: rival.interpolated.less(mine) for rival in self.rivals}
-        return {
-            label: Reading({k: sign * v for k, v in lead.by_seed.items()}, lead.reached, lead.n)
-            for label, lead in both.items()
-            if 2 * lead.n >= mine.n_seeds
-        }
-
-
-def _cells(answers: Answers, asked: Iterable[Question]) -> list[_Cell]:
-    """Fill the cells for which FTM and all of the paper's rivals are recorded."""
-    cells = []
-    for question in asked:
-        found = {answer.series.key: answer for answer in answers.answer(question)}
-        if {*PAPER_RIVALS, "ftm-batch"} <= found.keys():
-            rivals = tuple(found[key] for key in PAPER_RIVALS)
-            cells.append(_Cell(question, found["ftm-batch"], rivals))
-    return cells
-
-
-def _wins(
-    answers: Answers,
-    asked: Iterable[Question],
-    *,
-    grade: Callable[[int, int], str] = _graded,
-    places: int = 1,
-) -> Judgement:
-    """Count the cells in which fewer rivals than `places` are better than FTM.
-
-    Where FTM does not come to the level, or no rival does on the same splits, nothing is compared.
-    """
-    cells = _cells(answers, asked)
-    held, close, compared = 0, 0, []
-    told: dict[str, list[str]] = {}
-    for cell in cells:
-        leads, mine = cell.leads(), cell.ftm.interpolated
-        better = {label: lead for label, lead in leads.items() if lead.mean > 0.0}
-        if leads and mine.stated:
-            compared.append(mine)
-            won = len(better) < places
-            held += won
-            clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
-            close += not won and len(clearly) < places
-            beside = _listed({label: lead.mean for label, lead in better.items()}, cell.question)
-        else:
-            beside = " (no rival there)" if mine.stated else ""
-        told.setdefault(f"{cell.question.dataset} at {cell.question.level:g}", []).append(
-            f"{cell.question.label} {_shown(cell.question, mine)}{beside}"
-        )
-    rank = "best" if places == 1 else "best or second"
-    counts = f"FTM is {rank} in {held} of {len(compared)}"
-    if len(compared) < len(cells):
-        counts += f" that can be compared, of {len(cells)}"
-    if close:
-        counts += f", within two standard errors of it in {close} more"
-    listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
-    return grade(held, len(compared)), f"{counts} ({_splits(compared)}). {listed}."
-
-
-def _listed(better: dict[str, float], question: Question) -> str:
-    """Name the rivals that are better, and by how much."""
-    named = [f"{label} by {value:.{question.digits}f}" for label, value in better.items()]
-    return f" ({', '.join(named)})" if named else ""
-
-
-def _shown(question: Question, reading: Reading) -> str:
-    if not reading.stated:
-        return "not reached"
-    return f"{reading.mean:.{question.digits}f}"
-
-
-def _splits(found: Iterable[Reading]) -> str:
-    counts = sorted({reading.n for reading in found if reading.n})
-    if not counts:
-        return "no split"
-    if len(counts) > 1:
-        return f"{counts[0]} to {counts[-1]} splits"
-    return "one split" if counts[0] == 1 else f"{counts[0]} splits"
-
-
-def _change(reading: Reading) -> str:
-    if not reading.stated:
-        return f"not compared ({_splits([reading])} in common)"
-    error = f" ± {reading.error:.4f}" if reading.n > 1 else ""
-    return f"{reading.mean:+.4f}{error} ({_splits([reading])})"
-
-
 def _competitive(answers: Answers) -> Judgement:
     told, n_tables, n_competitive, n_any = [], 0, 0, 0
     for dataset, asked in groupby(
-        _asked(answers, "tradeoff"), key=lambda question: question.dataset
+        asked_of(answers, "tradeoff"), key=lambda question: question.dataset
     ):
-        cells = _cells(answers, asked)
+        cells = fill_cells(answers, asked)
         compared = [found for cell in cells if (found := cell.leads())]
         leads = [lead.mean for found in compared for lead in found.values()]
         if not leads:
@@ -204,16 +93,16 @@ def _competitive(answers: Answers) -> Judgement:
         f"below every rival at every level compared, any level ({n_any} of {n_tables}) as a gap of "
         f"at most {ANY_LEVEL:g} by a model that decides anything"
     )
-    return _graded(n_competitive + n_any, 2 * n_tables), f"{limit}. {'; '.join(told)}."
+    return graded(n_competitive + n_any, 2 * n_tables), f"{limit}. {'; '.join(told)}."
 
 
 def _german(answers: Answers) -> Judgement:
-    won, numbers = _wins(answers, _asked(answers, "tradeoff", dataset="german"))
+    won, numbers = count_wins(answers, asked_of(answers, "tradeoff", dataset="german"))
     records = answers.records("reduction", "german")
     if won == UNKNOWN:
         return UNKNOWN, ""
     by_scores, by_decisions = (least_gap(records, GAPS[name]).mean for name in ("WDP", "DP"))
-    state = _graded((won == HOLDS) + (by_scores > 0.06), 2)
+    state = graded((won == HOLDS) + (by_scores > 0.06), 2)
     if state == DOES_NOT and won == IN_PART:
         state = IN_PART
     least = f"least ΔWDP of Reduction is {by_scores:.3f}, its least ΔDP {by_decisions:.3f}"
@@ -221,14 +110,14 @@ def _german(answers: Answers) -> Judgement:
 
 
 def _outliers(answers: Answers) -> Judgement:
-    state, numbers = _wins(answers, _asked(answers, "subsets", label="outliers"))
-    asked = _asked(answers, "subsets", label="outliers above the box")
-    return state, f"{numbers} Of those above the box alone: {_wins(answers, asked)[1]}"
+    state, numbers = count_wins(answers, asked_of(answers, "subsets", label="outliers"))
+    asked = asked_of(answers, "subsets", label="outliers above the box")
+    return state, f"{numbers} Of those above the box alone: {count_wins(answers, asked)[1]}"
 
 
 def _joint_map(answers: Answers) -> Judgement:
     held, n_all, told = 0, 0, []
-    for question in _asked(answers, "joint"):
+    for question in asked_of(answers, "joint"):
         if question.quantity not in ("accuracy", "equalized_odds_gap"):
             continue
         found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
@@ -242,8 +131,8 @@ def _joint_map(answers: Answers) -> Judgement:
             if gain.stated:
                 n_all += 1
                 held += question.better * gain.mean > 0.0
-            told.append(f"{question.label} at {question.level:g}, {name}: {_change(gain)}")
-    return _graded(held, n_all), f"Joint less marginal: {'; '.join(told)}."
+            told.append(f"{question.label} at {question.level:g}, {name}: {show_change(gain)}")
+    return graded(held, n_all), f"Joint less marginal: {'; '.join(told)}."
 
 
 def _at_label_weights(answers: Answers, level: float, quantity: str) -> dict[float, Reading]:
@@ -275,8 +164,8 @@ def _saturation(answers: Answers) -> Judgement:
     equal = [value for value, change in below.items() if change <= ALMOST]
     told = f"Above 100 mean accuracy changes by at most {max(above):.4f}. "
     told += "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
-    limit = f"all rows, {_splits(compared)}; a change up to {ALMOST:g} counts as none"
-    return _graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
+    limit = f"all rows, {count_splits(compared)}; a change up to {ALMOST:g} counts as none"
+    return graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
 
 
 def _cost_trend(answers: Answers) -> Judgement:
@@ -294,12 +183,14 @@ def _cost_trend(answers: Answers) -> Judgement:
         )
         if not (gain.stated and rise.stated):
             return UNKNOWN, ""
-        told.append(f"at ΔDP {level:g} accuracy {_change(gain)}, transport cost {_change(rise)}")
+        told.append(
+            f"at ΔDP {level:g} accuracy {show_change(gain)}, transport cost {show_change(rise)}"
+        )
         gains.append(gain.mean)
         rises.append(rise.mean)
     rising = (gains[0] > ALMOST) + (rises[0] > 0.0)
     # That nothing rises at the loose level says something only if something rises at the other.
-    state = _graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
+    state = graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
     limit = (
         f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
         "at the looser level counts only if something rises at the tighter"
@@ -308,7 +199,7 @@ def _cost_trend(answers: Answers) -> Judgement:
 
 
 def _stability(answers: Answers) -> Judgement:
-    cells = _cells(answers, _asked(answers, "imbalance"))
+    cells = fill_cells(answers, asked_of(answers, "imbalance"))
     if not cells:
         return UNKNOWN, ""
     found = {a.series.label: a.interpolated for a in (cells[0].ftm, *cells[0].rivals)}
@@ -319,13 +210,13 @@ def _stability(answers: Answers) -> Judgement:
     state = HOLDS if mine <= AS_STABLE * np.median(list(spreads.values())) else DOES_NOT
     told = ", ".join(f"{name} {value:.4f}" for name, value in spreads.items())
     rule = f"as stable is taken as at most {AS_STABLE:g} times the rivals' median"
-    splits = _splits(found.values())
+    splits = count_splits(found.values())
     return state, f"Standard deviation of the accuracy ({splits}): FTM {mine:.4f}, {told}; {rule}."
 
 
 def _representations(answers: Answers) -> Judgement:
     held, n_all, told = 0, 0, []
-    for question in _asked(answers, "representation"):
+    for question in asked_of(answers, "representation"):
         found = {answer.series.key: answer for answer in answers.answer(question)}
         for key in ("laftr", "sipm", "repair"):
             if key not in found or "ftm-batch" not in found:
@@ -334,25 +225,31 @@ def _representations(answers: Answers) -> Judgement:
             if gain.stated:
                 n_all += 1
                 held += gain.mean > 0.0
-            told.append(f"{question.dataset} over {found[key].series.label} {_change(gain)}")
-    return _graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
+            told.append(f"{question.dataset} over {found[key].series.label} {show_change(gain)}")
+    return graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
 
 
-_ALL = DATASET_NAMES
+def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:
+    """Judge by the cells of an experiment in which FTM is ahead."""
+    fields = {} if label is None else {"label": label}
+    return lambda answers: count_wins(answers, asked_of(answers, experiment, **fields), **how)
+
+
+_ALL = PAPER_DATASETS
 _ADULT = ("adult",)
 
 # A judge for each of the claims in reported.json, in their order, with the tables it speaks of.
-_JUDGES: Sequence[tuple[Callable[[Answers], Judgement], tuple[str, ...]]] = (
+_JUDGES: Sequence[tuple[Judge, tuple[str, ...]]] = (
     (_competitive, _ALL),
     (_german, ("german",)),
     (_outliers, _ALL),
-    (lambda answers: _wins(answers, _asked(answers, "variables"), places=2), ("german", "dutch")),
+    (_counted("variables", places=2), ("german", "dutch")),
     (_joint_map, _ADULT),
     (_saturation, _ADULT),
     (_cost_trend, _ADULT),
     (_stability, _ADULT),
-    (lambda answers: _wins(answers, _asked(answers, "consistency", label="consistency")), _ALL),
+    (_counted("consistency", "consistency"), _ALL),
     (_representations, _ALL),
-    (lambda answers: _wins(answers, _asked(answers, "ranks"), grade=_graded_by_majority), _ALL),
-    (lambda answers: _wins(answers, _asked(answers, "flips"), grade=_graded_by_majority), _ALL),
+    (_counted("ranks", grade=graded_by_majority), _ALL),
+    (_counted("flips", grade=graded_by_majority), _ALL),
 )

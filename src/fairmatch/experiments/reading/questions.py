@@ -7,7 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from fairmatch.experiments.study import MINORITY_SHARE, PAPER_RIVALS
+from fairmatch.experiments.lines import PAPER_RIVALS
+from fairmatch.experiments.profiles import MINORITY_SHARE
 
 GAPS = {
     "DP": "demographic_parity_gap",

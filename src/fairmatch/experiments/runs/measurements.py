@@ -9,7 +9,7 @@ from fairmatch.experiments.runs.methods import Scorer
 from fairmatch.experiments.runs.problem import Problem
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import minibatch_transport_cost
-from fairmatch.measures.gaps import (
+from fairmatch.measures import (
     consistency,
     gap_table,
     random_subset_gaps,

@@ -1,22 +1,25 @@
-"""The methods that are compared: how each trains its whole curve on one split."""
+"""The methods that are compared: what each is called, its weights and its settings.
 
-from collections.abc import Callable, Mapping, Sequence
+How they train is in `fairmatch.experiments.runs.training`, so that who reads records loads no
+learner.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-
-import fairmatch
 from fairmatch.experiments.runs.problem import Problem
-from fairmatch.learning.path import PAPER_WEIGHTS, fairness_path
-from fairmatch.learning.representations.adversarial import LAFTR_WEIGHTS, SIPM_WEIGHTS
-from fairmatch.learning.representations.repair import REPAIR_AMOUNTS
+from fairmatch.learning.weights import (
+    LAFTR_WEIGHTS,
+    PAPER_WEIGHTS,
+    REPAIR_AMOUNTS,
+    SIPM_WEIGHTS,
+)
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.tables.arrays import FloatArray
 
 # A model of a curve: scores of the test rows, had they been of these groups.
-Scorer = Callable[[Any], FloatArray]
+Scorer: TypeAlias = Callable[[Any], FloatArray]
 
 # Appendix D.2 of the paper.
 REDUCTION_WEIGHTS = (
@@ -29,8 +32,6 @@ ADV_WEIGHTS = (
     *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 15, 20),
     *(30, 50, 100),
 )
-SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
-SMALL_GROUP = 1000
 
 # Bounds of exponentiated gradient, from the loosest on.
 REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
@@ -55,6 +56,9 @@ class Curve:
     coupling: Coupling | None = None
 
 
+Fit: TypeAlias = Callable[[Problem, Mapping[str, Any], int], Curve]
+
+
 @dataclass(frozen=True, eq=False)
 class Method:
     """A way to train models along a curve.
@@ -65,8 +69,9 @@ class Method:
         Its name in specs.
     weights : tuple of float
         Its fairness weights, unless a spec says otherwise.
-    fit : callable
-        Takes a problem, the spec's settings and the seed; gives the curve.
+    fit : callable or None
+        Takes a problem, the spec's settings and the seed; returns the curve. None stands for the
+        entry of this name in `fairmatch.experiments.runs.training`.
     schedule : str
         Which of a profile's lengths of training apply: "network", "trees" or "own".
     reference : str or None
@@ -77,213 +82,31 @@ class Method:
 
     name: str
     weights: tuple[float, ...]
-    fit: Callable[[Problem, Mapping[str, Any], int], Curve]
+    fit: Fit | None = None
     schedule: str = "network"
     reference: str | None = "unfair"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _network(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
-    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        estimator = getattr(fairmatch, class_name)(**_network_settings(problem, settings, seed))
-        return _encoded_curve(estimator, problem, settings["weights"])
-
-    return fit
-
-
-def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
-    return {
-        **schedule,
-        "batch_size": problem.dataset.batch_size,
-        "encoder": None,  # the split is encoded already
-        "random_state": seed,
-    }
-
-
-def _ftm(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """FTM with one matching of all rows."""
-    coupling = _match_all(problem, settings["label_weight"])
-    estimator = fairmatch.FTMClassifier(**_network_settings(problem, settings, seed))
-    return _encoded_curve(estimator, problem, settings["weights"], coupling)
-
-
-def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """FTM as in the paper: rows are matched afresh in every step."""
-    # A group that is smaller than a batch is matched whole.
-    smaller = int(np.bincount(problem.split.group_train).min())
-    matcher = OptimalTransportMatcher(
-        settings["label_weight"], batch_size=min(problem.dataset.batch_size, smaller)
-    )
-    estimator = fairmatch.FTMClassifier(matcher, **_network_settings(problem, settings, seed))
-    return _encoded_curve(estimator, problem, settings["weights"])
-
-
-def _match_all(problem: Problem, label_weight: float) -> Coupling:
-    split = problem.split
-    # A tolerance is a share of the whole cost. Most of that is the labels' where their weight is
-    # large; beyond the paper's 100 this would leave more and more room in the features.
-    tolerance = 1e-3 * min(1.0, 100.0 / max(label_weight, 1.0))
-    matcher = OptimalTransportMatcher(label_weight, tolerance=tolerance)
-    return matcher.match(split.X_train, split.group_train, split.y_train)
-
-
-def _encoded_curve(
-    estimator: Any, problem: Problem, weights: Sequence[float], coupling: Coupling | None = None
-) -> Curve:
-    """Train on the split's numbers."""
-    split = problem.split
-    path = fairness_path(
-        split.X_train,
-        split.y_train,
-        sensitive_features=split.group_train,
-        fairness_weights=weights,
-        estimator=estimator,
-        coupling=coupling,
-    )
-    return _path_curve(path.models, split.X_train, split.X_test, problem, coupling)
-
-
-def _path_curve(
-    models: Sequence[Any],
-    train: Any,
-    test: Any,
-    problem: Problem,
-    coupling: Coupling | None = None,
-) -> Curve:
-    def scores(model: Any, rows: Any, groups: Any) -> FloatArray:
-        return np.asarray(model.predict_proba(rows, sensitive_features=groups)[:, 1])
-
-    def scorer(model: Any) -> Scorer:
-        return lambda groups: scores(model, test, groups)
-
-    return Curve(
-        [scorer(model) for model in models],
-        [scores(model, train, problem.split.group_train) for model in models],
-        coupling,
-    )
-
-
-def _trees(class_name: str, **fixed: Any) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
-    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        coupling = None
-        if "label_weight" in settings:
-            coupling = _match_all(problem, settings["label_weight"])
-        estimator = getattr(fairmatch, class_name)(
-            n_rounds=settings["rounds"], random_state=seed, **fixed
-        )
-        path = fairness_path(
-            problem.raw_train,
-            problem.split.y_train,
-            sensitive_features=problem.split.group_train,
-            fairness_weights=settings["weights"],
-            estimator=estimator,
-            coupling=coupling,
-        )
-        return _path_curve(path.models, problem.raw_train, problem.raw_test, problem, coupling)
-
-    return fit
-
-
-def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
-    from lightgbm import LGBMClassifier
-
-    trees = LGBMClassifier(
-        n_estimators=settings["rounds"],
-        n_jobs=1,
-        random_state=seed,
-        verbose=-1,
-        deterministic=True,
-        force_row_wise=True,
-    )
-    rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
-    models = [
-        fairmatch.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
-            rows, labels, sensitive_features=groups
-        )
-        for eps in settings["weights"]
-    ]
-    return _path_curve(models, rows, problem.raw_test, problem)
-
-
-def _learned(class_name: str) -> Callable[[Problem, Mapping[str, Any], int], Curve]:
-    """Train a network on a representation that is learned against a critic."""
-
-    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        shared = _network_settings(problem, settings, seed)
-        plain = {name: value for name, value in shared.items() if name != "encoder"}
-        kind = getattr(fairmatch, class_name)
-        # On a small table an encoder that need not rebuild its rows learns the labels by heart.
-        small = len(problem.split.y_train) < SMALL_TABLE
-        own = {"reconstruction_weight": SMALL_TABLE_RECONSTRUCTION} if small else {}
-        estimator = fairmatch.RepresentationClassifier(kind(**shared, **own), **plain)
-        return _encoded_curve(estimator, problem, settings["weights"])
-
-    return fit
-
-
-def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """Train a network on rows that were moved to the groups' barycenter."""
-    # The nearest person of a small group may be far; elsewhere a mean shift blurs the repair.
-    few = int(np.bincount(problem.split.group_train).min()) < SMALL_GROUP
-    n_neighbors = settings["small_group_neighbors"] if few else 1
-    repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
-    shared = _network_settings(problem, settings, seed)
-    plain = {name: value for name, value in shared.items() if name != "encoder"}
-    estimator = fairmatch.RepresentationClassifier(repair, **plain)
-    coupling = _match_all(problem, 0.0)
-    return _encoded_curve(estimator, problem, settings["weights"], coupling)
-
+_TREES: dict[str, Any] = {"schedule": "trees", "reference": "trees-unfair"}
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("unfair", (0.0,), _network("UnconstrainedClassifier"), reference=None),
-        Method("reduction", REDUCTION_WEIGHTS, _network("ReductionClassifier")),
-        Method("reg", REG_WEIGHTS, _network("GapRegularizedClassifier")),
-        Method("adv", ADV_WEIGHTS, _network("AdversarialClassifier")),
-        Method("ftm-batch", PAPER_WEIGHTS, _ftm_batches, settings={"label_weight": 0}),
-        Method("ftm", PAPER_WEIGHTS, _ftm, settings={"label_weight": 0}),
-        Method("laftr", LAFTR_WEIGHTS, _learned("LAFTRTransformer")),
-        Method("sipm", SIPM_WEIGHTS, _learned("SIPMTransformer")),
-        Method("repair", REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
-        Method(
-            "trees-unfair",
-            (0.0,),
-            _trees("GapRegularizedBoostingClassifier"),
-            schedule="trees",
-            reference=None,
-        ),
-        Method(
-            "trees-reg",
-            REG_WEIGHTS,
-            _trees("GapRegularizedBoostingClassifier"),
-            schedule="trees",
-            reference="trees-unfair",
-        ),
-        Method(
-            "trees-ftm",
-            PAPER_WEIGHTS,
-            _trees("FTMBoostingClassifier"),
-            schedule="trees",
-            reference="trees-unfair",
-            settings={"label_weight": 0},
-        ),
-        Method(
-            "trees-predicted",
-            PAPER_WEIGHTS,
-            _trees("FTMBoostingClassifier", transport="predicted", warmup=0.5),
-            schedule="trees",
-            reference="trees-unfair",
-        ),
-        Method(
-            "trees-eg",
-            REDUCTION_BOUNDS,
-            _trees_reductions,
-            schedule="trees",
-            reference="trees-unfair",
-        ),
+        Method("unfair", (0.0,), reference=None),
+        Method("reduction", REDUCTION_WEIGHTS),
+        Method("reg", REG_WEIGHTS),
+        Method("adv", ADV_WEIGHTS),
+        Method("ftm-batch", PAPER_WEIGHTS, settings={"label_weight": 0}),
+        Method("ftm", PAPER_WEIGHTS, settings={"label_weight": 0}),
+        Method("laftr", LAFTR_WEIGHTS),
+        Method("sipm", SIPM_WEIGHTS),
+        Method("repair", REPAIR_AMOUNTS, settings={"small_group_neighbors": 10}),
+        Method("trees-unfair", (0.0,), schedule="trees", reference=None),
+        Method("trees-reg", REG_WEIGHTS, **_TREES),
+        Method("trees-ftm", PAPER_WEIGHTS, **_TREES, settings={"label_weight": 0}),
+        Method("trees-predicted", PAPER_WEIGHTS, **_TREES),
+        Method("trees-eg", REDUCTION_BOUNDS, **_TREES),
     )
 }
 """The paper's methods and ours, by their names in specs."""

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from fairmatch.experiments.runs.spec import RunSpec
 from fairmatch.storage.atomic import PARTIAL, write_whole
 
 STALE_SECONDS = 24 * 3600.0
-"""A write takes a moment and a run less than this: what is older, nobody is at any more."""
+"""Age from which a partial file or a claim is left over: every run takes less than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,3 +154,30 @@ class RecordStore:
                 "run is done again."
             )
         return record
+
+
+def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tuple[float, int]:
+    """Guess the CPU time of runs from recorded ones of the same method and table.
+
+    Returns
+    -------
+    float, int
+        Seconds, and the number of runs for which there is nothing to go by.
+    """
+    known: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        pace = record.seconds / _size(record.spec)
+        known.setdefault((record.spec.dataset, record.spec.method), []).append(pace)
+    total, unknown = 0.0, 0
+    for spec in specs:
+        found = known.get((spec.dataset, spec.method))
+        if found is None:
+            unknown += 1
+        else:
+            total += _size(spec) * sum(found) / len(found)
+    return total, unknown
+
+
+def _size(spec: RunSpec) -> float:
+    """Say how much work a run is, beside others of its method and table."""
+    return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

@@ -27,6 +27,7 @@ from fairmatch.experiments.runs.methods import Method
 from fairmatch.experiments.runs.problem import Problem
 from fairmatch.experiments.runs.records import Record, RecordStore
 from fairmatch.experiments.runs.spec import RunSpec
+from fairmatch.experiments.runs.training import fit_curve
 
 _REPORTED_VERSIONS = (
     *("numpy", "scipy", "pandas", "scikit-learn", "POT", "torch", "lightgbm", "fairlearn"),
@@ -72,7 +73,7 @@ def run_task(task: Task) -> Record:
     start = time.process_time()
     spec, settings = task.spec, task.spec.settings
     problem = Problem.draw(task.load(), spec.seed, settings.get("minority_share"))
-    curve = task.method.fit(problem, settings, spec.seed)
+    curve = fit_curve(task.method, problem, settings, spec.seed)
     reference = None if task.reference is None else unpack_scores(task.reference)
     rows = [
         {
@@ -165,15 +166,18 @@ def run_all(
     store.clean()
     failures: list[Failure] = []
     pending = store.missing(specs)
-    references = {spec.digest: _reference(spec, specs, methods[spec.method]) for spec in pending}
+    references = _references(pending, specs, methods)
+    scores: dict[str, str | None] = {}  # of the references that were read
 
     def task(spec: RunSpec) -> Task | Failure:
         packed, other = None, references[spec.digest]
         if other is not None:
-            record = store.find(other)
-            if record is None:  # a record without the comparison would never be completed
-                return Failure(spec, f"The run it is compared with, {other.name}, failed.")
-            packed = record.reference_scores
+            if other.digest not in scores:
+                record = store.find(other)
+                if record is None:  # a record without the comparison would never be completed
+                    return Failure(spec, f"The run it is compared with, {other.name}, failed.")
+                scores[other.digest] = record.reference_scores
+            packed = scores[other.digest]
         return Task(spec, loaders[spec.dataset], methods[spec.method], packed)
 
     first = [spec for spec in pending if methods[spec.method].reference is None]
@@ -189,20 +193,28 @@ def run_all(
     return failures
 
 
-def _reference(spec: RunSpec, specs: Sequence[RunSpec], method: Method) -> RunSpec | None:
-    """Find the unconstrained run that a run is compared with."""
-    # Rows that were dropped from the training make another model: nothing is compared with it.
-    if method.reference is None or "minority_share" in spec.settings:
-        return None
-    wanted = spec.dataset, method.reference, spec.seed
-    for other in specs:
-        found = other.dataset, other.method, other.seed
-        if found == wanted and "minority_share" not in other.settings:
-            return other
-    raise InputError(
-        f"{spec.name} is compared with a run of {method.reference!r} on the same split, which is "
-        "not among the runs. Add it to them; if it is recorded, it is not done again."
-    )
+def _references(
+    pending: Sequence[RunSpec], specs: Sequence[RunSpec], methods: Mapping[str, Method]
+) -> dict[str, RunSpec | None]:
+    """Find the unconstrained run that each run is compared with, by the run's digest."""
+    by_split: dict[tuple[str, str, int], RunSpec] = {}
+    for spec in specs:
+        # Rows that were dropped from the training make another model: nothing is compared with it.
+        if "minority_share" not in spec.settings:
+            by_split.setdefault((spec.dataset, spec.method, spec.seed), spec)
+    found: dict[str, RunSpec | None] = {}
+    for spec in pending:
+        reference = methods[spec.method].reference
+        if reference is None or "minority_share" in spec.settings:
+            found[spec.digest] = None
+        elif (spec.dataset, reference, spec.seed) in by_split:
+            found[spec.digest] = by_split[spec.dataset, reference, spec.seed]
+        else:
+            raise InputError(
+                f"{spec.name} is compared with a run of {reference!r} on the same split, which is "
+                "not among the runs. Add it to them; if it is recorded, it is not done again."
+            )
+    return found
 
 
 def _results(
@@ -268,30 +280,3 @@ def _no_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before or signal.SIG_DFL)
-
-
-def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tuple[float, int]:
-    """Guess the CPU time of runs from recorded ones of the same method and table.
-
-    Returns
-    -------
-    float, int
-        Seconds, and the number of runs for which there is nothing to go by.
-    """
-    known: dict[tuple[str, str], list[float]] = {}
-    for record in records:
-        pace = record.seconds / _size(record.spec)
-        known.setdefault((record.spec.dataset, record.spec.method), []).append(pace)
-    total, unknown = 0.0, 0
-    for spec in specs:
-        found = known.get((spec.dataset, spec.method))
-        if found is None:
-            unknown += 1
-        else:
-            total += _size(spec) * sum(found) / len(found)
-    return total, unknown
-
-
-def _size(spec: RunSpec) -> float:
-    """Say how much work a run is, beside others of its method and table."""
-    return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

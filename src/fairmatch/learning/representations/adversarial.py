@@ -24,13 +24,10 @@ from fairmatch.learning.representations.critics import (
     SigmoidCritic,
     moments,
 )
+from fairmatch.learning.weights import LAFTR_WEIGHTS, SIPM_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray, read_column, read_features
 from fairmatch.tables.parameters import check_count, check_number, check_weights
-
-# Weights of a whole curve; they reach the paper's levels on its four tables.
-LAFTR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-SIPM_WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1.0, 2.0, 4.0)
 
 
 class CriticTransformer(ClassNamePrefixFeaturesOutMixin, GradientLearner, GroupTransformer):  # type: ignore[misc]

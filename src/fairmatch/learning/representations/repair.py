@@ -13,16 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from fairmatch.exceptions import InputError
 from fairmatch.learning.grouped import TrainingRows
 from fairmatch.learning.representations.base import GroupTransformer
+from fairmatch.learning.weights import REPAIR_AMOUNTS
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import FloatArray, read_column, read_weights
 from fairmatch.tables.groups import read_groups
 from fairmatch.tables.parameters import check_count, check_weights
-
-# Amounts of a whole curve. A classifier undoes a partial repair as long as it can tell the groups
-# apart, so that most of the way happens at the end.
-REPAIR_AMOUNTS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1.0)
 
 
 class TransportRepairTransformer(GroupTransformer):

@@ -14,7 +14,7 @@ def test_bundled_tables_are_summarised():
     assert german.licence == "CC BY 4.0"
 
 
-@pytest.mark.parametrize("name", ["bank", "dutch"])
+@pytest.mark.parametrize("name", ["bank", "dutch", "acsincome"])
 def test_absent_tables_are_summarised_without_a_download(isolated, name):
     # The fixture's network refuses, so that a download would be an error here.
     summary = summarise(name)
@@ -23,7 +23,7 @@ def test_absent_tables_are_summarised_without_a_download(isolated, name):
     assert summary.groups == ()
 
 
-@pytest.mark.parametrize("name", ["bank", "dutch"])
+@pytest.mark.parametrize("name", ["bank", "dutch", "acsincome"])
 def test_tables_on_disk_are_summarised(needs, name):
     needs(name)
     summary = summarise(name)

@@ -1,0 +1,44 @@
+"""What an audit found: plain dataclasses of facts, no plotting and no arrays.
+
+Group labels and column names are strings here, whatever they were in the table, so that every
+fact can be written to JSON and read back unchanged. A fact that cannot be stated is None, and a
+sentence in ``refused`` says why.
+"""
+
+from fairmatch.auditing.facts.audit import Audit, Provenance
+from fairmatch.auditing.facts.comparison import Comparison, ModelPair
+from fairmatch.auditing.facts.estimates import Estimate
+from fairmatch.auditing.facts.groups import AttributeFacts, CalibrationBin, Gap, GroupFacts
+from fairmatch.auditing.facts.matchings import (
+    FeatureCost,
+    MatchedScores,
+    Matching,
+    PairFlips,
+    Transport,
+)
+from fairmatch.auditing.facts.people import Difference, Individuals, Pairs
+from fairmatch.auditing.facts.subsets import Condition, HalfSpaces, SubsetGap, SubsetScan
+
+__all__ = [
+    "AttributeFacts",
+    "Audit",
+    "CalibrationBin",
+    "Comparison",
+    "Condition",
+    "Difference",
+    "Estimate",
+    "FeatureCost",
+    "Gap",
+    "GroupFacts",
+    "HalfSpaces",
+    "Individuals",
+    "MatchedScores",
+    "Matching",
+    "ModelPair",
+    "PairFlips",
+    "Pairs",
+    "Provenance",
+    "SubsetGap",
+    "SubsetScan",
+    "Transport",
+]

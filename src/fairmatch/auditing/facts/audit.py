@@ -1,0 +1,234 @@
+"""The whole of what was found out about one model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any, ClassVar
+
+from fairmatch.auditing.facts.estimates import Estimate
+from fairmatch.auditing.facts.files import JsonFacts, Upgrades
+from fairmatch.auditing.facts.groups import AttributeFacts, Gap, GroupFacts
+from fairmatch.auditing.facts.matchings import Matching
+from fairmatch.auditing.facts.people import Individuals
+from fairmatch.auditing.facts.subsets import SubsetScan
+from fairmatch.exceptions import ColumnError, InputError
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What was audited, with what, and how.
+
+    Attributes
+    ----------
+    version : str
+        Version of fairmatch.
+    seed : int
+        Seed of the resamples, the sample and the subset scan.
+    scores_sha256, groups_sha256 : str
+        Of the scores as 64-bit floats, and of the group codes as bytes.
+    labels_sha256, features_sha256 : str or None
+        Of the labels (1 for positive) and of the columns; None where not given.
+    source, source_sha256 : str or None
+        Name and hash of the file, where the audit read one.
+    settings : dict
+        The other arguments of the audit.
+    """
+
+    version: str
+    seed: int
+    scores_sha256: str
+    groups_sha256: str
+    labels_sha256: str | None
+    features_sha256: str | None
+    source: str | None
+    source_sha256: str | None
+    settings: dict[str, str | int | float | None]
+
+
+def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a file of version 1, which knew one pair of groups, as version 2."""
+    first, second = (group["label"] for group in content["groups"])
+    both = None if content["matching"]["refused"] else [first, second]
+    largest = max(content["groups"], key=lambda group: group["n_rows"])
+    return {
+        **content,
+        "reference": largest["label"],
+        "gaps": [
+            {**gap, "groups": None if gap["refused"] else [first, second]}
+            for gap in content["gaps"]
+        ],
+        "matchings": [{**content["matching"], "groups": both}],
+    }
+
+
+@dataclass(frozen=True)
+class Audit(JsonFacts):
+    """How a model treats groups of people: facts, not a verdict.
+
+    Made by `fairmatch.audit`.
+
+    Attributes
+    ----------
+    model_name : str
+        What the model is called.
+    n_rows : int
+        People audited.
+    threshold, confidence : float
+        Where scores turn into decisions; level of the intervals.
+    score_edges : tuple of float
+        Ends of the intervals in which `GroupFacts.score_counts` counts.
+    groups : tuple of GroupFacts
+        The groups, in the order of their labels.
+    selection_ratio : Estimate
+        Smallest selection rate over the largest; the four-fifths rule asks for 0.8.
+    gaps : tuple of Gap
+        Every gap that the data allow; of more than two groups, the largest over pairs.
+    matchings : tuple of Matching
+        Who is treated like whom, and how far apart they are, for each pair of groups matched.
+    subsets : SubsetScan or None
+        None without features.
+    individuals : Individuals or None
+        None where people's rows were left out.
+    provenance : Provenance
+        What was audited, with what, and how.
+    pair_gaps : tuple of Gap
+        Of more than two groups, the gaps of each group with the largest group, and of the two
+        groups that are farthest apart, with intervals that hold for all pairs of groups at once
+        (Bonferroni). Empty for two groups.
+    reference : str or None
+        The largest group, which every other is compared and matched with.
+    unknown : tuple of str
+        Groups of people of whom an attribute is missing: shown, and compared with nobody.
+    attributes : tuple of AttributeFacts
+        Where several attributes were given, each by itself; the groups are their combinations.
+
+    Examples
+    --------
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=[0, 0, 1, 1] * 20)
+    >>> found.gap("demographic_parity_gap").value
+    0.5
+    >>> [group.label for group in found.groups]
+    ['0', '1']
+    >>> found
+    <Audit of 'model': 80 people, groups '0' (40) and '1' (40), largest ΔDP 0.500>
+    """
+
+    SCHEMA: ClassVar[str] = "fairmatch.Audit"
+    SCHEMA_VERSION: ClassVar[int] = 2
+    UPGRADES: ClassVar[Upgrades] = {1: _upgraded}
+
+    model_name: str
+    n_rows: int
+    threshold: float
+    confidence: float
+    score_edges: tuple[float, ...]
+    groups: tuple[GroupFacts, ...]
+    selection_ratio: Estimate
+    gaps: tuple[Gap, ...]
+    matchings: tuple[Matching, ...]
+    subsets: SubsetScan | None
+    individuals: Individuals | None
+    provenance: Provenance
+    pair_gaps: tuple[Gap, ...] = ()
+    reference: str | None = None
+    unknown: tuple[str, ...] = ()
+    attributes: tuple[AttributeFacts, ...] = ()
+
+    @property
+    def matching(self) -> Matching:
+        """The first matching; of two groups, the only one."""
+        return self.matchings[0]
+
+    def gap(self, name: str) -> Gap:
+        """Return the gap with this name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the measure in `fairmatch.measures`.
+        """
+        for gap in self.gaps:
+            if gap.name == name:
+                return gap
+        known = ", ".join(gap.name for gap in self.gaps)
+        raise InputError(f"This audit has no gap named {name!r}; it has {known}.")
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why some statements are not made, each reason once."""
+        facts: list[Estimate | Gap | Matching] = [self.selection_ratio, *self.gaps]
+        facts += self.matchings
+        for group in self.groups:
+            facts += group.estimates
+        reasons = [fact.refused for fact in facts if fact.refused]
+        reasons += [reason for matching in self.matchings for reason in matching.unproven]
+        reasons += self.subsets.refused if self.subsets else ()
+        return tuple(dict.fromkeys(reasons))
+
+    def without_individuals(self) -> Audit:
+        """Return the same audit without people's rows."""
+        return replace(self, individuals=None)
+
+    def hiding(self, *columns: str) -> Audit:
+        """Return the same audit with the values of some columns left out of people's rows.
+
+        The columns still count in distances and keep their names in sums over many people.
+
+        Parameters
+        ----------
+        *columns : str
+            Their names.
+        """
+        people = self.individuals
+        if people is None:
+            return self
+        if unknown := [name for name in columns if name not in people.columns]:
+            raise ColumnError(
+                f"There is no column {unknown[0]!r} to hide; there are {', '.join(people.columns)}."
+            )
+        kept = {name: v for name, v in people.columns.items() if name not in columns}
+        hidden = (*people.hidden, *columns)
+        return replace(self, individuals=replace(people, columns=kept, hidden=hidden))
+
+    def __repr__(self) -> str:
+        sizes = [f"{group.label!r} ({group.n_rows:,})" for group in self.groups]
+        groups = f"groups {' and '.join(sizes)}" if len(sizes) == 2 else f"{len(sizes)} groups"
+        gap = self.gap("demographic_parity_gap").value
+        shown = "no gap stated" if gap is None else f"largest ΔDP {gap:.3f}"
+        return f"<Audit of {self.model_name!r}: {self.n_rows:,} people, {groups}, {shown}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(g.name.replace('_', ' '))}</td><td>{_shown(g)}</td></tr>"
+            for g in self.gaps
+        )
+        groups = " and ".join(f"{escape(g.label)} ({g.n_rows:,})" for g in self.groups)
+        level = f"{self.confidence:.0%}"
+        notes = "".join(f"<li>{escape(reason)}</li>" for reason in self.refusals)
+        transport = self.matching.transport
+        if transport is not None and transport.relative is not None:
+            notes += (
+                f"<li>People treated alike are at {transport.shown} of the way from the nearest "
+                "matching (0) to a random one (1).</li>"
+            )
+        if self.subsets and self.subsets.subsets:
+            worst = self.subsets.subsets[0]
+            notes += (
+                f"<li>Surest gap found in a subset: {worst.gap:.3f} where "
+                f"{escape(worst.description)}.</li>"
+            )
+        return (
+            f"<div><strong>{escape(self.model_name)}</strong>: {groups}"
+            f"<table><thead><tr><th>gap</th><th>value [{level} interval]</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+        )
+
+
+def _shown(fact: Estimate | Gap) -> str:
+    if fact.value is None:
+        return "no statement"
+    if fact.low is None or fact.high is None:
+        return f"{fact.value:.3f}"
+    return f"{fact.value:.3f} [{fact.low:.3f}, {fact.high:.3f}]"

@@ -1,0 +1,204 @@
+"""The gaps between groups, pair by pair, with their intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairmatch.auditing.facts import Gap
+from fairmatch.auditing.groups import AMONG, SCORE_BINS
+from fairmatch.auditing.scored import Scored
+from fairmatch.measures import MEASURES
+from fairmatch.measures.distributions import ScoreDistributions
+from fairmatch.measures.intervals import (
+    Limits,
+    ScoreGrid,
+    Spread,
+    fold,
+    mean_of_rate_gaps,
+    rate_difference,
+)
+from fairmatch.tables.groups import Groups
+
+_FOLDED_RATES = "Newcombe's interval of the signed difference, folded at 0"
+_FOLDED_MEANS = "Welch's interval of the signed difference, folded at 0"
+_DISTANCE = "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test rejects"
+_MEAN_OF_GAPS = "binomial bootstrap of both differences, corrected for upward bias"
+
+# Differences of selection rates: of everybody, or of those with one label.
+_RATES: dict[str, bool | None] = {
+    "demographic_parity_gap": None,
+    "true_positive_gap": True,
+    "false_positive_gap": False,
+}
+_SCORES = (
+    "mean_parity_gap",
+    "wasserstein_parity_gap",
+    "total_variation_parity_gap",
+    "ks_parity_gap",
+)
+_ODDS = "equalized_odds_gap"
+
+
+def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
+    """Return every gap that scores, groups and labels allow, with intervals.
+
+    Parameters
+    ----------
+    data : Scored
+        The rows to audit.
+
+    Returns
+    -------
+    gaps : tuple of Gap
+        One per measure: the largest over the pairs of groups.
+    by_pair : tuple of Gap
+        The same measures for each pair with the reference group, and for the pair in which they
+        are largest; empty for two groups, of which there is one pair.
+    """
+    names = ["demographic_parity_gap", *_SCORES]
+    if data.positive is not None:
+        names += ["true_positive_gap", "false_positive_gap", _ODDS]
+    if data.refused:
+        return tuple(_refused_gap(name, data.refused) for name in names), ()
+    pairs = [GroupPair(data, codes) for codes in data.pairs]
+    largest, by_pair = [], []
+    for name in names:
+        reasons = [pair.refuse(name) for pair in pairs]
+        stated = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
+        if not stated:
+            largest.append(_refused_gap(name, next(filter(None, reasons))))
+            continue
+        worst = max(stated, key=lambda pair: pair.value(name))
+        largest.append(worst.gap(name))
+        if len(pairs) > 1:
+            by_pair += [
+                pair.gap(name) for pair in stated if pair is worst or data.reference in pair.codes
+            ]
+    return tuple(largest), tuple(by_pair)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPair:
+    """Two groups of the rows to audit, ready to be compared.
+
+    Attributes
+    ----------
+    data : Scored
+        The rows to audit.
+    codes : tuple of two int
+        The first group, and the second.
+    """
+
+    data: Scored
+    codes: tuple[int, int]
+
+    @cached_property
+    def _distances(self) -> ScoreDistributions:
+        first, second = (self.data.groups.rows(code) for code in self.codes)
+        scores = self.data.scores[np.concatenate([first, second])]
+        codes = np.repeat(np.array([0, 1], dtype=np.int8), [len(first), len(second)])
+        return ScoreDistributions(scores, Groups(codes, self._labels))
+
+    @cached_property
+    def _grid(self) -> ScoreGrid:
+        """Both groups' scores, resampled."""
+        return ScoreGrid(
+            (self._distances.scores[0], self._distances.scores[1]),
+            bins=SCORE_BINS,
+            n_resamples=self.data.settings.n_resamples,
+            generator=self.data.pair_generator(0, self.codes),
+        )
+
+    @property
+    def _labels(self) -> tuple[str, str]:
+        return self.data.labels[self.codes[0]], self.data.labels[self.codes[1]]
+
+    def _counts(self, label: bool | None) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Count the selected and all people of each group, of those with a label."""
+        hits, sizes = self.data.counts(label)
+        first, second = self.codes
+        return (hits[first], hits[second]), (sizes[first], sizes[second])
+
+    def refuse(self, name: str) -> str | None:
+        """Return why a gap is not stated, or None."""
+        for label in (True, False) if name == _ODDS else (_RATES.get(name),):
+            if label is None:
+                continue
+            _, sizes = self._counts(label)
+            for code, size in zip(self.codes, sizes, strict=True):
+                if reason := self.data.refuse(code, size, AMONG[label]):
+                    return reason
+        return None
+
+    def signed(self, name: str) -> float | None:
+        """Return the second group's rate or mean less the first's, for gaps of rates or means."""
+        if name in _RATES:
+            counts, sizes = self._counts(_RATES[name])
+            return counts[1] / sizes[1] - counts[0] / sizes[0]
+        if name == "mean_parity_gap":
+            means = self._distances.rates(None)
+            return float(means[1] - means[0])
+        return None
+
+    def value(self, name: str) -> float:
+        """Return a gap."""
+        if name == _ODDS:
+            return (self.value("true_positive_gap") + self.value("false_positive_gap")) / 2.0
+        if name == "wasserstein_parity_gap":
+            return self._distances.wasserstein
+        if name == "total_variation_parity_gap":
+            return self._distances.total_variation(SCORE_BINS)
+        if name == "ks_parity_gap":
+            return self._distances.kolmogorov_smirnov
+        signed = self.signed(name)
+        assert signed is not None
+        return abs(signed)
+
+    def gap(self, name: str) -> Gap:
+        """Return a gap with its interval."""
+        value, (spread, method) = self.value(name), self._spread(name)
+        # The estimate comes from all scores and the limits from cells of them: keep their order.
+        low, high = min(spread.low, value), min(max(spread.high, value), 1.0)
+        symbol = MEASURES[name].symbol
+        facts = (value, low, high, self.signed(name), spread.p_value, method)
+        return Gap(name, symbol, *facts, groups=self._labels)
+
+    def _spread(self, name: str) -> tuple[Spread, str]:
+        confidence = self.data.pair_confidence
+        if name in _RATES:
+            limits = fold(rate_difference(*self._counts(_RATES[name]), confidence))
+            return Spread(*limits), _FOLDED_RATES
+        if name == _ODDS:
+            return Spread(*self._odds_limits(confidence)), _MEAN_OF_GAPS
+        if self.data.is_decision:
+            # Of decisions, each of the others is the difference of the two rates of ones.
+            sums = [float(scores.sum()) for scores in self._distances.scores]
+            sizes = [len(scores) for scores in self._distances.scores]
+            limits = rate_difference((sums[0], sums[1]), (sizes[0], sizes[1]), confidence)
+            return Spread(*fold(limits)), _FOLDED_RATES
+        if name == "mean_parity_gap":
+            return self._grid.mean_gap(confidence), _FOLDED_MEANS
+        spread = {
+            "wasserstein_parity_gap": self._grid.wasserstein,
+            "total_variation_parity_gap": self._grid.total_variation,
+            "ks_parity_gap": self._grid.kolmogorov_smirnov,
+        }[name]
+        return spread(confidence), _DISTANCE
+
+    def _odds_limits(self, confidence: float) -> Limits:
+        counts, sizes = zip(*(self._counts(label) for label in (True, False)), strict=True)
+        return mean_of_rate_gaps(
+            counts,
+            sizes,
+            confidence,
+            n_resamples=self.data.settings.n_resamples,
+            generator=self.data.pair_generator(1, self.codes),
+        )
+
+
+def _refused_gap(name: str, reason: str | None) -> Gap:
+    symbol = MEASURES[name].symbol
+    return Gap(name, symbol, None, None, None, None, None, "no statement", reason)

@@ -1,0 +1,195 @@
+"""How each method trains its whole curve on one split."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import fairmatch
+from fairmatch.experiments.runs.methods import Curve, Fit, Method, Scorer
+from fairmatch.experiments.runs.problem import Problem
+from fairmatch.learning.path import fairness_path
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.tables.arrays import FloatArray
+
+SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
+SMALL_GROUP = 1000
+
+
+def _network(class_name: str) -> Fit:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        estimator = getattr(fairmatch, class_name)(**_network_settings(problem, settings, seed))
+        return _encoded_curve(estimator, problem, settings["weights"])
+
+    return fit
+
+
+def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
+    return {
+        **schedule,
+        "batch_size": problem.dataset.batch_size,
+        "encoder": None,  # the split is encoded already
+        "random_state": seed,
+    }
+
+
+def _ftm(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """FTM with one matching of all rows."""
+    coupling = _match_all(problem, settings["label_weight"])
+    estimator = fairmatch.FTMClassifier(**_network_settings(problem, settings, seed))
+    return _encoded_curve(estimator, problem, settings["weights"], coupling)
+
+
+def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """FTM as in the paper: rows are matched afresh in every step."""
+    # A group that is smaller than a batch is matched whole.
+    smaller = int(np.bincount(problem.split.group_train).min())
+    matcher = OptimalTransportMatcher(
+        settings["label_weight"], batch_size=min(problem.dataset.batch_size, smaller)
+    )
+    estimator = fairmatch.FTMClassifier(matcher, **_network_settings(problem, settings, seed))
+    return _encoded_curve(estimator, problem, settings["weights"])
+
+
+def _match_all(problem: Problem, label_weight: float) -> Coupling:
+    split = problem.split
+    # A tolerance is a share of the whole cost. Most of that is the labels' where their weight is
+    # large; beyond the paper's 100 this would leave more and more room in the features.
+    tolerance = 1e-3 * min(1.0, 100.0 / max(label_weight, 1.0))
+    matcher = OptimalTransportMatcher(label_weight, tolerance=tolerance)
+    return matcher.match(split.X_train, split.group_train, split.y_train)
+
+
+def _encoded_curve(
+    estimator: Any, problem: Problem, weights: Sequence[float], coupling: Coupling | None = None
+) -> Curve:
+    """Train on the split's numbers."""
+    split = problem.split
+    path = fairness_path(
+        split.X_train,
+        split.y_train,
+        sensitive_features=split.group_train,
+        fairness_weights=weights,
+        estimator=estimator,
+        coupling=coupling,
+    )
+    return _path_curve(path.models, split.X_train, split.X_test, problem, coupling)
+
+
+def _path_curve(
+    models: Sequence[Any],
+    train: Any,
+    test: Any,
+    problem: Problem,
+    coupling: Coupling | None = None,
+) -> Curve:
+    def scores(model: Any, rows: Any, groups: Any) -> FloatArray:
+        return np.asarray(model.predict_proba(rows, sensitive_features=groups)[:, 1])
+
+    def scorer(model: Any) -> Scorer:
+        return lambda groups: scores(model, test, groups)
+
+    return Curve(
+        [scorer(model) for model in models],
+        [scores(model, train, problem.split.group_train) for model in models],
+        coupling,
+    )
+
+
+def _trees(class_name: str, **fixed: Any) -> Fit:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        coupling = None
+        if "label_weight" in settings:
+            coupling = _match_all(problem, settings["label_weight"])
+        estimator = getattr(fairmatch, class_name)(
+            n_rounds=settings["rounds"], random_state=seed, **fixed
+        )
+        path = fairness_path(
+            problem.raw_train,
+            problem.split.y_train,
+            sensitive_features=problem.split.group_train,
+            fairness_weights=settings["weights"],
+            estimator=estimator,
+            coupling=coupling,
+        )
+        return _path_curve(path.models, problem.raw_train, problem.raw_test, problem, coupling)
+
+    return fit
+
+
+def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
+    from lightgbm import LGBMClassifier
+
+    trees = LGBMClassifier(
+        n_estimators=settings["rounds"],
+        n_jobs=1,
+        random_state=seed,
+        verbose=-1,
+        deterministic=True,
+        force_row_wise=True,
+    )
+    rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
+    models = [
+        fairmatch.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
+            rows, labels, sensitive_features=groups
+        )
+        for eps in settings["weights"]
+    ]
+    return _path_curve(models, rows, problem.raw_test, problem)
+
+
+def _learned(class_name: str) -> Fit:
+    """Train a network on a representation that is learned against a critic."""
+
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        shared = _network_settings(problem, settings, seed)
+        plain = {name: value for name, value in shared.items() if name != "encoder"}
+        kind = getattr(fairmatch, class_name)
+        # On a small table an encoder that need not rebuild its rows learns the labels by heart.
+        small = len(problem.split.y_train) < SMALL_TABLE
+        own = {"reconstruction_weight": SMALL_TABLE_RECONSTRUCTION} if small else {}
+        estimator = fairmatch.RepresentationClassifier(kind(**shared, **own), **plain)
+        return _encoded_curve(estimator, problem, settings["weights"])
+
+    return fit
+
+
+def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """Train a network on rows that were moved to the groups' barycenter."""
+    # The nearest person of a small group may be far; elsewhere a mean shift blurs the repair.
+    few = int(np.bincount(problem.split.group_train).min()) < SMALL_GROUP
+    n_neighbors = settings["small_group_neighbors"] if few else 1
+    repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
+    shared = _network_settings(problem, settings, seed)
+    plain = {name: value for name, value in shared.items() if name != "encoder"}
+    estimator = fairmatch.RepresentationClassifier(repair, **plain)
+    coupling = _match_all(problem, 0.0)
+    return _encoded_curve(estimator, problem, settings["weights"], coupling)
+
+
+FITS: dict[str, Fit] = {
+    "unfair": _network("UnconstrainedClassifier"),
+    "reduction": _network("ReductionClassifier"),
+    "reg": _network("GapRegularizedClassifier"),
+    "adv": _network("AdversarialClassifier"),
+    "ftm-batch": _ftm_batches,
+    "ftm": _ftm,
+    "laftr": _learned("LAFTRTransformer"),
+    "sipm": _learned("SIPMTransformer"),
+    "repair": _repaired,
+    "trees-unfair": _trees("GapRegularizedBoostingClassifier"),
+    "trees-reg": _trees("GapRegularizedBoostingClassifier"),
+    "trees-ftm": _trees("FTMBoostingClassifier"),
+    "trees-predicted": _trees("FTMBoostingClassifier", transport="predicted", warmup=0.5),
+    "trees-eg": _trees_reductions,
+}
+"""What each method of `METHODS` does."""
+
+
+def fit_curve(method: Method, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """Train a method's curve on one split."""
+    fit = FITS[method.name] if method.fit is None else method.fit
+    return fit(problem, settings, seed)

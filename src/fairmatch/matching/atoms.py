@@ -1,0 +1,89 @@
+"""Rows of a group as atoms: identical points merged, masses counted in whole units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.matching.problem import MASS_UNITS, Atoms, Floats, Index
+
+
+def unit_count(a: Floats, b: Floats) -> int:
+    """Count the integer units that one stands for, such that uniform masses are whole units."""
+    uniform = all(np.ptp(m[m > 0]) == 0 for m in (a, b))
+    common = math.lcm(np.count_nonzero(a), np.count_nonzero(b))
+    return common if uniform and common <= MASS_UNITS else MASS_UNITS
+
+
+def whole_units(mass: Floats, total: int) -> Floats:
+    """Round masses to whole units such that every one is within a unit and the sum is exact."""
+    running = np.cumsum(mass)
+    return np.diff(np.rint(running / running[-1] * total), prepend=0.0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one group that carry mass, merged into atoms of identical points.
+
+    Attributes
+    ----------
+    rows : array of int
+        Positions in the input.
+    units : array of float
+        Mass of each row, in whole units.
+    label : array of int
+        Atom of each row.
+    first : array of int
+        Position in the input of one row of each atom.
+    atoms : Atoms
+        The different points, in random order.
+    """
+
+    rows: Index
+    units: Floats
+    label: Index
+    first: Index
+    atoms: Atoms
+
+    @classmethod
+    def of(
+        cls,
+        numbers: Floats,
+        codes: NDArray[np.int32],
+        score: Floats | None,
+        units: Floats,
+        rng: np.random.Generator,
+    ) -> Group:
+        """Merge rows that agree in everything that a cost depends on."""
+        rows = np.flatnonzero(units > 0)
+        numbers, codes, units = numbers[rows] + 0.0, codes[rows], units[rows]  # no -0.0
+        points = numbers
+        if codes.shape[1] or score is not None:
+            scores = [] if score is None else [score[rows, None]]
+            points = np.hstack([numbers, codes, *scores])
+        # Rows are told apart by a random linear hash of their bits, far cheaper than sorting
+        # them; atoms come out in the order of the hash, that is, shuffled.
+        bits = points.view(np.uint64)
+        odd = rng.integers(2**63, size=points.shape[1], dtype=np.uint64) | np.uint64(1)
+        key = ((bits ^ (bits >> np.uint64(32))) * odd).sum(axis=1)
+        _, first, label = np.unique(key, return_index=True, return_inverse=True)
+        if not np.array_equal(points[first][label], points):  # two different rows share a hash
+            _, first, label = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        weight = np.bincount(label, units).astype(np.float64)
+        return cls(rows, units, label, rows[first], Atoms(numbers[first], codes[first], weight))
+
+    def split(self, owner: Index, flow: Floats) -> tuple[Index, Index, Floats]:
+        """Share arcs, each leaving atom ``owner``, among rows: (arc, row, flow) of each part.
+
+        Arcs and rows, sorted by atom, are two partitions of the same mass interval into pieces of
+        whole units; their common refinement has no more parts than both have pieces.
+        """
+        arcs, rows = np.argsort(owner, kind="stable"), np.argsort(self.label, kind="stable")
+        arc_end, row_end = np.cumsum(flow[arcs]), np.cumsum(self.units[rows])
+        end = np.union1d(arc_end, row_end)
+        arc = arcs[np.searchsorted(arc_end, end)]
+        row = self.rows[rows[np.searchsorted(row_end, end)]]
+        return arc, row, np.diff(end, prepend=0.0)

@@ -1,0 +1,34 @@
+"""Charts, as Vega-Lite specifications made with Altair.
+
+The charts of the report take a list of rows, the same that stand in the table beside them. Labels
+stand above their bar and not beside it, so that long ones are readable on a phone too. Colours are
+CSS variables of the page (``var(--group-1)``), which the page sets for light, dark and print.
+"""
+
+from fairmatch.report.charts.columns import contribution_chart
+from fairmatch.report.charts.distributions import calibration_chart, cumulative_chart, step_chart
+from fairmatch.report.charts.frame import (
+    GROUP_COLOURS,
+    SERIES_COLOURS,
+    Row,
+    finished,
+    require_charts,
+    save_chart,
+)
+from fairmatch.report.charts.intervals import interval_chart
+from fairmatch.report.charts.tradeoff import tradeoff_chart
+
+__all__ = [
+    "GROUP_COLOURS",
+    "SERIES_COLOURS",
+    "Row",
+    "calibration_chart",
+    "contribution_chart",
+    "cumulative_chart",
+    "finished",
+    "interval_chart",
+    "require_charts",
+    "save_chart",
+    "step_chart",
+    "tradeoff_chart",
+]

@@ -1,0 +1,166 @@
+"""How numbers are spread: steps, shares at or below, and what scores mean."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fairmatch.report.charts.frame import (
+    GROUP_COLOURS,
+    INK,
+    SERIES_COLOURS,
+    Row,
+    chart_rows,
+    colour,
+    load_altair,
+    names,
+    reference_lines,
+)
+
+
+def step_chart(
+    rows: Sequence[Row],
+    *,
+    title: str,
+    of: str = "people",
+    colours: Sequence[str] = SERIES_COLOURS,
+    references: Mapping[str, float] | None = None,
+) -> Any:
+    """Draw histograms over each other, as steps.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``low``, ``high``, ``series`` and ``share``.
+    of : str, default="people"
+        What the shares are shares of.
+    title, colours, references
+        As in `interval_chart`.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> rows = [{"low": 0.0, "high": 1.0, "series": "m", "share": 1.0}]
+    >>> type(step_chart(rows, title="score")).__name__
+    'LayerChart'
+    """
+    alt = load_altair()
+    series = names(rows, "series")
+    last = {row["series"]: row for row in rows}.values()
+    closed = [*rows, *({**row, "low": row["high"]} for row in last)]
+    top = max(row["share"] for row in rows)
+    base = alt.Chart(chart_rows(closed)).encode(
+        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=False)),
+        y=alt.Y(
+            "share:Q",
+            stack=None,
+            title=f"share of {of}",
+            axis=alt.Axis(format=".0%", tickCount=4),
+            scale=alt.Scale(domain=[0.0, max(top, 0.01) * 1.05]),
+        ),
+        color=colour(series, colours, "square"),
+    )
+    fill = base.mark_area(interpolate="step-after", opacity=0.12, line=False)
+    line = base.mark_line(interpolate="step-after", strokeWidth=2)
+    hover = (
+        alt.Chart(chart_rows(rows))
+        .mark_rect(opacity=0)
+        .encode(
+            x="low:Q",
+            x2="high:Q",
+            y=alt.Y("share:Q", stack=None),
+            y2=alt.datum(0),
+            tooltip=[
+                alt.Tooltip("series:N", title="of"),
+                alt.Tooltip("low:Q", title="from", format=".3g"),
+                alt.Tooltip("high:Q", title="to", format=".3g"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )
+    return alt.layer(*reference_lines(references or {}), fill, line, hover).properties(height=190)
+
+
+def cumulative_chart(
+    rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROUP_COLOURS
+) -> Any:
+    """Draw which share of each series lies at or below every number.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``high``, ``series`` and ``cumulative``.
+    title, colours
+        As in `interval_chart`.
+
+    Returns
+    -------
+    altair.Chart
+
+    Examples
+    --------
+    >>> rows = [{"high": 1.0, "series": "m", "cumulative": 1.0}]
+    >>> type(cumulative_chart(rows, title="score")).__name__
+    'Chart'
+    """
+    alt = load_altair()
+    series = names(rows, "series")
+    start = [{"high": 0.0, "series": name, "cumulative": 0.0} for name in series]
+    base = alt.Chart(chart_rows([*start, *rows])).encode(
+        x=alt.X("high:Q", title=title),
+        y=alt.Y("cumulative:Q", title="share at or below", axis=alt.Axis(format=".0%")),
+        color=colour(series, colours, "square"),
+        tooltip=[
+            alt.Tooltip("series:N", title="of"),
+            alt.Tooltip("high:Q", title="score up to", format=".3g"),
+            alt.Tooltip("cumulative:Q", title="share", format=".1%"),
+        ],
+    )
+    return base.mark_line(strokeWidth=2, point={"size": 28, "filled": True}).properties(height=190)
+
+
+def calibration_chart(rows: Sequence[Row]) -> Any:
+    """Draw the share of positive labels against the mean score, in intervals of the score.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``series``, ``mean_score``, ``value``, ``low``, ``high`` and ``n_rows``.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> rows = [{"series": "a", "mean_score": 0.5, "value": 0.6, "low": 0.5, "high": 0.7,
+    ...          "n_rows": 40}]
+    >>> type(calibration_chart(rows)).__name__
+    'LayerChart'
+    """
+    alt = load_altair()
+    rows = [row for row in rows if row["value"] is not None]
+    unit = alt.Scale(domain=[0.0, 1.0])
+    diagonal = alt.Chart(chart_rows([{"score": 0.0, "rate": 0.0}, {"score": 1.0, "rate": 1.0}]))
+    diagonal = diagonal.mark_line(strokeDash=[4, 3], color=INK, opacity=0.55, strokeWidth=1)
+    base = alt.Chart(chart_rows(rows)).encode(
+        x=alt.X("mean_score:Q", title="mean score", scale=unit),
+        color=colour(names(rows, "series"), GROUP_COLOURS),
+        tooltip=[
+            alt.Tooltip("series:N", title="group"),
+            alt.Tooltip("n_rows:Q", title="people", format=","),
+            alt.Tooltip("mean_score:Q", title="mean score", format=".3f"),
+            alt.Tooltip("value:Q", title="share positive", format=".3f"),
+            alt.Tooltip("low:Q", title="from", format=".3f"),
+            alt.Tooltip("high:Q", title="to", format=".3f"),
+        ],
+    )
+    share = alt.Y("value:Q", title="share positive", scale=unit)
+    bars = base.mark_rule(strokeWidth=3, opacity=0.3).encode(
+        y=alt.Y("low:Q", title="share positive"), y2="high:Q"
+    )
+    line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=share)
+    dots = base.mark_point(filled=True, size=60, opacity=1.0).encode(y=share)
+    layers = [diagonal.encode(x="score:Q", y="rate:Q"), bars, line, dots]
+    return alt.layer(*layers).properties(height=260)

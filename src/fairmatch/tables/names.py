@@ -1,0 +1,92 @@
+"""Names of columns: those that are asked for and not there, with the nearest that are."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from fairmatch.exceptions import ColumnError
+
+_SHOWN = 12
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a person most likely meant, or None.
+
+    Parameters
+    ----------
+    name : str
+        What was written.
+    known : iterable of str
+        The names that there are.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.names import nearest_name
+    >>> nearest_name("SEX", ["age", "sex"]), nearest_name("income", ["age", "sex"])
+    ('sex', None)
+    """
+    folded = {other.casefold(): other for other in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return folded[near[0]] if near else None
+
+
+def near_names(given: Iterable[str], known: Sequence[str]) -> str:
+    """Return a line for each given name that is not known and has a near one.
+
+    Parameters
+    ----------
+    given : iterable of str
+        What was written.
+    known : sequence of str
+        The names that there are.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.names import near_names
+    >>> print(near_names(["age", "sx"], ["age", "sex"]).strip())
+    Did you mean 'sex' by 'sx'?
+    """
+    there = set(known)
+    strange = [name for name in given if name not in there][:_SHOWN]
+    pairs = [(name, nearest_name(name, known)) for name in strange]
+    return "".join(f"\nDid you mean {near!r} by {name!r}?" for name, near in pairs if near)
+
+
+def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -> None:
+    """Raise unless a table has all of the columns; the error names every one that is missing.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+        Columns that are asked for.
+    known : sequence of str
+        Columns of the table.
+    table : object
+        What the error calls the table, such as its file.
+
+    Raises
+    ------
+    ColumnError
+        With the nearest name of each column that is not there.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.names import check_names
+    >>> check_names(["scor", "race"], ["score", "sex"], table="people.csv")
+    Traceback (most recent call last):
+    fairmatch.exceptions.ColumnError: people.csv has no columns 'scor' and 'race'.
+    Did you mean 'score' by 'scor'? There are: score, sex.
+    """
+    absent = [name for name in dict.fromkeys(wanted) if name not in known]
+    if not absent:
+        return
+    near = {name: other for name in absent if (other := nearest_name(name, known))}
+    several = len(absent) > 1
+    hints = [
+        f"Did you mean {other!r}{f' by {name!r}' if several else ''}?"
+        for name, other in near.items()
+    ]
+    if len(near) < len(absent):
+        rest = ", …" if len(known) > _SHOWN else ""
+        hints.append(f"There are: {', '.join(known[:_SHOWN])}{rest}.")
+    listed = ", ".join(repr(name) for name in absent[:-1]) + " and " * several + repr(absent[-1])
+    raise ColumnError(f"{table} has no column{'s' * several} {listed}. {' '.join(hints)}")

@@ -1,0 +1,127 @@
+"""People as points: numbers and category codes side by side, without one-hot columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairmatch.exceptions import InputError
+from fairmatch.tables.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    r"""Rows of a table as numbers and category codes.
+
+    One-hot columns take memory for every level of every category. Codes take four bytes for each
+    category, whatever its number of levels, and the distances are the same.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows, n_numbers)
+        The numeric part, as float64.
+    codes : ndarray of shape (n_rows, n_categories)
+        The level of every category, as int32; -1 stands for a level that was not seen in fit, of
+        which one-hot columns are all zero.
+
+    Raises
+    ------
+    InputError
+        If the parts are not two tables of the same rows, or a code is below -1.
+
+    Notes
+    -----
+    The squared distance of two rows with numbers :math:`u, v` and codes :math:`a, b` is
+
+    .. math:: |u - v|^2 + \sum_c \left([a_c \ge 0] + [b_c \ge 0] - 2 [a_c = b_c \ge 0]\right),
+
+    which is the squared distance of their one-hot columns: a category adds 2 where the levels
+    differ, 0 where they agree, and 1 where one of them is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.points import Points
+    >>> people = Points(np.array([[0.0], [0.5], [0.5]]), np.array([[0], [1], [-1]]))
+    >>> len(people), people.n_bytes
+    (3, 36)
+    >>> people.squared_distances(people)
+    array([[0.  , 2.25, 1.25],
+           [2.25, 0.  , 1.  ],
+           [1.25, 1.  , 0.  ]])
+    """
+
+    numbers: FloatArray
+    codes: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        numbers = np.asarray(self.numbers, dtype=np.float64)
+        codes = np.asarray(self.codes, dtype=np.int32)
+        if numbers.ndim != 2 or codes.ndim != 2 or len(numbers) != len(codes):
+            raise InputError(
+                "Points need numbers of shape (n, d) and codes of shape (n, c); got shapes "
+                f"{numbers.shape} and {codes.shape}. An absent part has no columns: shape (n, 0)."
+            )
+        if codes.size and codes.min() < -1:
+            raise InputError(f"Codes must be -1 (unknown) or greater, got {int(codes.min())}.")
+        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "codes", codes)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def n_bytes(self) -> int:
+        """Return the memory of both parts, in bytes."""
+        return self.numbers.nbytes + self.codes.nbytes
+
+    def take(self, rows: npt.ArrayLike | slice) -> Points:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool, or slice
+            Positions of the rows, or a mask.
+
+        Returns
+        -------
+        Points
+            Those rows, in that order.
+        """
+        index = rows if isinstance(rows, slice) else np.asarray(rows)
+        if not isinstance(index, slice) and index.size == 0:
+            index = index.astype(np.intp)  # NumPy reads an empty list as numbers
+        return Points(self.numbers[index], self.codes[index])
+
+    def squared_distances(self, other: Points) -> FloatArray:
+        """Compute the squared distance of every row to every row of other points.
+
+        Parameters
+        ----------
+        other : Points
+            Points with the same columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_other_rows)
+            Computed column by column: exact where the numbers are, and meant for tests and small
+            blocks. A solver uses matrix products.
+        """
+        if self.numbers.shape[1:] != other.numbers.shape[1:] or (
+            self.codes.shape[1:] != other.codes.shape[1:]
+        ):
+            raise InputError(
+                f"The points have {self.numbers.shape[1]} numbers and {self.codes.shape[1]} codes, "
+                f"the others {other.numbers.shape[1]} and {other.codes.shape[1]}: encode both "
+                "tables with the same encoder."
+            )
+        squared = np.zeros((len(self), len(other)))
+        for own, theirs in zip(self.numbers.T, other.numbers.T, strict=True):
+            squared += np.square(own[:, None] - theirs[None, :])
+        for own, theirs in zip(self.codes.T, other.codes.T, strict=True):
+            known, known_there = own[:, None] >= 0, theirs[None, :] >= 0
+            agree = (own[:, None] == theirs[None, :]) & known
+            squared += known.astype(np.float64) + known_there - 2.0 * agree
+        return squared

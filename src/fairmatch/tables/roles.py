@@ -1,0 +1,221 @@
+"""What every column of a table is for, how it is read, and where a person should look twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.tables.names import check_names
+from fairmatch.tables.suspicions import ColumnFacts, Suspicion, describe_column, suspect
+
+ROLES = ("score", "sensitive", "label", "id", "weight", "feature", "ignored")
+"""What a column may be for, in the order in which tables show them."""
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """How one column is read.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    role : str
+        One of `ROLES`.
+    type : str
+        What it holds, in words: "whole numbers", "numbers", "text", "yes or no", "categories",
+        "dates", "nothing" or "mixed values".
+    n_missing, n_distinct : int
+        Its missing values, and the different values among the others.
+    why : str
+        Why it has this role.
+    doubt : str
+        What a person should look at, or empty.
+    """
+
+    name: str
+    role: str
+    type: str
+    n_missing: int
+    n_distinct: int
+    why: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class RoleTable:
+    """How every column of a table is read.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnRole
+        One entry per column, in the table's order.
+    n_rows : int
+        Rows of the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.tables.roles import Roles
+    >>> people = pd.DataFrame({"id": [7, 9, 8], "age": [31, 54, 31], "sex": ["f", "m", "f"]})
+    >>> table = Roles(sensitive="sex").read(people)
+    >>> table.features, [column.name for column in table.doubtful]
+    (['age'], ['id'])
+    """
+
+    columns: tuple[ColumnRole, ...]
+    n_rows: int
+
+    def named(self, role: str) -> list[str]:
+        """Return the names of the columns with this role."""
+        return [column.name for column in self.columns if column.role == role]
+
+    @property
+    def features(self) -> list[str]:
+        """The columns that describe people."""
+        return self.named("feature")
+
+    @property
+    def doubtful(self) -> tuple[ColumnRole, ...]:
+        """The columns that a person should look at."""
+        return tuple(column for column in self.columns if column.doubt)
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the rows of a table of text, for a terminal or a page."""
+        head = ["column", "role", "read as", "missing", "different", "why"]
+        ordered = sorted(self.columns, key=lambda column: ROLES.index(column.role))
+        rows = [
+            [
+                column.name,
+                column.role,
+                column.type,
+                f"{column.n_missing:,}",
+                f"{column.n_distinct:,}",
+                "; ".join(part for part in (column.why, column.doubt) if part),
+            ]
+            for column in ordered
+        ]
+        return head, rows
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a table a person named for what.
+
+    Parameters
+    ----------
+    scores : sequence of str
+        Columns with scores; each is a model.
+    sensitive : str or sequence of str
+        The group, or the attributes whose combinations are the groups.
+    label : str, optional
+        The outcome, which a model learns to predict.
+    id : str, optional
+        Who the person is.
+    weight : str, optional
+        How much the row counts.
+    features : sequence of str, optional
+        What describes people. By default these are all columns without another role, except those
+        that surely are identifiers or cannot be read.
+    ignored : sequence of str
+        Columns that are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.tables.roles import Roles
+    >>> people = pd.DataFrame({"pd": [0.1, 0.4], "sex": ["f", "m"], "age": [31, 54]})
+    >>> for row in Roles(scores=["pd"], sensitive="sex").read(people).cells()[1]:
+    ...     print(row[:3])
+    ['pd', 'score', 'numbers']
+    ['sex', 'sensitive', 'text']
+    ['age', 'feature', 'whole numbers']
+    """
+
+    scores: Sequence[str] = ()
+    sensitive: str | Sequence[str] = ()
+    label: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    features: Sequence[str] | None = None
+    ignored: Sequence[str] = ()
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """Yield every named column with its role."""
+        attributes = [self.sensitive] if isinstance(self.sensitive, str) else self.sensitive
+        for role, names in {
+            "score": self.scores,
+            "sensitive": attributes,
+            "label": [self.label],
+            "id": [self.id],
+            "weight": [self.weight],
+            "feature": self.features or (),
+            "ignored": self.ignored,
+        }.items():
+            for name in names:
+                if name is not None:
+                    yield name, role
+
+    def read(self, table: Any, *, name: object = "The table") -> RoleTable:
+        """Find the role of every column of a table.
+
+        Parameters
+        ----------
+        table : table
+            A table of pandas, polars or pyarrow.
+        name : object
+            What errors call the table, such as its file.
+
+        Returns
+        -------
+        RoleTable
+            Every column, with its role and the reason.
+
+        Raises
+        ------
+        ColumnError
+            If named columns are not there, or are named for two roles; all are listed at once.
+        """
+        frame = nw.from_native(table, eager_only=True)
+        columns = [str(column) for column in frame.columns]
+        named = list(self.named())
+        check_names([column for column, _ in named], columns, table=name)
+        roles: dict[str, str] = {}
+        clashes = []
+        for column, role in named:
+            if roles.setdefault(column, role) != role:
+                clashes.append(f"{column!r} ({roles[column]} and {role})")
+        if clashes:
+            raise ColumnError(
+                f"A column has one role; these are named for two: {'; '.join(clashes)}."
+            )
+        if not len(frame):
+            raise InputError(f"{name} has no rows.")
+        read = []
+        for column, series in zip(columns, frame.iter_columns(), strict=True):
+            facts = describe_column(column, series)
+            read.append(self._role(facts, roles.get(column)))
+        return RoleTable(tuple(read), len(frame))
+
+    def _role(self, facts: ColumnFacts, role: str | None) -> ColumnRole:
+        why, doubt = ("named" if role else ""), ""
+        found: Suspicion | None = None
+        if role in (None, "feature"):
+            found = suspect(facts, label_is_known=self.label is not None)
+        if role is None:
+            if self.features is not None:
+                role, why = "ignored", "not among the features that were named"
+                found = None
+            elif found is not None and found.certain:
+                role, why = "ignored", "left out"
+            else:
+                role, why = "feature", "no other role"
+        if found is not None:
+            doubt = found.words
+        return ColumnRole(
+            facts.name, role, facts.type, facts.n_missing, facts.n_distinct, why, doubt
+        )

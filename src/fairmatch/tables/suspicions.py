@@ -1,0 +1,212 @@
+"""What a column holds, and whether it may be something else than a property of people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from fairmatch.tables.arrays import is_missing
+
+MANY_LEVELS = 100
+"""A category with more levels than this is named before it is used."""
+
+# A text that more than half of the people have for themselves names them. In tables of a few
+# rows that is so for ordinary categories too.
+_FEW_VALUES = 30
+_MOST_DIFFER = 0.5
+_NEARLY_ALL = 0.9
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_ID_WORDS = {"id", "ids", "uuid", "guid", "ssn", "key", "index", "unnamed", "rownum", "nr"}
+_SCORE_WORDS = {"score", "scores", "prob", "proba", "probability", "pred", "prediction",
+                "predicted", "predictions", "yhat", "risk"}  # fmt: skip
+_LABEL_WORDS = {"label", "target", "outcome", "class", "y", "truth", "actual", "recid",
+                "recidivism", "default", "defaulted", "hired", "hire", "accepted", "approved",
+                "churn", "churned"}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFacts:
+    """What a column holds.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    type : str
+        What it holds, in words.
+    values : ndarray
+        Its values without the missing ones.
+    n_missing : int
+        How many are missing.
+    """
+
+    name: str
+    type: str
+    values: np.ndarray[Any, Any]
+    n_missing: int
+
+    @cached_property
+    def counts(self) -> pd.Series[int]:
+        """How often each value occurs, the most frequent first."""
+        return pd.Series(self.values).value_counts()
+
+    @property
+    def n_distinct(self) -> int:
+        """How many different values there are."""
+        return len(self.counts)
+
+    @property
+    def words(self) -> set[str]:
+        """The words of the column's name, in lower case."""
+        apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name)
+        return set(re.findall(r"[^\W\d_]+", apart.casefold()))
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Why a column may not be a property of people.
+
+    Attributes
+    ----------
+    words : str
+        What is suspicious.
+    certain : bool
+        Whether it is certain enough to leave the column out unless it is asked for.
+    """
+
+    words: str
+    certain: bool = False
+
+
+def describe_column(name: str, series: nw.Series[Any]) -> ColumnFacts:
+    """Return what a column holds; nothing is refused here.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    series : narwhals.Series
+        Its values.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> import pandas as pd
+    >>> from fairmatch.tables.suspicions import describe_column
+    >>> ages = nw.from_native(pd.Series([31.0, None, 54.0]), series_only=True)
+    >>> facts = describe_column("age", ages)
+    >>> facts.type, facts.n_missing, facts.n_distinct
+    ('whole numbers', 1, 2)
+    """
+    dtype = series.dtype
+    values = (series.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else series).to_numpy()
+    missing = is_missing(values)
+    present = values[~missing]
+    return ColumnFacts(name, _type(dtype, present), present, int(missing.sum()))
+
+
+def _type(dtype: Any, values: np.ndarray[Any, Any]) -> str:
+    if not len(values):
+        return "nothing"
+    if dtype == nw.Boolean:
+        return "yes or no"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categories"
+    if dtype == nw.String:
+        return "text"
+    if dtype.is_numeric():
+        numbers = values.astype(np.float64)
+        return "whole numbers" if (numbers == np.floor(numbers)).all() else "numbers"
+    if dtype.is_temporal():
+        return "dates"
+    kinds = {type(value) for value in values.tolist()}
+    if kinds == {bool}:
+        return "yes or no"
+    return "text" if kinds == {str} else "mixed values"
+
+
+def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | None:
+    """Return why a column may not be a property of people, or None.
+
+    Parameters
+    ----------
+    facts : ColumnFacts
+        The column.
+    label_is_known : bool
+        Whether another column was named as the label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.suspicions import ColumnFacts, suspect
+    >>> suspect(ColumnFacts("customer_id", "whole numbers", np.array([17, 4, 9]), 0))
+    Suspicion(words='looks like an identifier: 3 different values in 3 rows', certain=True)
+    """
+    if facts.type == "nothing":
+        return Suspicion("holds no values", certain=True)
+    if facts.type in ("dates", "mixed values"):
+        return Suspicion(f"holds {facts.type}, which cannot be used as they are", certain=True)
+    if facts.n_distinct == 1:
+        return Suspicion("holds the same value in every row")
+    for look in (_identifier, _nearly_numbers, _score):
+        if found := look(facts):
+            return found
+    if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
+        return Suspicion("has two values and the name of an outcome: is it the label?")
+    if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
+        return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
+    return None
+
+
+def _identifier(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("text", "categories", "whole numbers"):
+        return None
+    n_rows, n_values = len(facts.values), facts.n_distinct
+    mostly = n_values > _MOST_DIFFER * n_rows
+    words = f"looks like an identifier: {n_values:,} different values in {n_rows:,} rows"
+    if mostly and facts.words & _ID_WORDS:
+        return Suspicion(words, certain=True)
+    if n_values <= _FEW_VALUES:
+        return None
+    if facts.type != "whole numbers":
+        return Suspicion(words, certain=True) if mostly else None
+    if n_values < n_rows:
+        return None
+    numbers = facts.values.astype(np.float64)
+    if numbers.max() - numbers.min() == n_rows - 1:
+        return Suspicion("looks like an identifier: it numbers the rows", certain=True)
+    return Suspicion(f"{words}; is it one?")
+
+
+def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("text", "categories"):
+        return None
+    counts = facts.counts
+    numeric = np.array([bool(_NUMBER.fullmatch(str(value).strip())) for value in counts.index])
+    share = counts.to_numpy()[numeric].sum() / len(facts.values)
+    if numeric.all():
+        # Few codes are a category; many numbers as text are an accident.
+        many = facts.type == "text" and facts.n_distinct > _FEW_VALUES
+        return Suspicion("holds numbers that are written as text") if many else None
+    if share >= _NEARLY_ALL:
+        others = counts[~numeric]
+        shown = ", ".join(f"{value!r} ({count:,})" for value, count in others[:3].items())
+        more = ", …" if len(others) > 3 else ""
+        return Suspicion(f"nearly all numbers, except {shown}{more}; so it is read as text")
+    if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]):
+        return Suspicion("holds numbers with a decimal comma, which are read as text")
+    return None
+
+
+def _score(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("numbers", "whole numbers") or not facts.words & _SCORE_WORDS:
+        return None
+    return Suspicion("has the name of a score: is it another model's output?")

@@ -1,0 +1,106 @@
+"""Tests of column generation where floats run out: near twins, outliers, large tables."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from fairmatch.matching import pricing, problem
+from fairmatch.matching.problem import Atoms, Problem
+from fairmatch.matching.solver import solve_transport
+
+Floats = NDArray[np.float64]
+
+
+def best_cost(x: Floats, z: Floats) -> float:
+    """Find the least cost by differences and SciPy, which needs no potentials."""
+    cost = ((x[:, None] - z) ** 2).sum(axis=2)
+    return float(cost[linear_sum_assignment(cost)].mean())
+
+
+def rounded(x: Floats) -> Floats:
+    return np.round(x, 4)
+
+
+def single(x: Floats) -> Floats:
+    return x.astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("twin", [rounded, single])
+@pytest.mark.parametrize("shape", [(300, 2), (460, 16)])
+def test_near_twins(twin, shape) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape)
+    z = twin(x)[rng.permutation(len(x))]
+    plan = solve_transport(x, z)
+    assert plan.relative_gap <= 1e-9
+    assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e6, 1e15])
+@pytest.mark.parametrize("shape", [(100, 3), (460, 16)])
+def test_one_outlier_in_each_group(shape, far: float) -> None:
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=shape), rng.normal(size=shape)
+    x[7, 0] = z[3, 0] = far
+    plan = solve_transport(x, z)
+    assert plan.relative_gap <= 1e-9
+    assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
+    assert plan.target[plan.source == 7].tolist() == [3]
+
+
+@pytest.mark.parametrize("far", [1e6, 1e15])
+def test_an_outlier_without_a_partner(far: float) -> None:
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(700, 20)), rng.normal(size=(700, 20))
+    x[0, 0] = far
+    plan = solve_transport(x, z)
+    assert plan.relative_gap <= 1e-9
+    assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
+
+
+def test_a_column_far_from_zero() -> None:
+    rng = np.random.default_rng(3)
+    x, z = rng.normal(size=(500, 4)), rng.normal(size=(500, 4))
+    plan = solve_transport(np.c_[x, np.full(500, 1e15)], np.c_[z, np.full(500, 1e15)])
+    assert plan.cost == pytest.approx(best_cost(x, z), rel=1e-9)
+    assert plan.relative_gap <= 1e-9
+
+
+def test_points_that_differ_by_rounding_are_the_same() -> None:
+    x = np.random.default_rng(4).normal(size=(600, 5))
+    plan = solve_transport(x, np.nextafter(x, 9.0)[::-1])
+    assert plan.bound <= plan.cost < 1e-29
+
+
+def test_a_bound_is_never_above_the_optimum() -> None:
+    """Potentials that cancel by millions must not round the bound upwards."""
+    rng = np.random.default_rng(5)
+    x, z = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+    here = Problem(*(Atoms(p, np.empty((40, 0), np.int32), np.ones(40)) for p in (x, z)))
+    u = rng.normal(size=40)
+    v = (here.cost_matrix() - u[:, None]).min(axis=0)
+    for shift in (2.0**27, 2.0**50):
+        low = u + shift, v - shift
+        exact = ((low[0] - shift).sum() + (low[1] + shift).sum()) / 40
+        assert here.value(*low) == pytest.approx(exact, rel=1e-15)
+        assert pricing.price(here, *low, np.inf)[1] <= best_cost(x, z)
+
+
+def test_memory_of_the_first_arcs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problem, "BLOCK", 40_000)
+    peaks = []
+    for count in (1_000, 4_000):
+        rng = np.random.default_rng(6)
+        none = np.empty((count, 0), np.int32)
+        here = Problem(*(Atoms(rng.normal(size=(count, 2)), none, np.ones(count)) for _ in "01"))
+        zero = np.zeros(count)
+        tracemalloc.start()
+        pricing.first_arcs(here, zero, zero)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 5.0 * peaks[0]  # four times the rows, sixteen times the pairs

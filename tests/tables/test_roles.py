@@ -1,0 +1,200 @@
+"""Every column of a table has a role, and columns that look like something else are flagged."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.tables.roles import ROLES, Roles
+
+
+@pytest.fixture
+def compas():
+    """Columns as those of COMPAS, of made-up people."""
+    rng = np.random.default_rng(0)
+    n = 200
+    return pd.DataFrame(
+        {
+            "id": rng.permutation(10 * n)[:n],
+            "name": [f"person {i}" for i in range(n)],
+            "race": rng.choice(["Black", "White"], n),
+            "age": rng.integers(18, 60, n),
+            "income": np.round(rng.uniform(1e3, 9e4, n), 2),
+            "priors": [str(i % 7) for i in range(n - 1)] + ["unknown"],
+            "score": rng.uniform(size=n),
+            "score_b": rng.uniform(size=n),
+            "two_year_recid": rng.integers(0, 2, n),
+            "married": rng.choice([True, False], n),
+            "country": ["US"] * n,
+            "screened": pd.date_range("2020-01-01", periods=n),
+            "empty": [None] * n,
+        }
+    )
+
+
+def by_name(table):
+    return {column.name: column for column in table.columns}
+
+
+class TestReading:
+    def test_the_table_of_issue_18(self, compas):
+        table = Roles(scores=["score"], sensitive="race").read(compas)
+        found = by_name(table)
+        assert {name: column.role for name, column in found.items()} == {
+            "id": "ignored",
+            "name": "ignored",
+            "race": "sensitive",
+            "age": "feature",
+            "income": "feature",
+            "priors": "feature",
+            "score": "score",
+            "score_b": "feature",
+            "two_year_recid": "feature",
+            "married": "feature",
+            "country": "feature",
+            "screened": "ignored",
+            "empty": "ignored",
+        }
+        assert {name: column.doubt for name, column in found.items() if column.doubt} == {
+            "id": "looks like an identifier: 200 different values in 200 rows",
+            "name": "looks like an identifier: 200 different values in 200 rows",
+            "priors": "nearly all numbers, except 'unknown' (1); so it is read as text",
+            "score_b": "has the name of a score: is it another model's output?",
+            "two_year_recid": "has two values and the name of an outcome: is it the label?",
+            "country": "holds the same value in every row",
+            "screened": "holds dates, which cannot be used as they are",
+            "empty": "holds no values",
+        }
+        assert [column.name for column in table.doubtful] == [
+            column.name for column in table.columns if column.doubt
+        ]
+
+    @pytest.mark.parametrize(
+        "convert",
+        [lambda t: t, pl.from_pandas, lambda t: pa.Table.from_pandas(t, preserve_index=False)],
+        ids=["pandas", "polars", "pyarrow"],
+    )
+    def test_libraries_agree(self, compas, convert):
+        roles = Roles(scores=["score"], sensitive="race")
+        assert roles.read(convert(compas)) == roles.read(compas)
+
+    def test_named_roles_are_kept_without_a_doubt(self, compas):
+        roles = Roles(
+            scores=["score", "score_b"], sensitive=["race", "married"], label="two_year_recid",
+            id="id", weight="income", ignored=["name"],
+        )  # fmt: skip
+        table = roles.read(compas)
+        assert table.named("sensitive") == ["race", "married"]
+        assert table.named("weight") == ["income"]
+        assert {column.name for column in table.doubtful} == {
+            "priors", "country", "screened", "empty",
+        }  # fmt: skip
+
+    def test_an_identifier_is_a_feature_if_asked_for(self, compas):
+        table = Roles(sensitive="race", features=["id", "age"]).read(compas)
+        assert table.features == ["id", "age"]
+        assert "identifier" in by_name(table)["id"].doubt
+        assert by_name(table)["income"].role == "ignored"
+        assert not by_name(table)["name"].doubt
+
+    def test_types_missing_and_distinct_values(self):
+        frame = pd.DataFrame(
+            {
+                "whole": [1.0, None, 2.0, 2.0],
+                "broken": [0.5, 1.0, 2.0, np.nan],
+                "flag": [True, None, False, True],
+                "kind": pd.Categorical(["a", "b", None, "a"]),
+                "mixed": [1, "a", 2, 3],
+            }
+        )
+        assert [(c.type, c.n_missing, c.n_distinct) for c in Roles().read(frame).columns] == [
+            ("whole numbers", 1, 2),
+            ("numbers", 1, 3),
+            ("yes or no", 1, 2),
+            ("categories", 1, 2),
+            ("mixed values", 0, 4),
+        ]
+
+    def test_cells_are_text_by_role(self, compas):
+        head, rows = Roles(scores=["score"], sensitive="race").read(compas).cells()
+        assert head[:2] == ["column", "role"]
+        assert [row[1] for row in rows] == sorted([row[1] for row in rows], key=ROLES.index)
+        assert all(isinstance(cell, str) for row in rows for cell in row)
+        assert rows[0] == ["score", "score", "numbers", "0", "200", "named"]
+        assert rows[-1][-1] == "left out; holds no values"
+
+
+class TestSuspicions:
+    def doubt(self, name, values):
+        (column,) = Roles().read(pd.DataFrame({name: values})).columns
+        return column.role, column.doubt
+
+    @pytest.mark.parametrize("name", ["x", "Unnamed: 0"])
+    def test_numbers_of_the_rows(self, name):
+        assert self.doubt(name, range(50))[0] == "ignored"
+        assert self.doubt(name, np.random.default_rng(0).permutation(50) + 1)[0] == "ignored"
+
+    @pytest.mark.parametrize("name", ["id", "ID", "customerId", "person id", "Unnamed: 0"])
+    def test_names_of_identifiers(self, name):
+        assert self.doubt(name, [4, 17, 9])[0] == "ignored"
+        assert self.doubt(name, [None, 17.0, 9.0])[0] == "ignored"
+        assert self.doubt(name, ["4", "17", "9"])[0] == "ignored"
+
+    def test_names_that_only_sound_alike(self):
+        assert self.doubt("identity", ["a", "b", "c"]) == ("feature", "")
+        assert self.doubt("width", [4, 17, 9]) == ("feature", "")
+        assert self.doubt("region_id", [1, 2] * 20) == ("feature", "")
+
+    def test_different_whole_numbers_are_asked_about_and_kept(self):
+        role, doubt = self.doubt("salary", np.arange(50) ** 2)
+        assert role == "feature"
+        assert doubt.endswith("is it one?")
+
+    def test_measurements_are_no_identifiers(self):
+        assert self.doubt("height", np.random.default_rng(0).normal(size=100)) == ("feature", "")
+
+    def test_small_tables_have_no_names_of_people(self):
+        assert self.doubt("job", ["cook", "nurse", "judge"]) == ("feature", "")
+
+    def test_many_levels(self):
+        role, doubt = self.doubt("city", [f"city {i % 150}" for i in range(900)])
+        assert (role, doubt[:14]) == ("feature", "has 150 levels")
+
+    def test_numbers_as_text(self):
+        assert "written as text" in self.doubt("x", [str(i % 40) for i in range(400)])[1]
+        assert self.doubt("grade", [str(i % 4) for i in range(400)]) == ("feature", "")
+
+    def test_decimal_commas(self):
+        values = [f"{i % 9},{i % 7}" for i in range(400)]
+        assert "decimal comma" in self.doubt("income", values)[1]
+
+    def test_a_label_is_not_asked_for_twice(self):
+        frame = pd.DataFrame({"y": [0, 1, 1], "class": ["a", "b", "a"]})
+        assert not Roles(label="y").read(frame).doubtful
+
+
+class TestErrors:
+    def test_all_missing_columns_are_named_at_once(self, compas):
+        roles = Roles(scores=["scor"], sensitive="rcae", label="zzz", id="id")
+        with pytest.raises(ColumnError) as caught:
+            roles.read(compas, name="people.csv")
+        told = str(caught.value)
+        assert told.startswith("people.csv has no columns 'scor', 'rcae' and 'zzz'.")
+        assert "Did you mean 'score' by 'scor'?" in told
+        assert "Did you mean 'race' by 'rcae'?" in told
+        assert "There are: id, name, race" in told
+
+    def test_one_missing_column(self, compas):
+        with pytest.raises(ColumnError, match=r"has no column 'Race'. Did you mean 'race'\?$"):
+            Roles(sensitive="Race").read(compas)
+
+    def test_two_roles(self, compas):
+        roles = Roles(scores=["score"], label="score", sensitive="race", id="race")
+        with pytest.raises(ColumnError, match=r"'score' \(score and label\); 'race' \(sensitive"):
+            roles.read(compas)
+
+    def test_no_rows(self):
+        with pytest.raises(InputError, match="no rows"):
+            Roles().read(pd.DataFrame({"a": []}))
