@@ -1,0 +1,1 @@
+"""Fairness around models that somebody already has."""

@@ -1,0 +1,374 @@
+"""Quantile alignment: every group's scores are moved to the distribution that all groups share."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairmatch.exceptions import InputError, ModelFileError
+from fairmatch.learning.anymodel.curves import Curve, Distribution, group_codes
+from fairmatch.matching.coupling import IndexArray
+from fairmatch.matching.parts import plan_parts
+from fairmatch.tables.arrays import (
+    BoolArray,
+    FloatArray,
+    plain_value,
+    read_labels,
+    read_numbers,
+    read_scores,
+    read_weights,
+)
+from fairmatch.tables.criterion import Criterion, read_criterion
+from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.parameters import check_number
+
+SCALES = ("probability", "rank", "real")
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    r"""A fitted adjustment of scores, one increasing curve per group.
+
+    `fit_alignment` makes it.
+
+    Parameters
+    ----------
+    labels : tuple
+        The groups, sorted.
+    curves : tuple of Curve
+        For every group, the fully aligned score as a function of the score.
+    shares : array of shape (n_groups,)
+        Share of every group among the rows that were compared: its weight in the barycentre.
+    scale : {"probability", "rank", "real"}
+        What the scores are.
+    ranks : Curve or None
+        With scale "rank", the rank of a score among all rows.
+    tied : array of shape (n_groups,)
+        Share of every group that has a score in common with somebody else of the group.
+    remaining_gap : float
+        What full alignment leaves between two groups among the rows that were fitted: the largest
+        difference, over all thresholds and pairs, of the shares above it. Ties and unequal group
+        sizes leave it, because people with the same score and group get the same aligned score.
+
+    Notes
+    -----
+    With :math:`F_s` the distribution function and :math:`Q_s` the quantile function of the scores
+    of group s, and :math:`p_s` its share, a score f of group s becomes
+
+    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))
+
+    with t the strength. The sum is the quantile function of the Wasserstein barycentre of all
+    groups. With t = 1 it is the best score under squared loss whose distribution is the same in
+    every group, and with less the gap in Wasserstein distance falls in proportion (Chzhen et al.,
+    2020; Jiang et al., 2020).
+    """
+
+    labels: tuple[Any, ...]
+    curves: tuple[Curve, ...]
+    shares: FloatArray
+    scale: str = "probability"
+    ranks: Curve | None = None
+    tied: FloatArray | None = None
+    remaining_gap: float = 0.0
+
+    def apply(
+        self, y_score: ArrayLike, sensitive_features: ArrayLike, strength: float = 1.0
+    ) -> FloatArray:
+        """Return the adjusted scores of a table.
+
+        Parameters
+        ----------
+        y_score : array-like of shape (n_rows,)
+            Scores of the model that the alignment was fitted for.
+        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+            Group of every row, one of those that were seen when fitted.
+        strength : float, default=1.0
+            How far to go: 0 leaves the scores alone, 1 aligns them fully.
+        """
+        scores = read_on_scale(y_score, self.scale)
+        codes = group_codes(sensitive_features, self.labels, n_rows=len(scores))
+        return self.move(scores, codes, strength)
+
+    def move(self, scores: FloatArray, codes: Any, strength: float = 1.0) -> FloatArray:
+        """Return the adjusted scores of checked scores and codes of groups."""
+        check_number("strength", strength, "[0, 1]")
+        start = self.start(scores)
+        if strength == 0.0:
+            return start
+        aligned = np.empty_like(scores)
+        for code, curve in enumerate(self.curves):
+            rows = codes == code
+            aligned[rows] = curve(scores[rows])
+        if self.scale != "real":
+            np.clip(aligned, 0.0, 1.0, out=aligned)
+        if strength < 1.0:
+            aligned *= strength
+            aligned += (1.0 - strength) * start
+        return aligned
+
+    def start(self, scores: FloatArray) -> FloatArray:
+        """Return the scores on the scale of the results: as they are, or as ranks."""
+        return scores if self.ranks is None else np.clip(self.ranks(scores), 0.0, 1.0)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the alignment as plain values that JSON holds."""
+        return {
+            "labels": [plain_value(label) for label in self.labels],
+            "curves": [curve.get_state() for curve in self.curves],
+            "shares": self.shares.tolist(),
+            "scale": self.scale,
+            "ranks": None if self.ranks is None else self.ranks.get_state(),
+            "tied": None if self.tied is None else self.tied.tolist(),
+            "remaining_gap": self.remaining_gap,
+        }
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Return the alignment of plain values, or raise where they are damaged."""
+        try:
+            curves = tuple(map(Curve.from_state, state["curves"]))
+            labels, scale = tuple(state["labels"]), state["scale"]
+            if len(labels) != len(curves) or len(set(labels)) < len(labels) or scale not in SCALES:
+                raise ModelFileError("The file is damaged: this is no alignment of scores.")
+            ranks = None if state["ranks"] is None else Curve.from_state(state["ranks"])
+            if (ranks is None) == (scale == "rank"):
+                raise ModelFileError("The file is damaged: ranks and scale contradict each other.")
+            return cls(
+                labels,
+                curves,
+                np.asarray(state["shares"], dtype=np.float64),
+                scale,
+                ranks,
+                None if state["tied"] is None else np.asarray(state["tied"], dtype=np.float64),
+                float(state["remaining_gap"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(
+                f"The file is damaged: this is no alignment of scores ({error})."
+            ) from None
+
+
+def fit_alignment(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    y_true: ArrayLike | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+    scale: str = "probability",
+) -> Alignment:
+    """Learn how to move the scores of every group to what all groups have in common.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Scores of a model, best of rows that it was not trained on.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes; needed with ``criterion="equal_opportunity"``, and only here: the
+        alignment is applied without labels.
+    criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
+        Whose scores are aligned: everybody's, or those of people with a positive label.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : default=1
+        The label that counts as positive.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are. Probabilities lie in [0, 1], and anything else is an error. With
+        "rank" any finite scores are replaced by their rank among all rows, between 0 and 1, before
+        they are aligned. With "real" they are numbers in their own unit, such as predictions of a
+        regressor, and so are the results.
+
+    Returns
+    -------
+    Alignment
+        Its ``apply`` adjusts the scores of this table or of another.
+
+    Raises
+    ------
+    InputError
+        With ``criterion="equalized_odds"``: one increasing curve per group can make the scores of
+        one class alike, not of both classes at once. Group-wise thresholds can come near it.
+
+    Examples
+    --------
+    >>> alignment = fit_alignment([0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"])
+    >>> alignment.apply([0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]).round(2).tolist()
+    [0.3, 0.5, 0.3, 0.5]
+    >>> alignment.apply([0.2], ["a"], strength=0.5).round(2).tolist()
+    [0.3]
+    """
+    criterion = read_criterion(criterion)
+    if len(criterion.labels) > 1:
+        raise InputError(
+            f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
+            "increasing curve per group can give them in one class only. Use "
+            "criterion='equal_opportunity', or decisions='threshold' for the nearest that "
+            "thresholds can do."
+        )
+    if scale not in SCALES:
+        raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}.")
+    scores = read_on_scale(y_score, scale)
+    groups = read_groups(sensitive_features, n_rows=len(scores))
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    positive: BoolArray | None = None
+    if criterion.needs_labels and y_true is not None:
+        positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
+    return align_groups(scores, groups, positive, weights, criterion, scale)
+
+
+def align_groups(
+    scores: FloatArray,
+    groups: Groups,
+    positive: BoolArray | None = None,
+    weights: FloatArray | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    scale: str = "probability",
+) -> Alignment:
+    """Return the alignment of scores that have been checked; see `fit_alignment`."""
+    ranks = None
+    if scale == "rank":
+        everybody = Distribution.of(scores, weights)
+        ranks = Curve(everybody.scores, everybody.middle)
+    members = compared_rows(groups, criterion, positive, weights)
+    found = [
+        Distribution.of(scores[rows], None if weights is None else weights[rows])
+        for rows in members
+    ]
+    sizes = [len(rows) if weights is None else weights[rows].sum() for rows in members]
+    shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
+    curves = tuple(_aligned(one, found, shares, ranks) for one in found)
+    return Alignment(
+        groups.labels,
+        curves,
+        shares,
+        scale,
+        ranks,
+        np.array([one.tied for one in found]),
+        _largest_gap(found, curves),
+    )
+
+
+def _aligned(
+    own: Distribution, groups: list[Distribution], shares: FloatArray, ranks: Curve | None
+) -> Curve:
+    """Return the curve from a group's scores to the quantiles that all groups share."""
+    values = np.zeros(len(own.scores))
+    for share, group in zip(shares, groups, strict=True):
+        quantiles = group.quantile(own.middle)
+        values += share * (quantiles if ranks is None else ranks(quantiles))
+    return Curve(own.scores, np.maximum.accumulate(values))  # rounding must not turn people round
+
+
+def _largest_gap(groups: list[Distribution], curves: tuple[Curve, ...]) -> float:
+    """Return the largest difference of shares above a threshold after alignment."""
+    # Values that are equal but for rounding are one value.
+    size = max(float(np.abs(curve.values).max()) for curve in curves) or 1.0
+    rounded = [np.round(curve.values / size, 12) for curve in curves]
+    places = np.unique(np.concatenate(rounded))
+    shares = [
+        np.append(0.0, group.upto)[np.searchsorted(values, places, side="right")]
+        for group, values in zip(groups, rounded, strict=True)
+    ]
+    return float(np.ptp(shares, axis=0).max())
+
+
+def compared_rows(
+    groups: Groups,
+    criterion: str | Criterion,
+    positive: BoolArray | None,
+    weights: FloatArray | None,
+) -> list[IndexArray]:
+    """Return the rows of every group that a criterion of one class compares, or raise.
+
+    A group that has none of them is named in the error.
+    """
+    parts = plan_parts(groups, criterion=criterion, positive=positive, weights=weights)
+    rows = {part.source: part.source_rows for part in parts}
+    rows[parts[0].target] = parts[0].target_rows
+    return [rows[code] for code in range(groups.n_groups)]
+
+
+def align_scores(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    strength: float = 1.0,
+    alignment: Alignment | None = None,
+    y_true: ArrayLike | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+    scale: str = "probability",
+) -> FloatArray:
+    """Make the scores of a model alike in all groups, keeping everybody's order in their group.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Scores of a model.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    strength : float, default=1.0
+        How far to go: 0 leaves the scores alone, 1 aligns them fully.
+    alignment : Alignment, optional
+        What `fit_alignment` learned on another table. By default it is learned on these rows.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes; needed with ``criterion="equal_opportunity"``.
+    criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
+        Whose scores are aligned: everybody's, or those of people with a positive label.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : default=1
+        The label that counts as positive.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are: probabilities in [0, 1]; any numbers of which the rank alone counts;
+        or numbers in a unit of their own, such as predictions of a regressor.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The adjusted scores.
+
+    Examples
+    --------
+    >>> align_scores([0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]).round(2).tolist()
+    [0.3, 0.5, 0.3, 0.5]
+    """
+    if alignment is None:
+        alignment = fit_alignment(
+            y_score,
+            sensitive_features,
+            y_true=y_true,
+            criterion=criterion,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            scale=scale,
+        )
+    return alignment.apply(y_score, sensitive_features, strength)
+
+
+def read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
+    """Read scores: in [0, 1] where they are probabilities, else any finite numbers."""
+    if scale != "probability":
+        scores = read_numbers(y_score, "y_score")
+        if not np.isfinite(scores).all():
+            raise InputError(
+                f"y_score has {int((~np.isfinite(scores)).sum())} entries that are NaN or "
+                "infinite. Every row needs a finite score."
+            )
+        return scores
+    try:
+        return read_scores(y_score)
+    except InputError as error:
+        if "[0, 1]" not in str(error):
+            raise
+        raise InputError(
+            f"{error} Or pass scale='rank', which uses the rank of a score alone, or scale='real' "
+            "for numbers in a unit of their own."
+        ) from None

@@ -1,0 +1,168 @@
+"""Other people's learners, each spoken to in its own way."""
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from synthetic import people
+
+from fairmatch.exceptions import InputError, LabelError
+from fairmatch.learning.anymodel.learners import (
+    Learner,
+    cross_entropy_learner,
+    positive_scores,
+    read_folds,
+    takes_weights,
+)
+
+LEARNERS = {
+    "logistic": LogisticRegression(),
+    "forest": RandomForestClassifier(20, random_state=0),
+    "histogram": HistGradientBoostingClassifier(max_iter=20, random_state=0),
+    "lightgbm": lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, random_state=0),
+    "pipeline": make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["job"]), remainder=StandardScaler()),
+        LogisticRegression(),
+    ),
+}
+
+
+def table(n=300):
+    X, y, group = people(n, 0)
+    frame = pd.DataFrame(X, columns=["wage", "debt", "age", "visits"])
+    return frame, np.where(y == 1, "yes", "no"), group
+
+
+def given(name, frame):
+    jobs = np.where(frame.wage > 0.5, "cook", "nurse")
+    return frame.assign(job=jobs) if name == "pipeline" else frame.to_numpy()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_soft_targets_are_learned(name):
+    frame, y, _ = table()
+    X = given(name, frame)
+    learner = Learner(LEARNERS[name])
+    learner.check(weighted=True)
+    targets = 1.0 / (1.0 + np.exp(-3.0 * (frame["wage"].to_numpy() - frame["wage"].mean())))
+    scores = positive_scores(learner.soften(X, y, None).fit(targets), X, y)
+    assert np.corrcoef(scores, targets)[0, 1] > 0.9
+    assert abs(scores.mean() - targets.mean()) < 0.03
+    assert scores.min() >= 0.0
+    assert scores.max() <= 1.0
+
+
+def test_hard_targets_are_labels():
+    frame, y, _ = table()
+    X, weights = frame.to_numpy(), np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    learner = Learner(LogisticRegression())
+    hard = (y == "yes").astype(float)
+    soft = positive_scores(learner.soften(X, y, weights).fit(hard), X, y)
+    plain = positive_scores(learner.fit(X, y, weights), X, y)
+    assert np.allclose(soft, plain, atol=1e-4)
+
+
+def test_cross_entropy_on_hard_targets_is_lightgbms_own_objective():
+    frame, y, _ = table()
+    X, learner = frame.to_numpy(), Learner(LEARNERS["lightgbm"])
+    soft = positive_scores(learner.soften(X, y, None).fit((y == "yes").astype(float)), X, y)
+    assert np.allclose(soft, positive_scores(learner.fit(X, y, None), X, y), atol=1e-6)
+
+
+def test_cross_entropy_is_used_only_where_it_is_the_same():
+    made = cross_entropy_learner(lightgbm.LGBMClassifier(num_leaves=7))
+    assert made.get_params()["num_leaves"] == 7
+    assert made.get_params()["objective"] == "cross_entropy"
+    assert cross_entropy_learner(lightgbm.LGBMClassifier(class_weight="balanced")) is None
+    assert cross_entropy_learner(lightgbm.LGBMClassifier(scale_pos_weight=3)) is None
+    assert cross_entropy_learner(lightgbm.LGBMClassifier(objective="cross_entropy_lambda")) is None
+    assert cross_entropy_learner(LogisticRegression()) is None
+
+
+@pytest.mark.parametrize(
+    ("library", "name"), [("xgboost", "XGBClassifier"), ("catboost", "CatBoostClassifier")]
+)
+def test_other_boosters_learn_soft_targets(library, name):
+    module = pytest.importorskip(library)
+    frame, y, _ = table()
+    labels, X = (y == "yes").astype(int), frame.to_numpy()
+    quiet = {"verbose": False} if library == "catboost" else {}
+    learner = Learner(getattr(module, name)(n_estimators=20, **quiet))
+    learner.check(weighted=True)
+    targets = np.clip(X[:, 0], 0.0, 1.0)
+    scores = positive_scores(learner.soften(X, labels, None).fit(targets), X, labels)
+    assert np.corrcoef(scores, targets)[0, 1] > 0.9
+
+
+def test_a_regressor_learns_targets_and_its_scores_stay_probabilities():
+    frame, y, _ = table()
+    X, labels = frame.to_numpy(), (y == "yes").astype(float)
+    learner = Learner(LinearRegression())
+    learner.check(weighted=True)
+    model = learner.soften(X, labels, None).fit(labels)
+    scores = positive_scores(model, X, labels)
+    assert np.array_equal(scores, np.clip(LinearRegression().fit(X, labels).predict(X), 0, 1))
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    frame, y, _ = table()
+    X, weights = frame.to_numpy(), np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    pipeline = make_pipeline(StandardScaler().fit(X), LogisticRegression())
+    weighted = Learner(pipeline).fit(X, y, weights)
+    alone = LogisticRegression().fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
+    assert np.array_equal(weighted.predict_proba(X), alone.predict_proba(weighted[0].transform(X)))
+
+
+def test_unseen_scores_are_of_models_that_have_not_seen_the_row():
+    frame, y, group = table()
+    X = frame.to_numpy()
+    strata = 2 * (y == "yes") + group
+    folds = read_folds(4, X, y, strata)
+    scores = Learner(LogisticRegression()).unseen_scores(X, y, None, folds)
+    for train, test in folds:
+        alone = LogisticRegression().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+        assert np.array_equal(scores[test], alone)
+        assert np.abs(np.bincount(strata[test], minlength=4) * 4 - np.bincount(strata)).max() <= 4
+    with pytest.raises(InputError, match="rows out of every test part"):
+        Learner(LogisticRegression()).unseen_scores(X, y, None, folds[:2])
+
+
+def test_folds_are_read():
+    frame, y, group = table(40)
+    X, strata = frame.to_numpy(), 2 * (y == "yes") + group
+    assert len(read_folds(KFold(3), X, y, strata)) == 3
+    rare = np.where(np.arange(40) == 0, 9, strata)  # one row alone in its stratum
+    assert sorted(np.concatenate([test for _, test in read_folds(5, X, y, rare)])) == list(
+        range(40)
+    )
+    with pytest.raises(InputError, match="cv must be at least 2"):
+        read_folds(1, X, y, strata)
+    with pytest.raises(LabelError, match="A class has 1 rows, fewer than cv=5"):
+        read_folds(5, X, np.arange(40) == 0, strata)
+
+
+def test_learners_that_cannot_are_named():
+    with pytest.raises(InputError, match=r"KNeighborsClassifier\.fit takes no sample_weight"):
+        Learner(make_pipeline(StandardScaler(), KNeighborsClassifier())).check(weighted=True)
+    Learner(KNeighborsClassifier()).check()
+    with pytest.raises(InputError, match="Perceptron has no predict_proba"):
+        Learner(Perceptron()).check()
+    for wrong in (LogisticRegression, None, "tree"):
+        with pytest.raises(InputError, match="estimator must be a classifier"):
+            Learner(wrong).check()
+    assert takes_weights(GridSearchCV(LogisticRegression(), {"C": [1]}))
+    assert not takes_weights(GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}))
+
+
+def test_other_classes_are_named():
+    frame, y, _ = table()
+    model = LogisticRegression().fit(frame, y)
+    with pytest.raises(LabelError, match=r"knows the classes.*y holds"):
+        positive_scores(model, frame, np.array([0, 1]))
