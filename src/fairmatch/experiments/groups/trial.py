@@ -166,7 +166,11 @@ def _thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
     scores = trial.plain(tune)
     for bound in BOUNDS:
         cuts = fit_thresholds(
-            scores, tune.group, tune.y, max_gap=bound, criterion=trial.case.criterion
+            tune.y,
+            scores,
+            sensitive_features=tune.group,
+            max_gap=bound,
+            criterion=trial.case.criterion,
         )
         yield (
             bound,
@@ -180,8 +184,9 @@ def _alignment(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from fairmatch.learning.anymodel.alignment import fit_alignment
 
     tune = trial.split.tune
-    given = {"y_true": tune.y, "criterion": trial.case.criterion}
-    alignment = fit_alignment(trial.plain(tune), tune.group, **given)
+    alignment = fit_alignment(
+        trial.plain(tune), tune.group, y_true=tune.y, criterion=trial.case.criterion
+    )
     for strength in STRENGTHS:
         yield (
             strength,
