@@ -32,6 +32,7 @@ _HOMES = {
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.anymodel.adjustment",
     "load": "learning.saving",
+    "nearest_fair_matching": "matching.nearest",
 }
 
 # Optional libraries, and the extra that installs each.
