@@ -14,8 +14,8 @@ from fairmatch.learning.anymodel.aligning import (
 from fairmatch.learning.anymodel.cloning import clone_prefit, wrapped_tags
 from fairmatch.learning.anymodel.seen import WholeTableReader
 from fairmatch.learning.anymodel.softening import ModelScorer, SmoothingLearner, SmoothingSettings
-from fairmatch.learning.base import FairClassifier
 from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.comparison import Comparison, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
