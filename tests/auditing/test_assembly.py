@@ -319,7 +319,7 @@ def test_a_column_that_identifies_people_is_refused():
         ({"y_score": np.full(100, 2.0)}, InputError, r"\[0, 1\]"),
         ({"y_score": np.full(99, 0.5)}, InputError, "99 rows where 100"),
         ({"sensitive_features": np.zeros(100)}, GroupError, "one group only"),
-        ({"sensitive_features": np.arange(100) % 3}, GroupError, "3 groups"),
+        ({"sensitive_features": {"sex": np.arange(100) % 2}}, InputError, "dictionary"),
         ({"sensitive_features": [None, "a"] * 50}, GroupError, "50 missing"),
         ({"y_true": np.arange(100) % 3}, LabelError, "two classes"),
         ({"y_true": np.zeros(99)}, InputError, "99 rows"),
