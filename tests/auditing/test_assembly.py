@@ -141,7 +141,7 @@ def test_everybody_accepted_is_not_certain():
 def test_nobody_accepted_has_no_ratio():
     found = audit(np.zeros(200), sensitive_features=np.tile([0, 1], 100), **QUICK)
     assert found.selection_ratio.value is None
-    assert "Nobody is accepted" in found.refusals[0]
+    assert "Nobody is selected" in found.refusals[0]
 
 
 def test_without_features_the_fair_matching_has_the_wasserstein_gap(labelled):
