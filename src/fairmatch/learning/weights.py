@@ -24,3 +24,5 @@ ADV_WEIGHTS = (
 )
 # Bounds of exponentiated gradient, from the loosest on.
 REDUCTION_BOUNDS = (0.08, 0.05, 0.03, 0.02, 0.01)
+# Of regressors: the squared loss of a target in standard deviations yields to smaller weights.
+REGRESSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
