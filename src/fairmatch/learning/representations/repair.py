@@ -109,7 +109,7 @@ class RepairLearner:
         """Return one representer per amount."""
         if coupling is None:
             matcher = OptimalTransportMatcher(tolerance=self.tolerance)
-            coupling = match_parts(matcher, rows.encoded, rows.groups, weights=rows.weights)
+            coupling = match_parts(matcher, rows.points, rows.groups, weights=rows.weights)
         else:
             check_coupling(coupling)
             coupling.check_groups(rows.groups)
