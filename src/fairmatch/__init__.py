@@ -27,6 +27,7 @@ _HOMES = {
     "fair_matching": "matching.quantiles",
     "fairness_path": "learning.path",
     "load": "learning.saving",
+    "nearest_fair_matching": "matching.nearest",
 }
 
 # Optional libraries, and the extra that installs each.

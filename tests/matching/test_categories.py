@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairmatch import OptimalTransportMatcher
+from fairmatch import OptimalTransportMatcher, nearest_fair_matching
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
 from fairmatch.matching import solver
@@ -70,6 +70,19 @@ def test_a_table_is_matched_as_its_one_hot_columns():
         for X in (german.X, dense, pl.from_pandas(german.X)):
             found = by_table.transport_cost(X)
             assert found == pytest.approx(by_columns.transport_cost(X))
+
+
+def test_the_nearest_fair_matching_takes_a_table_too():
+    german = load_german()
+    dense = TableEncoder().fit_transform(german.X)
+    scores = np.random.default_rng(0).integers(0, 4, len(dense)) / 4
+    by_table, by_columns = (
+        nearest_fair_matching(scores, german.sensitive_features, X, tolerance=1e-6)
+        for X in (german.X, dense)
+    )
+    cost = by_columns.transport_cost(dense)
+    assert by_table.transport_cost(german.X) == pytest.approx(cost, rel=1e-5)
+    assert by_table.gap(scores) == pytest.approx(by_columns.gap(scores))
 
 
 def test_numbers_are_taken_as_they_are():
