@@ -8,13 +8,15 @@ import numpy as np
 
 from fairmatch.exceptions import InputError
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
-from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.settings import Settings
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.matching.parts import PART_WEIGHTS, PartRows, match_parts, plan_parts
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
+from fairmatch.tables.parameters import check_count
+from fairmatch.tables.points import Points
 
 # Relative duality gap of the coupling that FTM trains on. Training draws from the coupling at
 # random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
@@ -88,17 +90,64 @@ class Comparison(GroupComparison):
             **self._given,
         )
 
-    def match(self, matcher: Matcher, points: FloatArray, rows: TrainingRows) -> Coupling:
-        """Return the coupling that a matcher makes of the rows, part by part."""
+    def match(
+        self,
+        matcher: Matcher,
+        rows: TrainingRows,
+        sampling: "Sampling | None" = None,
+        points: Points | None = None,
+    ) -> Coupling:
+        """Return the coupling that a matcher makes of the rows, part by part.
+
+        Parameters
+        ----------
+        matcher : Matcher
+            Matches two groups. One of a user's own is given one-hot columns.
+        rows : TrainingRows
+            The rows.
+        sampling : Sampling, optional
+            How many of them to match; by default all.
+        points : Points, optional
+            What to match them on instead of their features.
+        """
+        points = rows.points if points is None else points
+        ours = isinstance(matcher, OptimalTransportMatcher)
         return match_parts(
             matcher,
-            points,
+            points if ours else points.dense(),
             rows.groups,
             positive=rows.positive,
             weights=rows.weights,
             ignored=rows.ignored,
+            most_rows=None if sampling is None else sampling.match_rows,
+            random_state=0 if sampling is None else sampling.seed,
             **self._given,
         )
+
+
+@dataclass(frozen=True)
+class Sampling(Settings):
+    """How many people are matched.
+
+    Parameters
+    ----------
+    match_rows : int, optional
+        How many rows of two groups are matched at most. Beyond that a sample is matched, drawn
+        by group and label; the penalty sees its pairs, and the loss sees all rows. A smaller
+        group is kept whole. None matches everybody.
+    """
+
+    match_rows: int | None = 50_000
+    random_state: Any = None
+
+    def check(self) -> None:
+        """Raise unless the number of rows can be matched."""
+        check_count("match_rows", self.match_rows, 2, optional=True)
+
+    @property
+    def seed(self) -> Any:
+        """Seed of the sample; where the estimator has none, it is always the same."""
+        return 0 if self.random_state is None else seed_sequence(self.random_state)
 
 
 @dataclass(frozen=True)
@@ -119,6 +168,8 @@ class Transport:
         Whether a matcher with a ``batch_size`` matches afresh in every step.
     real : bool, default=False
         Whether the target is a real number, in standard deviations, and not a class.
+    sampling : Sampling, optional
+        How many people to match; by default all.
     """
 
     transport: Any
@@ -127,6 +178,7 @@ class Transport:
     unseen: Callable[[TrainingRows], FloatArray] | None = None
     fresh: bool = False
     real: bool = False
+    sampling: Sampling | None = None
 
     def check(self, coupling: Any) -> None:
         """Raise unless the matcher is one, and a ready coupling too."""
@@ -149,7 +201,7 @@ class Transport:
 
     def match(self, rows: TrainingRows) -> Coupling:
         """Return the coupling of rows."""
-        return self.comparison.match(self.matcher(), self._points(rows), rows)
+        return self.comparison.match(self.matcher(), rows, self.sampling, self._points(rows))
 
     def match_held_out(self, rows: TrainingRows) -> Coupling:
         """Return the coupling of rows that no model was trained on."""
@@ -187,15 +239,15 @@ class Transport:
     def _is(self, name: str) -> bool:
         return isinstance(self.transport, str) and self.transport == name
 
-    def _points(self, rows: TrainingRows) -> FloatArray:
+    def _points(self, rows: TrainingRows) -> Points:
         """Return what people are matched on: their features, and scores or targets beside them."""
         weight = REAL_WEIGHT if self.real else JOINT_WEIGHT
         if self._is("predicted"):
             assert self.unseen is not None
-            return np.column_stack([rows.encoded, np.sqrt(weight) * self.unseen(rows)])
+            return rows.points.with_number(np.sqrt(weight) * self.unseen(rows))
         if self._is("joint") and self.real:
-            return np.column_stack([rows.encoded, np.sqrt(weight) * rows.labels])
-        return rows.encoded
+            return rows.points.with_number(np.sqrt(weight) * rows.labels)
+        return rows.points
 
     def _refuse_labels_within_labels(self, joint: bool, what: str) -> None:
         if joint and read_criterion(self.comparison.criterion).needs_labels:

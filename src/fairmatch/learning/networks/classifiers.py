@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import Comparison, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
@@ -209,7 +209,10 @@ class AdversarialClassifier(FairClassifier):
         return Adversary(Comparison.of(self).parts(rows), rows)
 
 
-@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+@estimator(
+    *(Comparison, Sampling, GapChoice, NetworkSettings),
+    *(GroupSettings, EncoderSettings, GroupSizes),
+)
 class FTMClassifier(FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
@@ -268,7 +271,8 @@ class FTMClassifier(FairClassifier):
     _matches: ClassVar[bool] = True
 
     def _transport(self) -> Transport:
-        return Transport(self.transport, Comparison.of(self), fresh=True)
+        sampling = Sampling.of(self)
+        return Transport(self.transport, Comparison.of(self), fresh=True, sampling=sampling)
 
     def _compare(
         self, rows: TrainingRows, coupling: Coupling | None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from fairmatch.learning.comparison import Comparison, GroupComparison, Transport
+from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
@@ -19,7 +19,8 @@ from fairmatch.matching.matchers import Matcher
 
 
 @estimator(
-    GroupComparison, RealGapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes
+    *(GroupComparison, Sampling, RealGapChoice, NetworkSettings),
+    *(GroupSettings, EncoderSettings, GroupSizes),
 )
 class FTMRegressor(FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
@@ -81,7 +82,13 @@ class FTMRegressor(FairRegressor):
     _matches: ClassVar[bool] = True
 
     def _transport(self) -> Transport:
-        return Transport(self.transport, Comparison.of(self), fresh=True, real=True)
+        return Transport(
+            self.transport,
+            Comparison.of(self),
+            fresh=True,
+            real=True,
+            sampling=Sampling.of(self),
+        )
 
     def _compare(
         self, rows: TrainingRows, coupling: Coupling | None

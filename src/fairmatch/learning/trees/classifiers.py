@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import Comparison, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.penalties import (
@@ -86,7 +86,7 @@ class GapRegularizedBoostingClassifier(FairClassifier):
         return SquaredMeanGap(Comparison.of(self).parts(rows), rows)
 
 
-@estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
+@estimator(Comparison, Sampling, GapChoice, TreeSettings, GroupSettings, GroupSizes)
 class FTMBoostingClassifier(FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
@@ -154,7 +154,13 @@ class FTMBoostingClassifier(FairClassifier):
 
     def _transport(self) -> Transport:
         names = ("marginal", "joint", "predicted")
-        return Transport(self.transport, Comparison.of(self), names, self._unseen_scores)
+        return Transport(
+            self.transport,
+            Comparison.of(self),
+            names,
+            self._unseen_scores,
+            sampling=Sampling.of(self),
+        )
 
     def _unseen_scores(self, rows: TrainingRows) -> FloatArray:
         scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)

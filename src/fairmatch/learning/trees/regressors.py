@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from fairmatch.learning.comparison import Comparison, GroupComparison, Transport
+from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
@@ -23,7 +23,7 @@ from fairmatch.matching.matchers import Matcher
 from fairmatch.tables.arrays import FloatArray
 
 
-@estimator(GroupComparison, RealGapChoice, GrowingSettings, GroupSettings, GroupSizes)
+@estimator(GroupComparison, Sampling, RealGapChoice, GrowingSettings, GroupSettings, GroupSizes)
 class FTMBoostingRegressor(FairRegressor):
     r"""Fairness Through Matching for a real target, by gradient-boosted trees.
 
@@ -94,7 +94,14 @@ class FTMBoostingRegressor(FairRegressor):
 
     def _transport(self) -> Transport:
         names = ("marginal", "joint", "predicted")
-        return Transport(self.transport, Comparison.of(self), names, self._unseen_scores, real=True)
+        return Transport(
+            self.transport,
+            Comparison.of(self),
+            names,
+            self._unseen_scores,
+            real=True,
+            sampling=Sampling.of(self),
+        )
 
     def _unseen_scores(self, rows: TrainingRows) -> FloatArray:
         scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
