@@ -27,6 +27,7 @@ _HOMES = {
     "fair_matching": "matching.quantiles",
     "fairness_path": "learning.path",
     "load": "learning.saving",
+    "matching_curve": "matching.curve",
     "nearest_fair_matching": "matching.nearest",
 }
 
