@@ -9,6 +9,7 @@ from random_tables import Table, many_groups, tables
 from fairmatch import OptimalTransportMatcher, matching_curve, nearest_fair_matching
 from fairmatch.exceptions import InputError
 from fairmatch.measures import wasserstein_parity_gap
+from fairmatch.tables.points import Points
 
 close = pytest.approx
 
@@ -72,6 +73,19 @@ def test_a_rough_curve_is_as_near_as_it_says():
     assert 1e-4 < higher.max() <= 1e-2
     assert rough.position(0.0) == close(exact.position(0.0))
     assert rough.position(np.inf) == 0.0
+
+
+def test_categories_cost_as_much_as_their_one_hot_columns():
+    rng = np.random.default_rng(3)
+    people = Points(rng.normal(size=(50, 2)), rng.integers(-1, 4, size=(50, 2)))
+    scores, groups = rng.uniform(size=50), np.arange(50) % 2
+    weights = rng.integers(1, 4, 50)
+    by_code, by_column = (
+        matching_curve(scores, groups, X, sample_weight=weights) for X in (people, people.dense())
+    )
+    assert by_code.random_cost == close(by_column.random_cost)
+    assert by_code.position() == close(by_column.position())
+    assert by_code.cost[[0, -1]] == close(by_column.cost[[0, -1]])
 
 
 def test_where_all_matchings_cost_the_same_there_is_no_position():

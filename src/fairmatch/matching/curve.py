@@ -13,6 +13,7 @@ from fairmatch.matching.solver import EXACT
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import Criterion
 from fairmatch.tables.parameters import check_number
+from fairmatch.tables.points import Points
 
 #: The slack at which a model's position is read; docs/evidence/nearest.md shows why.
 POSITION_SLACK = 0.005
@@ -114,7 +115,7 @@ class MatchingCurve:
 def matching_curve(
     y_score: ArrayLike,
     sensitive_features: ArrayLike,
-    X: ArrayLike,
+    X: Any,
     *,
     y_true: ArrayLike | None = None,
     criterion: str | Criterion = "demographic_parity",
@@ -132,8 +133,9 @@ def matching_curve(
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    X : array-like of shape (n_rows, n_features)
-        Encoded features; distances are taken as they are.
+    X : array-like of shape (n_rows, n_features), table or Points
+        What people are near to each other in. Numbers are taken as they are; a table with
+        categories is encoded as `OptimalTransportMatcher.match` does it.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes; needed where the criterion compares people of the same class.
     criterion : str, default="demographic_parity"
@@ -189,11 +191,11 @@ def matching_curve(
 
 
 def _part_curve(
-    given: ScoredParts, part: PartRows, features: FloatArray, accuracy: float, tolerance: float
+    given: ScoredParts, part: PartRows, features: Points, accuracy: float, tolerance: float
 ) -> MatchingCurve:
     frontier = part_frontier(given, part, features, tolerance)
     random = _random_cost(given, part, features)
-    frontier.refine(accuracy * (random - frontier.nearest.cost))
+    frontier.refine(accuracy * max(random - frontier.nearest.cost, 0.0))
     slack, cost = _hull([(point.excess, point.cost) for point in frontier.points])
     fair, (first, second) = frontier.fairest.plan, part.in_order
     gaps = np.abs(given.scores[first[fair.source]] - given.scores[second[fair.target]])
@@ -223,15 +225,27 @@ def _joined(curves: list[MatchingCurve]) -> MatchingCurve:
     )
 
 
-def _random_cost(given: ScoredParts, part: PartRows, features: FloatArray) -> float:
+def _random_cost(given: ScoredParts, part: PartRows, features: Points) -> float:
     """Compute the mean squared distance of people of both groups, drawn independently."""
-    moments = []
-    for rows in part.in_order:
-        weights = None if given.weights is None else given.weights[rows]
-        mean = np.average(features[rows], axis=0, weights=weights)
-        moments.append((mean, np.average((features[rows] - mean) ** 2, axis=0, weights=weights)))
-    (mean0, variance0), (mean1, variance1) = moments
-    return float((variance0 + variance1 + (mean0 - mean1) ** 2).sum())
+    sides = [features[rows] for rows in part.in_order]
+    shares = [
+        np.full(len(rows), 1.0) if given.weights is None else given.weights[rows]
+        for rows in part.in_order
+    ]
+    shares = [share / share.sum() for share in shares]
+    means = [share @ side.numbers for share, side in zip(shares, sides, strict=True)]
+    cost = ((means[0] - means[1]) ** 2).sum()
+    for share, side, mean in zip(shares, sides, means, strict=True):
+        cost += (share @ (side.numbers - mean) ** 2).sum()
+    for codes in zip(*(side.codes.T for side in sides), strict=True):
+        # One place more, the last, for levels that were not seen in fit.
+        n_levels = int(max(code.max() for code in codes)) + 2
+        one, other = (
+            np.bincount(code % n_levels, share, n_levels)[:-1]
+            for code, share in zip(codes, shares, strict=True)
+        )
+        cost += one.sum() + other.sum() - 2.0 * one @ other
+    return float(cost)
 
 
 def _hull(points: list[tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
