@@ -10,15 +10,16 @@ from fairmatch.matching.frontier import Frontier
 from fairmatch.matching.parts import PartRows, couple_parts
 from fairmatch.matching.quantiles import ScoredParts
 from fairmatch.matching.solver import EXACT, Transport
-from fairmatch.tables.arrays import FloatArray, read_features
 from fairmatch.tables.criterion import Criterion
+from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_number
+from fairmatch.tables.points import Points
 
 
 def nearest_fair_matching(
     y_score: ArrayLike,
     sensitive_features: ArrayLike,
-    X: ArrayLike,
+    X: Any,
     *,
     slack: float = 0.0,
     y_true: ArrayLike | None = None,
@@ -39,8 +40,9 @@ def nearest_fair_matching(
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    X : array-like of shape (n_rows, n_features)
-        Encoded features; distances are taken as they are.
+    X : array-like of shape (n_rows, n_features), table or Points
+        What people are near to each other in. Numbers are taken as they are; a table with
+        categories is encoded as `OptimalTransportMatcher.match` does it.
     slack : float, default=0.0
         By how much the mean score gap of every part may exceed the least possible one. Infinity
         gives the matching of `OptimalTransportMatcher`.
@@ -98,22 +100,18 @@ def nearest_fair_matching(
     (25.0, 0.0)
     """
     check_number("slack", slack, "[0, inf]")
-    check_number("tolerance", tolerance, "(0, 1)")
-    if X is None:
-        raise InputError(
-            "nearest_fair_matching got X=None and needs the encoded features, between which "
-            "distances are taken. Pass X, or use fair_matching, which needs the scores alone."
-        )
-    given = ScoredParts.read(
+    given, features = read_scored(
+        "nearest_fair_matching",
         y_score,
         sensitive_features,
+        X,
+        tolerance=tolerance,
         y_true=y_true,
         criterion=criterion,
         reference=reference,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    features = read_features(X, n_rows=len(given.scores))
 
     def couple(part: PartRows) -> Coupling:
         first, second = part.in_order
@@ -124,8 +122,28 @@ def nearest_fair_matching(
     return couple_parts(given.parts, couple)
 
 
+def read_scored(
+    caller: str,
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    X: Any,
+    *,
+    tolerance: float,
+    **more: Any,
+) -> tuple[ScoredParts, Points]:
+    """Return scores in their parts, and features, or raise what is wrong with them."""
+    check_number("tolerance", tolerance, "(0, 1)")
+    if X is None:
+        raise InputError(
+            f"{caller} got X=None and needs the encoded features, between which distances are "
+            "taken. Pass X, or use fair_matching, which needs the scores alone."
+        )
+    given = ScoredParts.read(y_score, sensitive_features, **more)
+    return given, read_points(X, n_rows=len(given.scores))
+
+
 def part_frontier(
-    given: ScoredParts, part: PartRows, features: FloatArray, tolerance: float
+    given: ScoredParts, part: PartRows, features: Points, tolerance: float
 ) -> Frontier:
     """Return the frontier of one part, whose groups are in the part's order."""
     rows = part.in_order

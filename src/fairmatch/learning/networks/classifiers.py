@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import Comparison, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
@@ -26,8 +26,8 @@ from fairmatch.learning.weights import (
     REDUCTION_WEIGHTS,
     REG_WEIGHTS,
 )
-from fairmatch.matching.coupling import Coupling, check_coupling
-from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import Matcher
 
 
 @estimator(NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
@@ -209,7 +209,10 @@ class AdversarialClassifier(FairClassifier):
         return Adversary(Comparison.of(self).parts(rows), rows)
 
 
-@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+@estimator(
+    *(Comparison, Sampling, GapChoice, NetworkSettings),
+    *(GroupSettings, EncoderSettings, GroupSizes),
+)
 class FTMClassifier(FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
@@ -267,27 +270,20 @@ class FTMClassifier(FairClassifier):
     _state_file: ClassVar[str] = NetworkScorer.FILE
     _matches: ClassVar[bool] = True
 
-    def _matcher(self) -> Matcher:
-        return Transport(self.transport, Comparison.of(self)).matcher()
+    def _transport(self) -> Transport:
+        sampling = Sampling.of(self)
+        return Transport(self.transport, Comparison.of(self), fresh=True, sampling=sampling)
 
     def _compare(
         self, rows: TrainingRows, coupling: Coupling | None
     ) -> MatchedGap | FreshlyMatchedGap:
-        if coupling is not None:
-            coupling.check_groups(rows.groups)
-            return MatchedGap(coupling)
-        matcher = self._matcher()
-        if isinstance(matcher, OptimalTransportMatcher) and matcher.batch_size is not None:
-            points = matcher.points(rows.encoded, rows.labels)
-            return FreshlyMatchedGap(matcher, points, Comparison.of(self).parts(rows))
-        return MatchedGap(Comparison.of(self).match(matcher, rows.encoded, rows))
+        return self._transport().penalty(rows, coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return Comparison.of(self).match(self._matcher(), rows.encoded, rows)
+        return self._transport().match_held_out(rows)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._matcher()
-        check_coupling(coupling)
+        self._transport().check(coupling)

@@ -3,22 +3,30 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import JOINT_WEIGHT, Comparison, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
-from fairmatch.learning.penalties import MatchedGap, SquaredMeanGap, TreePenalty
+from fairmatch.learning.penalties import (
+    FreshlyMatchedGap,
+    MatchedGap,
+    SquaredMeanGap,
+    TreePenalty,
+)
 from fairmatch.learning.reader import GroupSettings
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import estimator
-from fairmatch.learning.trees.learner import TREES, TreeScorer, TreeSettings
+from fairmatch.learning.trees.learner import (
+    TREES,
+    TreeScorer,
+    TreeSettings,
+    refuse_coupling_and_stopping,
+)
 from fairmatch.learning.weights import REG_WEIGHTS
-from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
+from fairmatch.tables.arrays import FloatArray
 
 
 @estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
@@ -78,7 +86,7 @@ class GapRegularizedBoostingClassifier(FairClassifier):
         return SquaredMeanGap(Comparison.of(self).parts(rows), rows)
 
 
-@estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
+@estimator(Comparison, Sampling, GapChoice, TreeSettings, GroupSettings, GroupSizes)
 class FTMBoostingClassifier(FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
@@ -146,34 +154,29 @@ class FTMBoostingClassifier(FairClassifier):
 
     def _transport(self) -> Transport:
         names = ("marginal", "joint", "predicted")
-        return Transport(self.transport, Comparison.of(self), names)
+        return Transport(
+            self.transport,
+            Comparison.of(self),
+            names,
+            self._unseen_scores,
+            sampling=Sampling.of(self),
+        )
 
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> TreePenalty:
-        comparison, points = Comparison.of(self), rows.encoded
-        if coupling is not None:
-            coupling.check_groups(rows.groups)
-            return MatchedGap(coupling)
-        if isinstance(self.transport, str) and self.transport == "predicted":
-            scores = self._learner().unseen_scores(rows)
-            points = np.column_stack([points, np.sqrt(JOINT_WEIGHT) * scores])
-        return MatchedGap(comparison.match(self._transport().matcher(), points, rows))
+    def _unseen_scores(self, rows: TrainingRows) -> FloatArray:
+        scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
+        return scores
+
+    def _compare(
+        self, rows: TrainingRows, coupling: Coupling | None
+    ) -> MatchedGap | FreshlyMatchedGap:
+        return self._transport().penalty(rows, coupling)
+
+    def _match_held_out(self, rows: TrainingRows) -> Coupling:
+        return self._transport().match_held_out(rows)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._transport().matcher()
-        check_coupling(coupling)
-        if coupling is not None and self.early_stopping_rounds is not None:
-            raise CouplingError(
-                "With early_stopping_rounds part of the rows is held out, so a ready coupling of "
-                "all the rows does not fit. Leave one of the two out."
-            )
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        if isinstance(self.transport, str) and self.transport == "predicted":
-            raise InputError(
-                "With transport='predicted' people are matched on scores of the training rows, "
-                "which held-out rows do not have: matched_parity_gap cannot be the gap_measure."
-            )
-        return Comparison.of(self).match(self._transport().matcher(), rows.encoded, rows)
+        self._transport().check(coupling)
+        refuse_coupling_and_stopping(self, coupling)
