@@ -5,9 +5,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.special import ndtri
 
-from fairmatch.measures.intervals import fold, mean_difference, rate_difference
+from fairmatch.measures.intervals import fold, rate_difference
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 from fairmatch.tables.groups import Groups
 
@@ -62,6 +63,9 @@ def upper_limit(
     >>> 0.1 < limit < 0.2
     True
     """
+    if measure == "mean_parity_gap":
+        weights = read_weights(sample_weight, n_rows=len(scores))
+        return min(1.0, mean_gap_limit(scores, groups, weights, confidence))
     labels = LIMITED[measure]
     present = np.flatnonzero(groups.sizes()).tolist()
     pairs = list(combinations(range(len(present)), 2))
@@ -78,21 +82,70 @@ def upper_limit(
             return float("nan")
         sides = [(scores[rows], mass[rows]) for rows in members]
         # A two-sided interval of level 1 - 2a has a one-sided limit of level 1 - a.
-        one = [_limit(measure, sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
+        one = [_limit(sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
         limits.append(max(one))
     return float(np.mean(limits))
 
 
-def _limit(measure: str, first: Any, second: Any, level: float) -> float:
+def _limit(first: Any, second: Any, level: float) -> float:
     sides = first, second
-    if measure == "mean_parity_gap":
-        if min(len(scores) for scores, _ in sides) < 2:
-            return 1.0
-        return fold(mean_difference(first[0], second[0], level))[1]
     sizes = [max(1, int(mass.sum() ** 2 / (mass**2).sum())) for _, mass in sides]
     rates = [float(np.average(scores >= 0.5, weights=mass)) for scores, mass in sides]
     counts = (rates[0] * sizes[0], rates[1] * sizes[1])
     return fold(rate_difference(counts, (sizes[0], sizes[1]), level))[1]
+
+
+def mean_gap_limit(
+    predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
+) -> float:
+    r"""Return a number that the largest gap of mean predictions stays below, with confidence.
+
+    Parameters
+    ----------
+    predicted : array of shape (n_rows,)
+        Predictions of rows that the model has not seen.
+    groups : Groups
+        Group of every row.
+    weights : array of shape (n_rows,), optional
+        Weight of every row; a group counts as many rows as its weights are worth.
+    confidence : float
+        Chance, at least, that the limit holds.
+
+    Notes
+    -----
+    Welch's interval of each pair of groups, whose error probabilities sum to one minus the
+    confidence (Bonferroni).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.groups import read_groups
+    >>> predicted = np.tile([30.0, 50.0], 100)
+    >>> limit = mean_gap_limit(predicted, read_groups(np.repeat([0, 1], 100)), None, 0.95)
+    >>> 2.0 < limit < 4.0
+    True
+    """
+    mass = np.ones(len(predicted)) if weights is None else weights
+    means, squares, freedom = [], [], []
+    for code in np.flatnonzero(groups.sizes(mass) > 0.0).tolist():
+        own = predicted[groups.rows(code)]
+        shares = mass[groups.rows(code)] / mass[groups.rows(code)].sum()
+        size = 1.0 / (shares**2).sum()
+        if size < 2.0:
+            return float("inf")
+        mean = float(shares @ own)
+        means.append(mean)
+        squares.append(float(shares @ (own - mean) ** 2) / (size - 1.0))
+        freedom.append(size - 1.0)
+    pairs = list(combinations(range(len(means)), 2))
+    level = 1.0 - (1.0 - confidence) / len(pairs)
+    limits = []
+    for a, b in pairs:
+        error = squares[a] + squares[b]
+        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
+        degrees = error**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
+        limits.append(abs(means[a] - means[b]) + stats.t.ppf(level, degrees) * np.sqrt(error))
+    return float(max(limits))
 
 
 def noise(groups: Groups, ignored: Sequence[int] = (), confidence: float = 0.95) -> float:
