@@ -32,7 +32,7 @@ class Settings:
 
 
 def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
-    """Give a class the parameters of its parts, and write its constructor.
+    """Add the parameters of its parts to a class, and write its constructor.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ PARTIAL = ".partial"
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a file to write into, which takes the place of another when all is written.
+    """Yield a file to write into, which takes the place of another when all is written.
 
     Parameters
     ----------
