@@ -98,12 +98,22 @@ def test_nothing_is_written_over_and_that_is_said_before_the_work(
 
 
 def test_nothing_of_another_model_stays(people, tmp_path):
-    (tmp_path / "model").mkdir()
-    for name in ("curve.svg", "weights.safetensors", "mine.txt"):
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
+    for name in ("curve.svg", "weights.safetensors"):
         (tmp_path / "model" / name).write_text("old")
     assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
     left = {file.name for file in (tmp_path / "model").iterdir()}
-    assert left == {"model.json", "trees.txt", "curve.json", "mine.txt"}
+    assert left == {"model.json", "trees.txt", "curve.json"}
+
+
+def test_a_folder_with_files_of_ones_own_is_left_alone(people, tmp_path, capsys):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights.safetensors").write_text("mine")
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 2
+    printed = capsys.readouterr()
+    assert "holds files that are not of a saved model (weights.safetensors)" in printed.err
+    assert printed.out == ""  # before the training
+    assert (tmp_path / "model" / "weights.safetensors").read_text() == "mine"
 
 
 def test_identifiers_stay_as_they_are_written(people):

@@ -39,7 +39,7 @@ def by_name(table):
 
 
 class TestReading:
-    def test_the_table_of_issue_18(self, compas):
+    def test_every_column_has_its_role_and_the_doubts_are_told(self, compas):
         table = Roles(scores=["score"], sensitive="race").read(compas)
         found = by_name(table)
         assert {name: column.role for name, column in found.items()} == {

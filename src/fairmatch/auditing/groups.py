@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, GroupFacts
 from fairmatch.auditing.scored import Scored
-from fairmatch.measures.intervals import Limits, mean_interval, rate_ratio, wilson
+from fairmatch.measures.closed_forms import Limits, mean_interval, rate_ratio, wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 
 SCORE_BINS = 20

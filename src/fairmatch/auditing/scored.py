@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairmatch.auditing.facts import Estimate
 from fairmatch.auditing.settings import AuditSettings
-from fairmatch.measures.intervals import wilson
+from fairmatch.measures.closed_forms import wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
 

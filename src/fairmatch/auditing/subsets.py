@@ -18,7 +18,7 @@ from fairmatch.auditing.search import Find, Merit, Search
 from fairmatch.auditing.sums import GroupSums, sums_of
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import random_subset_gaps
-from fairmatch.measures.intervals import fold
+from fairmatch.measures.closed_forms import fold
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.columns import Column
 
