@@ -84,7 +84,10 @@ AUDIT = ["audit", "people.csv", "--score", "age", "--sensitive", "sex"]
         ([*AUDIT, "--json", "./people.csv"], "people.csv is read"),
         ([*AUDIT, "--json", "a.html", "--out", "a.html"], "--json is written there"),
         ([*AUDIT, "--json", "folder"], "--json must be a file, and folder is a folder"),
-        (["train", "people.csv", *GIVEN, "--out", "people.csv"], "--out must be a folder"),
+        (
+            ["train", "people.csv", *GIVEN, "--out", "people.csv"],
+            "is saved in a folder: choose another name",
+        ),
     ],
 )
 def test_nothing_is_written_over_and_that_is_said_before_the_work(

@@ -60,7 +60,7 @@ class TestReading:
         assert {name: column.doubt for name, column in found.items() if column.doubt} == {
             "id": "looks like an identifier: 200 different values in 200 rows",
             "name": "looks like an identifier: 200 different values in 200 rows",
-            "priors": "nearly all numbers, except 'unknown' (1); so it is read as text",
+            "priors": "is nearly all numbers, except 'unknown' (1); so it is read as text",
             "score_b": "has the name of a score: is it another model's output?",
             "two_year_recid": "has two values and the name of an outcome: is it the label?",
             "country": "holds the same value in every row",

@@ -66,7 +66,7 @@ def read_labelled(
             f"{name} is a file, so --target and --sensitive must name its columns.{hint}"
         )
     frame = read_table(name, **reading).rename(columns=str)
-    columns = split_names(sensitive, frame.columns)
+    columns = split_names(sensitive, list(frame.columns))
     check_names([target, *columns], list(frame.columns), table=name)
     if target in columns:
         raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
@@ -117,7 +117,8 @@ def _from_dataset(
     label = str(dataset.y.name)
     if target not in (None, label):
         raise InputError(
-            f"The labels of the dataset {name!r} are {label!r}, got --target {target}. Leave it out."
+            f"The labels of the dataset {name!r} are {label!r}, and not {target!r}. Leave --target "
+            "out."
         )
     groups = pd.DataFrame(dataset.sensitive_features)
     frame = dataset.X.copy()

@@ -168,11 +168,17 @@ def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The t
     check_names([column], [str(name) for name in frame.columns], table=table)
 
 
-def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a CSV or Parquet file, whole or not at all."""
+def check_table_name(path: str | Path) -> Path:
+    """Raise unless a name is that of a table that can be written, by its ending."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{file} must end in .csv or .parquet.")
+    return file
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a CSV or Parquet file, whole or not at all."""
+    file = check_table_name(path)
     with whole_file(file) as partial:
         if file.suffix.lower() == ".csv":
             frame.to_csv(partial, index=False)

@@ -65,20 +65,23 @@ def ask(
     looks = [f"column {column.name!r} {column.doubt}" for column in roles.columns if column.asks]
     asked = {column.name for column in roles.columns if column.asks}
     features = [name for name in roles.features if name not in kept and name not in asked]
-    leaks: list[tuple[Leak, str]] = []
+    told: list[tuple[str, str]] = []
+    notes: list[tuple[str, str]] = []
     if features:
         table = frame[features]
         for label in roles.named("label"):
-            # Only what holds the label without exception: a good feature may nearly do so.
-            found = find_leaks(table, frame[label].to_numpy())
-            leaks += [(leak, _words(leak, label)) for leak in found if leak.is_exact]
+            for leak in find_leaks(table, frame[label].to_numpy()):
+                # As few values as the label has are the label in other words. Of more values a
+                # threshold may tell the label by rights, as in a rule; so that is worth a look.
+                few = table[leak.column].nunique() <= frame[label].nunique()
+                if leak.is_exact:
+                    (told if few else notes).append((leak.column, _words(leak, label)))
         if not sees_groups:
             attributes = roles.named("sensitive")
             groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
-            leaks += [(leak, leak.words) for leak in find_leaks(table, groups)]
-    told = _by_column([(leak.column, words) for leak, words in leaks if leak.is_exact])
-    notes = _by_column([(leak.column, words) for leak, words in leaks if not leak.is_exact])
-    return Questions((*looks, *told), notes)
+            for leak in find_leaks(table, groups):
+                (told if leak.is_exact else notes).append((leak.column, leak.words))
+    return Questions((*looks, *_by_column(told)), _by_column(notes))
 
 
 def _words(leak: Leak, label: str) -> str:

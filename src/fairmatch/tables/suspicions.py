@@ -204,7 +204,7 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
         others = counts[~numeric]
         shown = ", ".join(f"{value!r} ({count:,})" for value, count in others[:3].items())
         more = ", …" if len(others) > 3 else ""
-        words = f"nearly all numbers, except {shown}{more}; so it is read as text"
+        words = f"is nearly all numbers, except {shown}{more}; so it is read as text"
         return Suspicion(words, asks=True)
     if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]):
         words = "holds numbers with a decimal comma, which are read as text"
