@@ -15,7 +15,7 @@ GRID_MEASURES = "mean_gap", "wasserstein", "kolmogorov_smirnov", "total_variatio
 SYMBOLS = "Δ‾DP", "ΔWDP", "ΔKSDP", "ΔTVDP", "ΔDP", "ratio", "ΔEO", "ΔMDP"
 BINS = 20
 THRESHOLD = 0.5
-SIZES = (30, 30), (30, 1000), (1000, 30), (100, 100), (100, 1000), (1000, 1000)
+SIZES = (30, 30), (30, 1000), (1000, 30), (200, 200)
 
 
 class Atoms:

@@ -16,17 +16,23 @@ _HOMES = {
     "GapRegularizedBoostingClassifier": "learning.trees.classifiers",
     "GapRegularizedClassifier": "learning.networks.classifiers",
     "LAFTRTransformer": "learning.representations.adversarial",
+    "MatchSmoothingClassifier": "learning.anymodel.classifiers",
     "OptimalTransportMatcher": "matching.matchers",
+    "QuantileAlignmentClassifier": "learning.anymodel.classifiers",
     "ReductionClassifier": "learning.networks.classifiers",
     "RepresentationClassifier": "learning.representations.classifier",
     "SIPMTransformer": "learning.representations.adversarial",
+    "ScoreAdjustment": "learning.anymodel.adjustment",
     "TransportRepairTransformer": "learning.representations.repair",
     "UnconstrainedClassifier": "learning.networks.classifiers",
+    "align_scores": "learning.anymodel.alignment",
     "audit": "auditing.assembly",
     "compare_models": "auditing.assembly",
     "fair_matching": "matching.quantiles",
     "fairness_path": "learning.path",
+    "fit_adjustment": "learning.anymodel.adjustment",
     "load": "learning.saving",
+    "nearest_fair_matching": "matching.nearest",
 }
 
 # Optional libraries, and the extra that installs each.

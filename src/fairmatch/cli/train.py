@@ -344,7 +344,8 @@ def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str
         print(f"Look at these columns before you use the model:\n{_sentences(asked.notes)}\n")
     if asked.open:
         raise ColumnError(
-            f"{_sentences(asked.open)}\nDecide: leave a column out with --drop, or learn from it with --keep. Words "
+            f"{_sentences(asked.open)}\nDecide: leave a column out with --drop, or learn from it "
+            "with --keep. Words "
             "among numbers can be read as missing with --missing WORD."
         )
     return [column.name for column in roles.columns if column.role in ("ignored", "id")]

@@ -159,7 +159,7 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
             f"{path} cannot be read after line {line}: {error}. Is a quote not closed?"
         ) from error
     if header is None:
-        raise InputError(f"{path} is empty.")
+        raise InputError(f"{path} cannot be read: it is empty.")
     refuse_repeated(header, path)
     if ragged:
         (line, width), more = ragged[0], len(ragged) - 1
