@@ -14,7 +14,7 @@ from fairmatch.auditing.facts.impact import FOUR_FIFTHS, SMALL_SHARE, CategoryIm
 from fairmatch.auditing.people import UNKNOWN
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights
-from fairmatch.measures.intervals import rate_ratio, wilson
+from fairmatch.measures.closed_forms import rate_ratio, wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
 
