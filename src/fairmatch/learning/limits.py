@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from fairmatch.measures.intervals import fold, rate_difference
+from fairmatch.measures.closed_forms import fold, rate_difference
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 from fairmatch.tables.groups import Groups
 
