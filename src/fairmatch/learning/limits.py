@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtri
 
-from fairmatch.measures.closed_forms import fold, rate_difference
+from fairmatch.measures.closed_forms import fold, mean_difference, rate_difference
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 from fairmatch.tables.groups import Groups
 
@@ -63,14 +63,13 @@ def upper_limit(
     >>> 0.1 < limit < 0.2
     True
     """
-    if measure == "mean_parity_gap":
-        weights = read_weights(sample_weight, n_rows=len(scores))
-        return min(1.0, mean_gap_limit(scores, groups, weights, confidence))
     labels = LIMITED[measure]
     present = np.flatnonzero(groups.sizes()).tolist()
     pairs = list(combinations(range(len(present)), 2))
     error = (1.0 - confidence) / (len(pairs) * len(labels))
     weights = read_weights(sample_weight, n_rows=len(scores))
+    if measure == "mean_parity_gap" and weights is not None:
+        return min(1.0, mean_gap_limit(scores, groups, weights, confidence))
     mass = np.ones(len(scores)) if weights is None else weights
     limits = []
     for label in labels:
@@ -82,13 +81,17 @@ def upper_limit(
             return float("nan")
         sides = [(scores[rows], mass[rows]) for rows in members]
         # A two-sided interval of level 1 - 2a has a one-sided limit of level 1 - a.
-        one = [_limit(sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
+        one = [_limit(measure, sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
         limits.append(max(one))
     return float(np.mean(limits))
 
 
-def _limit(first: Any, second: Any, level: float) -> float:
+def _limit(measure: str, first: Any, second: Any, level: float) -> float:
     sides = first, second
+    if measure == "mean_parity_gap":
+        if min(len(scores) for scores, _ in sides) < 2:
+            return 1.0
+        return fold(mean_difference(first[0], second[0], level))[1]
     sizes = [max(1, int(mass.sum() ** 2 / (mass**2).sum())) for _, mass in sides]
     rates = [float(np.average(scores >= 0.5, weights=mass)) for scores, mass in sides]
     counts = (rates[0] * sizes[0], rates[1] * sizes[1])
