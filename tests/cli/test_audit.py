@@ -425,3 +425,16 @@ def test_individuals_can_be_hidden_as_a_whole(run, tmp_path):
     out = tmp_path / "audit.json"
     run(*FEATURES, "--json", out, "--hide", "individuals")
     assert json.loads(out.read_text())["individuals"] is None
+
+
+def test_tables_to_file_are_written(run, tmp_path):
+    folder = tmp_path / "filed"
+    code, printed, _ = run("--id", "name", "--features", "age", "--tables", folder)
+    assert code == 0
+    assert f"Table: {folder / 'sex.csv'}" in printed
+    assert (folder / "sex.csv").read_text().startswith("sex,number of people,number selected,")
+    taken = tmp_path / "taken.txt"
+    taken.write_text("mine")
+    code, _, error = run("--id", "name", "--tables", taken)
+    assert code == 2
+    assert "--tables must be a folder" in error
