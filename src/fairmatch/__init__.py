@@ -25,6 +25,7 @@ _HOMES = {
     "audit": "auditing.assembly",
     "compare_models": "auditing.assembly",
     "fair_matching": "matching.quantiles",
+    "find_alternatives": "auditing.alternatives",
     "fairness_path": "learning.path",
     "load": "learning.saving",
 }

@@ -59,7 +59,6 @@ class Trial:
         return FTMBoostingClassifier(
             transport,
             criterion=self.case.criterion,
-            match_rows=self.case.match_rows,
             n_rounds=N_ROUNDS,
             warmup=warmup,
             random_state=self.seed,
