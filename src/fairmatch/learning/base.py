@@ -1,4 +1,4 @@
-"""What every estimator here is to scikit-learn; the parts that it holds do the work."""
+"""What every estimator here is to scikit-learn; the parts that it holds read, learn and choose."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,25 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairmatch.exceptions import CouplingError, InputError, LabelError
+from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.comparison import Comparison
-from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
-from fairmatch.learning.loss import LOGISTIC
 from fairmatch.learning.reader import GroupSettings, TableReader, table_width
 from fairmatch.learning.rows import TrainingRows
-from fairmatch.learning.saving import State, plain_label, save_model
-from fairmatch.learning.state import classes_from, reader_facts, restore_reader, weight_from
+from fairmatch.learning.saving import State, save_model
+from fairmatch.learning.state import reader_facts, restore_reader, weight_from
+from fairmatch.learning.targets import Target
 from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.parts import rows_with_mass
-from fairmatch.tables.arrays import FloatArray, read_column, read_labels, read_weights
+from fairmatch.tables.arrays import FloatArray, read_weights
 from fairmatch.tables.parameters import check_weights
 
 
@@ -34,7 +31,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     A constructor stores its parameters. What `fit` learns is held by a few parts, whose public
     facts are attributes of the estimator too: ``reader_`` reads tables as in training, and
-    ``scorer_`` scores what it has read.
+    ``scorer_`` scores what it has read. Subclasses say what is predicted (`_target`), what learns
+    it (`_family`) and what is added to its loss (`_compare`).
     """
 
     # Requested by default, so that meta-estimators pass the groups on where routing is enabled.
@@ -45,6 +43,13 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     # Whether `save` can write what it has learned, and the file that holds it.
     _can_be_saved: ClassVar[bool] = True
     _state_file: ClassVar[str]
+    # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
+    _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
+    _zero_is_plain: ClassVar[bool] = True
+    # What is predicted, what learns it, and whether it can use a ready coupling.
+    _target: ClassVar[Target]
+    _family: ClassVar[Any]
+    _matches: ClassVar[bool] = False
 
     reader_: TableReader
 
@@ -71,7 +76,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _encoder(self) -> Any:
         """Return how X becomes numbers."""
-        return self.encoder
+        made = self._family.encoder
+        return self.encoder if made is None else made()
 
     def _reader(self) -> TableReader:
         """Return a reader that has seen no table yet."""
@@ -81,15 +87,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             groups.sensitive_column,
             groups.sensitive_at_prediction,
             self._encoder(),
+            self._family.sees,
         )
-
-    def _get_state(self) -> State:
-        """Return what was learned, as it is saved."""
-        raise NotImplementedError
-
-    def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
-        """Take back what was saved, or raise where it is damaged."""
-        raise NotImplementedError
 
     def _fitted(self, weight: float, **known: Any) -> Self:
         """Return a copy that has this weight and has learned this."""
@@ -118,34 +117,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         if self.reader_.encoder_ is None and table_width(X) == self.reader_.n_features_in_:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self.reader_.read_new(X, sensitive_features, where)
-
-
-def learned(model: FairEstimator) -> dict[str, Any]:
-    """Return what an estimator has learned: its attributes that end with an underscore."""
-    return {name: value for name, value in vars(model).items() if name.endswith("_")}
-
-
-class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
-    """A classifier of two classes.
-
-    Subclasses say what learns (`_family`) and what is added to its loss (`_compare`).
-    """
-
-    __metadata_request__predict: ClassVar = {"sensitive_features": True}
-    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
-    __metadata_request__score: ClassVar = {"sensitive_features": True}
-
-    # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
-    _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
-    _zero_is_plain: ClassVar[bool] = True
-    # What learns, and whether it can use a ready coupling.
-    _family: ClassVar[Family]
-    _matches: ClassVar[bool] = False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def fit(
         self,
@@ -211,15 +182,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         has_criterion = hasattr(self, "criterion")
         return (Comparison.of(self) if has_criterion else Comparison()).gap_measure
 
-    def _encoder(self) -> Any:
-        """Return how X becomes numbers."""
-        made = self._family.encoder
-        return self.encoder if made is None else made()
-
-    def _reader(self) -> TableReader:
-        return replace(super()._reader(), sees=self._family.sees)
-
-    def _sizes(self) -> GroupSizes:
+    def _sizes(self) -> GroupSizes | DecidedSizes:
         return GroupSizes.of(self) if hasattr(self, "min_group_size") else GroupSizes()
 
     def _fit_path(
@@ -240,7 +203,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         rows, known = template._read_training(X, y, sensitive_features, sample_weight, sizes)
         template._adopt(known)
         scorers = template._learner().fit_path(
-            rows, LOGISTIC, lambda part: template._compare(part, coupling), fairness_weights
+            rows,
+            self._target.loss,
+            lambda part: template._compare(part, coupling),
+            fairness_weights,
         )
         return [
             self._fitted(weight, **known, **scorer.attributes(), fairness_weight_=float(weight))
@@ -272,7 +238,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """Return rows to learn from, and what is known of the table afterwards."""
         reader = self._reader()
         reader.split(X, sensitive_features)  # groups given nowhere are the first thing to say
-        classes, labels = read_classes(y)
+        labels, learned_target = self._target.read(y, sample_weight)
         features, groups, ignored = reader.read_training(X, sensitive_features, sizes)
         if len(labels) != len(groups):
             raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
@@ -282,7 +248,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         codes = groups.codes if reader.at_prediction else None
         inputs = reader.inputs(features, codes, encoded)
         rows = TrainingRows(labels, groups, weights, encoded, inputs, ignored)
-        return rows, {**reader.attributes(), "classes_": classes}
+        return rows, {**reader.attributes(), **learned_target}
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
@@ -302,42 +268,24 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
     def _get_state(self) -> State:
+        """Return what was learned, as it is saved."""
         state: State = self.scorer_.state()
         known = {
-            "classes": [plain_label(label) for label in self.classes_],
+            **self._target.facts(self),
             "fairness_weight": float(self.fairness_weight_),
             **reader_facts(self.reader_),
         }
         return replace(state, facts={**known, **state.facts})
 
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
+        """Take back what was saved, or raise where it is damaged."""
         reader, weight = self._reader(), weight_from(facts["fairness_weight"])
         self._check_parameters([weight if self._weight_name else 0.0], None)
         restore_reader(reader, facts)
-        classes = classes_from(facts["classes"])
+        target = self._target.known(facts)
         scorer = self._family.scorer.from_state(content, facts, reader, self)
-        known = {**reader.attributes(), "classes_": classes, "fairness_weight_": weight}
+        known = {**reader.attributes(), **target, "fairness_weight_": weight}
         self._adopt({**known, **scorer.attributes()})
-
-    def predict_proba(
-        self, X: Any, *, sensitive_features: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit.
-        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
-
-        Returns
-        -------
-        array of shape (n_rows, 2)
-            Columns in the order of ``classes_``.
-        """
-        positive = self._scores(self._inputs(X, sensitive_features))
-        return np.column_stack([1.0 - positive, positive])
 
     def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Any:
         """Return what the learner sees of new rows; the same for all models of one reader."""
@@ -349,71 +297,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         scores: FloatArray = self.scorer_.scores(inputs)
         return scores
 
-    def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the positive class where its probability is at least one half.
 
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit.
-        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-            Entries of ``classes_``.
-        """
-        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        decided: NDArray[Any] = self.classes_[(positive >= 0.5).astype(np.intp)]
-        return decided
-
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: ArrayLike | None = None,
-    ) -> float:
-        """Return the accuracy on a table.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit.
-        y : array-like of shape (n_rows,)
-            Their labels.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
-        """
-        decided = self.predict(X, sensitive_features=sensitive_features)
-        labels = read_column(y, "y")
-        if len(labels) != len(decided):
-            raise InputError(f"y has {len(labels)} rows, X has {len(decided)}.")
-        weights = read_weights(sample_weight, n_rows=len(labels))
-        return float(np.average(decided == labels, weights=weights))
-
-
-def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
-    """Return the two classes of labels, and 1 for the greater, 0 for the other."""
-    try:
-        labels: NDArray[Any] = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-    except (TypeError, ValueError) as error:
-        raise LabelError(f"y cannot be used as labels: {error}") from error
-    classes = np.unique(labels)
-    if len(classes) != 2:
-        shown = ", ".join(map(str, classes[:5]))
-        if len(classes) < 2:
-            raise LabelError(f"y must hold two classes, and all of it is one class: {shown}.")
-        # The first sentences are the words that scikit-learn asks for.
-        raise LabelError(
-            "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}."
-        )
-    positive = read_labels(labels, n_rows=len(labels), pos_label=classes[1], name="y")
-    return classes, positive.astype(np.float64)
+def learned(model: FairEstimator) -> dict[str, Any]:
+    """Return what an estimator has learned: its attributes that end with an underscore."""
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}

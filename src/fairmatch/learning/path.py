@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 import fairmatch
 from fairmatch.exceptions import InputError
-from fairmatch.learning.base import FairClassifier
+from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.curve import FairnessPath
 from fairmatch.matching.coupling import Coupling
 

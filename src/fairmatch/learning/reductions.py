@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.base import FairClassifier
 from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.loss import Loss

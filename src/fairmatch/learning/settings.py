@@ -32,7 +32,7 @@ class Settings:
 
 
 def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
-    """Give a class the parameters of its parts, and write its constructor.
+    """Return a decorator that adds the parameters of parts to a class, and its constructor.
 
     Parameters
     ----------
@@ -73,12 +73,8 @@ def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
     >>> import inspect
     >>> print(inspect.signature(Learner).parameters["rate"])
     rate: float = 0.1
-    >>> print(inspect.getdoc(Learner))
-    Learns.
-    <BLANKLINE>
-
-    Parameters
-    ----------
+    >>> for line in inspect.getdoc(Learner).splitlines()[4:]:
+    ...     print(line)
     weight : float, default=1.0
         Weight of the penalty.
     rate : float, default=0.1

@@ -379,7 +379,7 @@ class TestClassifierOnIt:
         representation = made(family, **{"epochs": 1} if family in LEARNED else {})
         estimator = RepresentationClassifier(representation, **HEAD | {"epochs": 1})
         path = fairness_path(X, Y, sensitive_features=GROUP, estimator=estimator)
-        assert tuple(path.weights) == family.default_weights
+        assert tuple(path.weights) == family().default_weights
         assert 10 <= len(path) <= 12
         assert (np.diff(path.weights) > 0).all()
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from fairmatch.learning.base import FairClassifier
 from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.comparison import Comparison, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes

@@ -80,7 +80,7 @@ class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # typ
     fairness_weight: float = 1.0
     n_components: int | None = None
 
-    default_weights: ClassVar[tuple[float, ...]] = LAFTR_WEIGHTS
+    _curve_weights: ClassVar[tuple[float, ...]] = LAFTR_WEIGHTS
     _family: ClassVar[RepresentationFamily] = _family(AdversaryCritic, 8)
     _state_file: ClassVar[str] = FILE
 
@@ -128,6 +128,6 @@ class SIPMTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type
     fairness_weight: float = 1.0
     n_components: int | None = None
 
-    default_weights: ClassVar[tuple[float, ...]] = SIPM_WEIGHTS
+    _curve_weights: ClassVar[tuple[float, ...]] = SIPM_WEIGHTS
     _family: ClassVar[RepresentationFamily] = _family(SigmoidCritic, 3)
     _state_file: ClassVar[str] = FILE

@@ -9,17 +9,18 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import CouplingError, InputError, LabelError
-from fairmatch.learning.base import FairEstimator, learned, read_classes
-from fairmatch.learning.groupsizes import DecidedSizes
+from fairmatch.learning.base import FairEstimator
+from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.reader import check_lengths
 from fairmatch.learning.rows import TrainingRows
-from fairmatch.learning.saving import State, plain_label
-from fairmatch.learning.state import classes_from, reader_facts, restore_reader
+from fairmatch.learning.saving import State
+from fairmatch.learning.state import reader_facts, restore_reader
+from fairmatch.learning.targets import Target, TwoClasses
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import FloatArray, read_column, read_features, read_weights
@@ -48,20 +49,24 @@ class RepresentationFamily:
     Attributes
     ----------
     learner : callable
-        Makes of a transformer what learns: ``fit_path(rows, weights, coupling)`` gives
-        representers.
+        Makes of a transformer what learns: ``fit_path(rows, loss, compare, weights)`` returns
+        representers. ``compare`` returns a ready coupling of rows, where one was given.
     representer : callable
         Makes a representer of ``(transformer, content, facts, n_encoded)``, or raises.
     check : callable
         Raises where a parameter of a transformer is wrong.
     rebuilds : bool
         Whether representers can rebuild rows.
+    sees, encoder
+        Those of `fairmatch.learning.family.Family`.
     """
 
     learner: Callable[[Any], Any]
     representer: Callable[[Any, bytes, dict[str, Any], int], Any]
     check: Callable[[Any], None]
     rebuilds: bool = False
+    sees: str = "numbers"
+    encoder: None = None
 
 
 def _rebuilds(model: Any) -> bool:
@@ -76,14 +81,12 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
 
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
     __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
-    # Weights of a whole curve, and the interval that they lie in.
-    default_weights: ClassVar[tuple[float, ...]]
+    # The interval that weights lie in.
     _weight_name: ClassVar[str] = "fairness_weight"
     _weight_range: ClassVar[str] = "[0, inf)"
     # Whether it can be fitted such that new rows need no groups, uses labels, uses a coupling.
     _needs_labels: ClassVar[bool] = True
-    _matches: ClassVar[bool] = False
-
+    _target: ClassVar[Target] = TwoClasses()
     _family: ClassVar["RepresentationFamily"]
 
     def __sklearn_tags__(self) -> Any:
@@ -124,39 +127,22 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         -------
         self
         """
-        (fitted,) = self._fit_path(
+        return super().fit(
             X,
-            y,
-            [getattr(self, self._weight_name)],
+            y,  # type: ignore[arg-type]  # some representations are learned without
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
             coupling=coupling,
         )
-        self._adopt(learned(fitted))
-        return self
 
-    def _fit_path(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        fairness_weights: Sequence[float],
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        coupling: Coupling | None = None,
-    ) -> list[Self]:
-        """Fit one transformer per weight, sharing what they can."""
-        template: Self = clone(self)
-        template._check_parameters(fairness_weights, coupling)
-        rows, known = template._read_training(
-            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
-        )
-        learner = self._family.learner(template)
-        members = learner.fit_path(rows, fairness_weights, coupling)
-        return [
-            self._fitted(weight, **known, **member.attributes())
-            for weight, member in zip(fairness_weights, members, strict=True)
-        ]
+    def _sizes(self) -> DecidedSizes:
+        return DecidedSizes()
+
+    def _learner(self) -> Any:
+        return self._family.learner(self)
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
+        return coupling
 
     def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Represent rows.
@@ -254,11 +240,10 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         self,
         X: Any,
         y: ArrayLike | None,
-        *,
         sensitive_features: ArrayLike | None,
         sample_weight: ArrayLike | None,
+        sizes: GroupSizes | DecidedSizes,
     ) -> tuple[TrainingRows, dict[str, Any]]:
-        """Return rows to learn from, and what is known of the table afterwards."""
         who, reader = type(self).__name__, self._reader()
         known: dict[str, Any] = {}
         if self._needs_labels and y is None:
@@ -269,8 +254,8 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         reader.split(X, sensitive_features)  # groups given nowhere are the first thing to say
         labels = None
         if self._needs_labels and y is not None:
-            known["classes_"], labels = read_classes(y)
-        features, groups, _ = reader.read_training(X, sensitive_features, DecidedSizes())
+            labels, known = self._target.read(y, sample_weight)
+        features, groups, _ = reader.read_training(X, sensitive_features, sizes)
         groups.only_two(who)
         n_labels = len(groups) if y is None else len(read_column(y, "y"))
         if n_labels != len(groups):
@@ -285,7 +270,6 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         return rows, {**reader.attributes(), **known}
 
     def _check_parameters(self, weights: Sequence[float], coupling: Coupling | None) -> None:
-        """Raise an error that names a parameter of a wrong type or size."""
         check_weights(self._weight_name, weights, self._weight_range)
         self._family.check(self)
         if coupling is not None and not self._matches:
@@ -293,19 +277,17 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
 
     def _get_state(self) -> State:
         state: State = self.representer_.state()
-        labels = getattr(self, "classes_", None)
         known = {
-            "classes": None if labels is None else [plain_label(label) for label in labels],
-            "fairness_weight": None if labels is None else float(self.fairness_weight),
+            **(self._target.facts(self) if self._needs_labels else {"classes": None}),
+            "fairness_weight": float(self.fairness_weight) if self._needs_labels else None,
             **reader_facts(self.reader_),
         }
         return replace(state, facts={**known, **state.facts})
 
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
         self._check_parameters([getattr(self, self._weight_name)], None)
-        reader, known = self._reader(), {}
+        reader = self._reader()
         restore_reader(reader, facts)
-        if self._needs_labels:
-            known["classes_"] = classes_from(facts["classes"])
+        known = self._target.known(facts) if self._needs_labels else {}
         representer = self._family.representer(self, content, facts, reader.n_encoded)
         self._adopt({**reader.attributes(), **known, **representer.attributes()})

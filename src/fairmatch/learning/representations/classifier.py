@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from fairmatch.exceptions import InputError, ModelFileError
 from fairmatch.learning.arrayfiles import FILE, read_arrays, under, write_arrays
-from fairmatch.learning.base import FairClassifier
 from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.family import Family
 from fairmatch.learning.loss import Loss
 from fairmatch.learning.networks.learner import NetworkLearner, NetworkScorer
@@ -117,7 +117,7 @@ class RepresentationLearner:
     ) -> list[RepresentationScorer]:
         """Return one scorer per weight of the representation."""
         learner = self.representation._family.learner(self.representation)
-        members = learner.fit_path(rows, weights, compare(rows))
+        members = learner.fit_path(rows, loss, compare, weights)
         codes = rows.groups.codes if self.reader.at_prediction else None
         inputs = members[0].represent_path(members, rows.encoded, codes)
         # Heads have no weights of their own: plain training, each on its representation.

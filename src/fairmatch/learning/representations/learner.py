@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairmatch.exceptions import ModelFileError
 from fairmatch.learning.arrayfiles import FILE, Arrays, read_arrays, under, write_arrays
+from fairmatch.learning.loss import Loss
 from fairmatch.learning.networks.batches import PairBatches
 from fairmatch.learning.networks.settings import (
     MIN_WIDTH,
@@ -149,7 +150,11 @@ class CriticLearner:
         self.settings, self.n_components, self.critic = settings, n_components, critic
 
     def fit_path(
-        self, rows: TrainingRows, weights: Sequence[float], coupling: Coupling | None
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Coupling | None],
+        weights: Sequence[float],
     ) -> list[CriticRepresenter]:
         """Return one representer per weight; nobody is matched."""
         settings, factors = self.settings, np.asarray(weights, dtype=np.float64)

@@ -1,6 +1,6 @@
 """Both groups moved to their barycenter by optimal transport."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import ModelFileError
 from fairmatch.learning.arrayfiles import FILE, read_arrays, write_arrays
+from fairmatch.learning.loss import Loss
 from fairmatch.learning.reader import Columns, EncoderSettings, TableReader, as_list
 from fairmatch.learning.representations.base import FairTransformer, RepresentationFamily
 from fairmatch.learning.rows import TrainingRows
@@ -104,9 +105,14 @@ class RepairLearner:
         self.tolerance, self.n_neighbors = tolerance, n_neighbors
 
     def fit_path(
-        self, rows: TrainingRows, weights: Sequence[float], coupling: Coupling | None
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Coupling | None],
+        weights: Sequence[float],
     ) -> list[RepairRepresenter]:
         """Return one representer per amount."""
+        coupling = compare(rows)
         if coupling is None:
             matcher = OptimalTransportMatcher(tolerance=self.tolerance)
             coupling = match_parts(matcher, rows.encoded, rows.groups, weights=rows.weights)
@@ -232,7 +238,7 @@ class TransportRepairTransformer(FairTransformer):
     n_neighbors: int = 1
     sensitive_column: Columns = None
 
-    default_weights: ClassVar[tuple[float, ...]] = REPAIR_AMOUNTS
+    _curve_weights: ClassVar[tuple[float, ...]] = REPAIR_AMOUNTS
     _weight_name: ClassVar[str] = "amount"
     _weight_range: ClassVar[str] = "[0, 1]"
     _needs_labels: ClassVar[bool] = False

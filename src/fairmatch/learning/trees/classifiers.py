@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.base import FairClassifier
 from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.comparison import JOINT_WEIGHT, Comparison, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
