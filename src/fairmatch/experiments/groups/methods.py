@@ -32,6 +32,7 @@ METHODS: dict[str, TrialMethod] = {
     "alignment": TrialMethod("plain trees, quantile alignment", by_label=False),
     "ftm-predicted": TrialMethod("FTM, predicted map", ours=True),
     "ftm-marginal": TrialMethod("FTM, marginal map", ours=True),
+    "ftm-thresholds": TrialMethod("FTM, predicted map, thresholds by group", ours=True),
     "smoothing": TrialMethod("match smoothing, score weight 5", ours=True),
     "exponentiated-gradient": TrialMethod("exponentiated gradient"),
 }
