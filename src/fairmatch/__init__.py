@@ -28,6 +28,7 @@ _HOMES = {
     "find_alternatives": "auditing.alternatives",
     "fairness_path": "learning.path",
     "load": "learning.saving",
+    "nearest_fair_matching": "matching.nearest",
 }
 
 # Optional libraries, and the extra that installs each.

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch import __version__
+from fairmatch.auditing.comparing import compare_scores
 from fairmatch.auditing.facts import (
+    About,
     AttributeFacts,
     Audit,
     Comparison,
     Matching,
-    ModelPair,
     Provenance,
 )
 from fairmatch.auditing.gaps import take_gaps
@@ -32,10 +33,9 @@ from fairmatch.auditing.people import (
 from fairmatch.auditing.sample import draw_rows
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.settings import AuditSettings
-from fairmatch.auditing.subsets import HALF_SPACE_ROWS, scan_subsets
+from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
 from fairmatch.exceptions import InputError
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.measures import rank_agreement
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 
@@ -51,8 +51,12 @@ def audit(
     sensitive_features: ArrayLike,
     X: Any = None,
     y_true: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
     ids: ArrayLike | None = None,
     threshold: float = 0.5,
+    favourable: str = "high",
+    outcome: str | None = None,
     pos_label: Any = 1,
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -61,6 +65,10 @@ def audit(
     min_group_size: int = 30,
     random_state: int = 0,
     model_name: str = "model",
+    title: str | None = None,
+    author: str | None = None,
+    date: str | None = None,
+    purpose: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
     r"""State how a model treats groups of people, and which of them it treats alike.
@@ -79,12 +87,25 @@ def audit(
         allowed. Without it there are gaps, intervals and the matching by score quantiles.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes, for error rates, calibration and the joint map.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row. Rows of weight 0 are left out of everything.
+    weight_kind : {"survey", "counts"}, default="survey"
+        What the weights are. A weight of a survey says how much a person counts; the intervals
+        then speak of as many people as Kish's effective size says. A count says how many people
+        a row of an aggregated table stands for.
     ids : array-like of shape (n_rows,), optional
         Who the rows are; row numbers by default.
-    threshold : float, default=0.5
-        Accepted are scores at or above it.
+    threshold : float in [0, 1], default=0.5
+        Selected are scores at or above it; with ``favourable="low"``, scores below it.
+    favourable : {"high", "low"}, default="high"
+        Which scores are good for a person. Rates, ratios and gaps are of the favourable outcome.
+        With "low" the favourable label is the one that is not ``pos_label``, and the true
+        positive rate is the share of people with it who are selected.
+    outcome : str, optional
+        What the selected are called, such as "hired" or "granted bail"; by default "selected", or
+        "not flagged" with ``favourable="low"``.
     pos_label : default=1
-        The label that counts as positive.
+        The label that a high score predicts.
     confidence : float, default=0.95
         Level of the intervals.
     n_resamples : int, default=1000
@@ -99,6 +120,8 @@ def audit(
         Seed: same seed, same audit.
     model_name : str, default="model"
         What to call the model.
+    title, author, date, purpose : str, optional
+        What a reader of the report wants to know first. They are kept as they are given.
     progress : callable, optional
         Called with the name of each step before it starts.
 
@@ -127,9 +150,6 @@ def audit(
     >>> print(f"{gap.value} [{gap.low:.2f}, {gap.high:.2f}]")
     0.5 [0.33, 0.65]
     """
-    table = read_people(
-        sensitive_features, X, y_true, ids, pos_label, getattr(y_score, "sensitive_column", None)
-    )
     settings = AuditSettings(
         threshold=threshold,
         confidence=confidence,
@@ -138,8 +158,16 @@ def audit(
         n_subsets=n_subsets,
         min_group_size=min_group_size,
         random_state=random_state,
+        favourable=favourable,
+        outcome=outcome,
+        weight_kind=weight_kind,
     )
-    return _audit(table, read_model(y_score, table), settings, model_name, progress)
+    inside = getattr(y_score, "sensitive_column", None)
+    table = read_people(
+        sensitive_features, X, y_true, ids, pos_label, inside, sample_weight, weight_kind
+    )
+    about = About(title, author, date, purpose)
+    return _audit(table, read_model(y_score, table), settings, model_name, about, progress)
 
 
 def compare_models(
@@ -149,8 +177,13 @@ def compare_models(
     privileged: Hashable | None = None,
     X: Any = None,
     y_true: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     pos_label: Any = 1,
+    title: str | None = None,
+    author: str | None = None,
+    date: str | None = None,
+    purpose: str | None = None,
     progress: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Comparison:
@@ -169,15 +202,20 @@ def compare_models(
         What is known of the people.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
     ids : array-like of shape (n_rows,), optional
         Who the rows are; row numbers by default.
     pos_label : default=1
-        The label that counts as positive.
+        The label that a high score predicts.
+    title, author, date, purpose : str, optional
+        What a reader of the report wants to know first.
     progress : callable, optional
         Called with the name of each step before it starts.
     **settings
         What governs the statements, by the names that `audit` gives them: threshold, confidence,
-        n_resamples, n_sample, n_subsets, min_group_size, random_state.
+        n_resamples, n_sample, n_subsets, min_group_size, random_state, favourable, outcome,
+        weight_kind.
 
     Returns
     -------
@@ -201,55 +239,33 @@ def compare_models(
     """
     if len(y_scores) < 2:
         raise InputError(f"A comparison needs at least two models, got {len(y_scores)}.")
+    governed = AuditSettings(**settings)
+    about = About(title, author, date, purpose)
     inside = {getattr(model, "sensitive_column", None) for model in y_scores.values()} - {None}
     table = read_people(
-        sensitive_features, X, y_true, ids, pos_label, inside.pop() if inside else None
+        sensitive_features,
+        X,
+        y_true,
+        ids,
+        pos_label,
+        inside.pop() if inside else None,
+        sample_weight,
+        governed.weight_kind,
     )
     if privileged is not None:
         table.groups.code_of(privileged, "privileged")
-    governed = AuditSettings(**settings)
     scores = {name: read_model(model, table) for name, model in y_scores.items()}
-    audits = tuple(_audit(table, own, governed, name, progress) for name, own in scores.items())
+    audits = tuple(
+        _audit(table, own, governed, name, about, progress) for name, own in scores.items()
+    )
     (reference, first), *others = scores.items()
     return Comparison(
         audits=audits,
         pairs=tuple(
-            _compare(name, own, reference, first, table, privileged, governed)
+            compare_scores(name, own, reference, first, table, privileged, governed)
             for name, own in others
         ),
         privileged=None if privileged is None else str(privileged),
-    )
-
-
-def _compare(
-    name: str,
-    scores: FloatArray,
-    reference: str,
-    reference_scores: FloatArray,
-    table: PeopleTable,
-    privileged: Hashable | None,
-    settings: AuditSettings,
-) -> ModelPair:
-    before, after = (
-        Scored(own, table.groups, None, settings).selected for own in (reference_scores, scores)
-    )
-    agreement = rank_agreement(reference_scores, scores, sensitive_features=table.groups.codes)
-    decisions, undesirable = {}, {}
-    for code, label in enumerate(map(str, table.groups.labels)):
-        rows = table.groups.is_group(code)
-        kept = np.bincount(2 * before[rows] + after[rows], minlength=4).tolist()
-        neither, gained, lost, both = kept
-        decisions[label] = neither, lost, gained, both
-        undesirable[label] = gained if table.groups.labels[code] == privileged else lost
-    return ModelPair(
-        model=name,
-        reference=reference,
-        rank_agreement={
-            str(table.groups.labels[code]): None if np.isnan(value) else value
-            for code, value in enumerate(agreement.values())
-        },
-        decisions=decisions,
-        undesirable_flips=None if privileged is None else undesirable,
     )
 
 
@@ -258,10 +274,11 @@ def _audit(
     scores: FloatArray,
     settings: AuditSettings,
     model_name: str,
+    about: About,
     progress: Callable[[str], None] | None,
 ) -> Audit:
     step = progress or (lambda name: None)
-    data = Scored(scores, table.groups, table.positive, settings, table.unknown)
+    data = Scored(scores, table.groups, table.positive, settings, table.unknown, table.weights)
     step("groups and gaps")
     groups, ratio = describe_groups(data), selection_ratio(data)
     gaps, by_pair = take_gaps(data)
@@ -276,14 +293,15 @@ def _audit(
     subsets = None
     if table.columns:
         # The stream of the sample, so that of a small table both are the same people.
-        rows = draw_rows(table.groups, HALF_SPACE_ROWS // 2, settings.generator(2))
-        subsets = scan_subsets(data, table.columns, rows, table.encode(rows))
+        drawn = draw_rows(table.groups, table.weights, HALF_SPACE_ROWS // 2, settings.generator(2))
+        part = Part(*drawn)
+        subsets = scan_subsets(data, table.columns, part, table.encode(part.rows))
     step("people")
     nearest = matched_parity_gaps(matchings)
     pairs = join_pairs(matchers)
     return Audit(
         model_name=model_name,
-        n_rows=len(scores),
+        n_rows=table.weights.people,
         threshold=settings.threshold,
         confidence=settings.confidence,
         score_edges=tuple(SCORE_EDGES.tolist()),
@@ -298,7 +316,31 @@ def _audit(
         reference=data.labels[data.reference],
         unknown=tuple(data.labels[code] for code in data.unknown),
         attributes=attributes,
+        n_selected=table.weights.take(data.selected).people,
+        favourable=settings.favourable,
+        outcome=settings.named_outcome,
+        about=about,
+        weights=None if table.weights.values is None else settings.weight_kind,
+        notes=_notes(table),
     )
+
+
+def _notes(table: PeopleTable) -> tuple[str, ...]:
+    """Return what a reader should know of how the rows count."""
+    weights, notes = table.weights, []
+    if table.positions is not None:
+        notes.append("Rows of weight 0 were left out.")
+    if weights.values is not None and weights.is_survey:
+        if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
+            notes.append(
+                "The weights are whole numbers and were read as weights of a survey. If each is "
+                'a number of people, say so: weight_kind="counts" (--weight-kind counts).'
+            )
+        notes.append(
+            f"The rows are weighted. {weights.n_rows:,} rows are worth {weights.size:,.0f} people "
+            "of equal weight, and the intervals speak of so many."
+        )
+    return tuple(notes)
 
 
 def _describe_attribute(name: str, groups: Groups, data: Scored) -> AttributeFacts:
@@ -340,12 +382,17 @@ def _with_costs_of_all(
 
 def _cost_of_all(data: Scored, features: FloatArray, codes: tuple[int, int]) -> float | None:
     rows = np.flatnonzero(np.isin(data.groups.codes, codes))
-    coupling = fair_matching(data.scores[rows], data.groups.codes[rows])
+    coupling = fair_matching(
+        data.scores[rows],
+        data.groups.codes[rows],
+        sample_weight=data.weights.take(rows).values,
+    )
     return None if coupling.undetermined > _FEW_TIES else coupling.transport_cost(features[rows])
 
 
 def _provenance(data: Scored, table: PeopleTable) -> Provenance:
     settings = asdict(data.settings)
+    weights = data.weights.values
     return Provenance(
         version=__version__,
         seed=settings.pop("random_state"),
@@ -360,4 +407,5 @@ def _provenance(data: Scored, table: PeopleTable) -> Provenance:
             "pos_label": str(table.pos_label),
             "described_by": ", ".join(column.name for column in table.columns) or None,
         },
+        weights_sha256=None if weights is None else sha256(weights.tobytes()),
     )

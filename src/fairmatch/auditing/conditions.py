@@ -55,7 +55,8 @@ def code_column(column: Column) -> CodedColumn:
     if column.levels is not None:
         levels: list[str | None] = [str(level) for level in column.levels]
         codes = np.where(column.missing, len(levels), column.values).astype(np.int16)
-        return CodedColumn(column.name, codes, None, [*levels, None], 0)
+        missing = [None] if column.missing.any() else []
+        return CodedColumn(column.name, codes, None, [*levels, *missing], 0)
     seen = np.sort(np.asarray(column.values, dtype=np.float64)[~column.missing])
     median = seen[(len(seen) - 1) // 2]
     different = seen[np.append(True, seen[1:] != seen[:-1])]

@@ -8,8 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from fairmatch.auditing.facts import Gap
-from fairmatch.auditing.groups import AMONG, SCORE_BINS
+from fairmatch.auditing.grid import WeightedGrid
+from fairmatch.auditing.groups import SCORE_BINS
 from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.weighting import RowWeights
+from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import MEASURES
 from fairmatch.measures.distributions import ScoreDistributions
 from fairmatch.measures.intervals import (
@@ -97,26 +100,37 @@ class GroupPair:
 
     @cached_property
     def _distances(self) -> ScoreDistributions:
-        first, second = (self.data.groups.rows(code) for code in self.codes)
-        scores = self.data.scores[np.concatenate([first, second])]
+        first, second = self._rows
+        rows = np.concatenate([first, second])
         codes = np.repeat(np.array([0, 1], dtype=np.int8), [len(first), len(second)])
-        return ScoreDistributions(scores, Groups(codes, self._labels))
+        weights = self.data.weights.take(rows).values
+        return ScoreDistributions(self.data.scores[rows], Groups(codes, self._labels), weights)
+
+    @property
+    def _rows(self) -> list[IndexArray]:
+        return [self.data.groups.rows(code) for code in self.codes]
+
+    @cached_property
+    def _weights(self) -> list[RowWeights]:
+        return [self.data.weights.take(rows) for rows in self._rows]
 
     @cached_property
     def _grid(self) -> ScoreGrid:
         """Both groups' scores, resampled."""
-        return ScoreGrid(
-            (self._distances.scores[0], self._distances.scores[1]),
-            bins=SCORE_BINS,
-            n_resamples=self.data.settings.n_resamples,
-            generator=self.data.pair_generator(0, self.codes),
+        scores = self._distances.scores[0], self._distances.scores[1]
+        n_resamples = self.data.settings.n_resamples
+        generator = self.data.pair_generator(0, self.codes)
+        if self.data.weights.values is None:
+            return ScoreGrid(scores, bins=SCORE_BINS, n_resamples=n_resamples, generator=generator)
+        return WeightedGrid(
+            scores, self._weights, bins=SCORE_BINS, n_resamples=n_resamples, generator=generator
         )
 
     @property
     def _labels(self) -> tuple[str, str]:
         return self.data.labels[self.codes[0]], self.data.labels[self.codes[1]]
 
-    def _counts(self, label: bool | None) -> tuple[tuple[int, int], tuple[int, int]]:
+    def _counts(self, label: bool | None) -> tuple[tuple[float, float], tuple[int, int]]:
         """Count the selected and all people of each group, of those with a label."""
         hits, sizes = self.data.counts(label)
         first, second = self.codes
@@ -129,7 +143,7 @@ class GroupPair:
                 continue
             _, sizes = self._counts(label)
             for code, size in zip(self.codes, sizes, strict=True):
-                if reason := self.data.refuse(code, size, AMONG[label]):
+                if reason := self.data.refuse(code, size, self.data.among(label)):
                     return reason
         return None
 
@@ -164,7 +178,16 @@ class GroupPair:
         low, high = min(spread.low, value), min(max(spread.high, value), 1.0)
         symbol = MEASURES[name].symbol
         facts = (value, low, high, self.signed(name), spread.p_value, method)
-        return Gap(name, symbol, *facts, groups=self._labels)
+        return Gap(name, symbol, *facts, groups=self._labels, favoured=self._favoured(name))
+
+    def _favoured(self, name: str) -> str | None:
+        """Return the group that is better off, where a gap has a direction."""
+        signed = self.signed(name)
+        if not signed:
+            return None
+        # Rates are of the favourable outcome already; scores are as they came.
+        turned = name == "mean_parity_gap" and self.data.settings.favourable == "low"
+        return self._labels[int((signed > 0.0) != turned)]
 
     def _spread(self, name: str) -> tuple[Spread, str]:
         confidence = self.data.pair_confidence
@@ -175,9 +198,11 @@ class GroupPair:
             return Spread(*self._odds_limits(confidence)), _MEAN_OF_GAPS
         if self.data.is_decision:
             # Of decisions, each of the others is the difference of the two rates of ones.
-            sums = [float(scores.sum()) for scores in self._distances.scores]
-            sizes = [len(scores) for scores in self._distances.scores]
-            limits = rate_difference((sums[0], sums[1]), (sizes[0], sizes[1]), confidence)
+            ones = zip(self._weights, self._distances.scores, strict=True)
+            rates = [weights.rate(scores > 0.0) for weights, scores in ones]
+            sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)
+            hits = rates[0][0] * sizes[0], rates[1][0] * sizes[1]
+            limits = rate_difference(hits, sizes, confidence)
             return Spread(*fold(limits)), _FOLDED_RATES
         if name == "mean_parity_gap":
             return self._grid.mean_gap(confidence), _FOLDED_MEANS

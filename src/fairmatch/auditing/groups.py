@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
-from scipy.stats import rankdata
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, GroupFacts
 from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.weighting import RowWeights, mean_limits
 from fairmatch.measures.intervals import Limits, mean_interval, rate_ratio, wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 
@@ -19,9 +20,6 @@ CALIBRATION_BINS = 10
 SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 _CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
-# Where a group is too small: among whom.
-AMONG = {True: " with a positive label", False: " with a negative label"}
-
 
 def describe_groups(data: Scored) -> tuple[GroupFacts, ...]:
     """Return what holds in each group."""
@@ -30,104 +28,138 @@ def describe_groups(data: Scored) -> tuple[GroupFacts, ...]:
 
 def _describe(data: Scored, code: int) -> GroupFacts:
     rows = data.groups.rows(code)
-    scores, selected = data.scores[rows], data.selected[rows]
-    counts = np.histogram(scores, bins=SCORE_EDGES)[0]
-    if reason := data.refuse(code, len(rows)):
+    scores, selected, weights = data.scores[rows], data.selected[rows], data.weights.take(rows)
+    if reason := data.refuse(code, weights.size):
         mean = Estimate(None, refused=reason)
     else:
-        mean = Estimate(float(scores.mean()), *_mean_limits(data, code))
+        mean = Estimate(weights.moments(scores).mean, *_mean_limits(data, scores, weights))
     known = GroupFacts(
         label=data.labels[code],
-        n_rows=len(rows),
-        selection_rate=data.rate(selected, code),
+        n_rows=weights.people,
+        selection_rate=data.rate(selected, weights, code),
         mean_score=mean,
-        score_counts=tuple(counts.tolist()),
+        score_counts=_histogram(scores, weights),
+        weight=None if weights.values is None else weights.total,
+        effective_size=weights.size if weights.is_survey else None,
     )
-    if data.positive is None:
+    if data.positive is None or data.deserving is None:
         return known
-    positive = data.positive[rows]
-    bins = _calibration(data, scores, positive)
+    deserving, positive = data.deserving[rows], data.positive[rows]
+    bins = _calibration(data, scores, positive, weights)
+    rates = [
+        data.rate(selected[own], weights.take(own), code, data.among(label))
+        for label, own in ((True, deserving), (False, ~deserving))
+    ]
     return replace(
         known,
-        base_rate=data.rate(positive, code),
-        accuracy=data.rate(selected == positive, code),
-        true_positive_rate=data.rate(selected[positive], code, AMONG[True]),
-        false_positive_rate=data.rate(selected[~positive], code, AMONG[False]),
-        auc=_auc(data, code, scores, positive),
+        base_rate=data.rate(deserving, weights, code),
+        accuracy=data.rate(selected == deserving, weights, code),
+        true_positive_rate=rates[0],
+        false_positive_rate=rates[1],
+        auc=_auc(data, code, scores, positive, weights),
         calibration=bins,
-        calibration_error=_calibration_error(bins),
+        calibration_error=_calibration_error(scores, positive, weights),
     )
 
 
-def _mean_limits(data: Scored, code: int) -> Limits:
-    rows = data.groups.rows(code)
+def _histogram(scores: FloatArray, weights: RowWeights) -> tuple[int, ...]:
+    """Count people in intervals of scores; shares of a survey's weight become whole numbers."""
+    shares = np.histogram(scores, bins=SCORE_EDGES, weights=weights.values)[0]
+    if not weights.is_survey:
+        return tuple(np.rint(shares).astype(int).tolist())
+    exact = shares * (weights.n_rows / weights.total)
+    counts = np.floor(exact).astype(int)
+    missing = weights.n_rows - int(counts.sum())
+    counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
+    return tuple(counts.tolist())
+
+
+def _mean_limits(data: Scored, scores: FloatArray, weights: RowWeights) -> Limits:
+    confidence = data.settings.confidence
     if data.is_decision:
-        return wilson(float(data.scores[rows].sum()), len(rows), data.settings.confidence)
-    low, high = mean_interval(data.scores[rows], data.settings.confidence)
+        share, size = weights.rate(scores > 0.0)
+        people = max(round(size), 1)
+        return wilson(share * people, people, confidence)
+    if weights.values is None:
+        low, high = mean_interval(scores, confidence)
+    else:
+        low, high = mean_limits(weights.moments(scores), confidence)
     return max(low, 0.0), min(high, 1.0)
 
 
-def _auc(data: Scored, code: int, scores: FloatArray, positive: BoolArray) -> Estimate:
+def _auc(
+    data: Scored, code: int, scores: FloatArray, positive: BoolArray, weights: RowWeights
+) -> Estimate:
     r"""Area under the ROC curve with DeLong's interval on the logit scale.
 
-    With :math:`R` the ranks among all and :math:`R_+` those among the positive,
-    :math:`V_i = (R_i - R_{+,i}) / n_-` is the share of the negative below each positive one.
+    :math:`V_i` is the share of the negative people below each positive one, and the share of the
+    positive people above each negative one; ties count half.
     """
-    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
-    for size, among in zip((n_positive, n_negative), AMONG.values(), strict=True):
-        if reason := data.refuse(code, size, among):
+    parts = [(scores[own], weights.take(own)) for own in (positive, ~positive)]
+    is_high = data.settings.favourable == "high"
+    for is_positive, (_, own) in zip((True, False), parts, strict=True):
+        if reason := data.refuse(code, own.size, data.among(is_positive == is_high)):
             return Estimate(None, refused=reason)
-    ranks = rankdata(scores)
-    above = (ranks[positive] - rankdata(scores[positive])) / n_negative
-    below = 1.0 - (ranks[~positive] - rankdata(scores[~positive])) / n_positive
-    value = float(above.mean())
-    error = np.sqrt(above.var(ddof=1) / n_positive + below.var(ddof=1) / n_negative)
+    (above, below), (negative, others) = parts
+    shares = _share_below(above, negative, others), 1.0 - _share_below(negative, above, below)
+    first, second = below.moments(shares[0]), others.moments(shares[1])
+    error = float(np.sqrt(first.variance / first.size + second.variance / second.size))
     if error == 0.0:  # perfectly ranked, or constant: the data do not say how sure that is
-        return Estimate(value)
+        return Estimate(first.mean)
+    value = first.mean
     half = float(ndtri((1 + data.settings.confidence) / 2)) * error / (value * (1.0 - value))
     return Estimate(value, float(expit(logit(value) - half)), float(expit(logit(value) + half)))
 
 
+def _share_below(scores: FloatArray, others: FloatArray, weights: RowWeights) -> FloatArray:
+    """Return the weighted share of others below each score; ties count half."""
+    order = np.argsort(others, kind="stable")
+    ones = np.ones(len(others)) if weights.values is None else weights.values[order]
+    mass = np.append(0.0, np.cumsum(ones))
+    places = [np.searchsorted(others[order], scores, side) for side in ("left", "right")]
+    shares: FloatArray = (mass[places[0]] + mass[places[1]]) / (2.0 * mass[-1])
+    return shares
+
+
+def _bin_of(scores: FloatArray) -> NDArray[np.intp]:
+    return np.searchsorted(_CALIBRATION_EDGES[1:-1], scores, side="right")
+
+
 def _calibration(
-    data: Scored, scores: FloatArray, positive: BoolArray
+    data: Scored, scores: FloatArray, positive: BoolArray, weights: RowWeights
 ) -> tuple[CalibrationBin, ...]:
-    edges = _CALIBRATION_EDGES
-    at = np.searchsorted(edges[1:-1], scores, side="right")
-    n_rows = np.bincount(at, minlength=CALIBRATION_BINS).tolist()
-    hits = np.bincount(at[positive], minlength=CALIBRATION_BINS).tolist()
-    sums = np.bincount(at, scores, minlength=CALIBRATION_BINS).tolist()
-    return tuple(
-        CalibrationBin(
-            low=float(edges[k]),
-            high=float(edges[k + 1]),
-            n_rows=n,
-            mean_score=sums[k] / n if n else None,
-            positive_rate=Estimate(hits[k] / n, *wilson(hits[k], n, data.settings.confidence))
-            if n
-            else Estimate(None, refused="No score falls into this interval."),
-        )
-        for k, n in enumerate(n_rows)
-    )
+    at, bins = _bin_of(scores), []
+    for k in range(CALIBRATION_BINS):
+        inside = at == k
+        own = weights.take(inside)
+        mean, rate = None, Estimate(None, refused="No score falls into this interval.")
+        if own.n_rows:
+            mean = own.moments(scores[inside]).mean
+            share, size = own.rate(positive[inside])
+            people = max(round(size), 1)
+            rate = Estimate(share, *wilson(share * people, people, data.settings.confidence))
+        ends = float(_CALIBRATION_EDGES[k]), float(_CALIBRATION_EDGES[k + 1])
+        bins.append(CalibrationBin(*ends, own.people, mean, rate))
+    return tuple(bins)
 
 
-def _calibration_error(bins: tuple[CalibrationBin, ...]) -> float:
-    error = 0.0
-    for part in bins:
-        if part.mean_score is not None and part.positive_rate.value is not None:
-            error += part.n_rows * abs(part.mean_score - part.positive_rate.value)
-    return error / sum(part.n_rows for part in bins)
+def _calibration_error(scores: FloatArray, positive: BoolArray, weights: RowWeights) -> float:
+    ones = np.ones(len(scores)) if weights.values is None else weights.values
+    off = np.bincount(_bin_of(scores), ones * (scores - positive), minlength=CALIBRATION_BINS)
+    return float(np.abs(off).sum() / ones.sum())
 
 
 def selection_ratio(data: Scored) -> Estimate:
     """Return the smallest selection rate over the largest, with its interval."""
     if data.refused:
         return Estimate(None, refused=data.refused)
-    counts, _ = data.counts(None)
-    rates = {code: counts[code] / data.sizes[code] for code in data.compared}
+    counts, sizes = data.counts(None)
+    rates = {code: counts[code] / sizes[code] for code in data.compared}
     order = sorted(data.compared, key=rates.__getitem__)
     smallest, largest = rates[order[0]], rates[order[-1]]
     if largest == 0.0:
-        return Estimate(None, refused="Nobody is accepted, so the selection rates have no ratio.")
+        who = data.settings.named_outcome
+        return Estimate(None, refused=f"Nobody is {who}, so the selection rates have no ratio.")
     first, second = sorted((order[0], order[-1]))
-    hits, sizes = (counts[first], counts[second]), (data.sizes[first], data.sizes[second])
-    return Estimate(smallest / largest, *rate_ratio(hits, sizes, data.pair_confidence))
+    hits, people = (counts[first], counts[second]), (sizes[first], sizes[second])
+    return Estimate(smallest / largest, *rate_ratio(hits, people, data.pair_confidence))

@@ -24,7 +24,7 @@ from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures import MEASURES
-from fairmatch.measures.intervals import pair_mean
+from fairmatch.measures.intervals import Limits, pair_mean
 from fairmatch.tables.arrays import FloatArray
 
 GAP_BINS = 20
@@ -71,17 +71,20 @@ class PairMatcher:
     @cached_property
     def by_rank(self) -> Coupling:
         """People at the same rank of their groups, tied scores matched in row order."""
-        return self.people.oriented(fair_matching(self.scores, self.people.codes))
+        return self._coupled(None)
 
     @cached_property
     def fair(self) -> Coupling:
         """People at the same rank of their groups, tied scores matched at least cost."""
         if self.people.features is None or self.by_rank.undetermined == 0.0:
             return self.by_rank
-        return self._settled(self.people.features)
+        return self._coupled(self.people.features)
 
-    def _settled(self, features: FloatArray) -> Coupling:
-        return self.people.oriented(fair_matching(self.scores, self.people.codes, X=features))
+    def _coupled(self, features: FloatArray | None) -> Coupling:
+        weights = self.people.weights.values
+        return self.people.oriented(
+            fair_matching(self.scores, self.people.codes, X=features, sample_weight=weights)
+        )
 
     def _highest_cost(self, cost: float) -> float:
         """Return the cost of the matching by rank with tied scores matched at greatest cost."""
@@ -92,7 +95,7 @@ class PairMatcher:
         # |x + x'|² and -|x - x'|² differ by what the marginals fix, so the nearest to the mirror
         # image is the farthest.
         mirrored = np.where((self.people.codes == 1)[:, None], -features, features)
-        return max(self._settled(mirrored).transport_cost(features), cost)
+        return max(self._coupled(mirrored).transport_cost(features), cost)
 
     @cached_property
     def found(self) -> tuple[dict[str, Coupling], tuple[str, ...]]:
@@ -131,14 +134,15 @@ class PairMatcher:
         first, second = selected[coupling.source_index], selected[coupling.target_index]
         n_first, n_second = self.people.sizes
         members = coupling.source_index if n_first <= n_second else coupling.target_index
-        limits = pair_mean(
-            gaps,
-            mass,
-            members,
-            self.data.pair_confidence,
-            n_resamples=self.data.settings.n_resamples,
-            generator=self.data.pair_generator(_STREAMS[name], self.codes),
-        )
+        generator = self.data.pair_generator(_STREAMS[name], self.codes)
+        confidence, n_resamples = self.data.pair_confidence, self.data.settings.n_resamples
+        if self.people.weights.is_counts:
+            n_people = min(n_first, n_second)
+            limits = _counted_mean(gaps, mass, n_people, confidence, n_resamples, generator)
+        else:
+            limits = pair_mean(
+                gaps, mass, members, confidence, n_resamples=n_resamples, generator=generator
+            )
         quantiles = np.quantile(gaps, _QUANTILES, weights=mass, method="inverted_cdf")
         features = self.people.features
         return MatchedScores(
@@ -200,6 +204,21 @@ class PairMatcher:
             score_gap=tuple(coupling.gaps(self.scores).tolist()),
             distance=tuple(distance),
         )
+
+
+def _counted_mean(
+    values: FloatArray,
+    mass: FloatArray,
+    n_people: int,
+    confidence: float,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> Limits:
+    """Return the interval of a mean over pairs that stand for many people each."""
+    means = generator.multinomial(n_people, mass / mass.sum(), size=n_resamples) @ values
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(means / n_people, [tail, 1.0 - tail])
+    return float(low), float(high)
 
 
 def _relative(cost: float, smallest: float, random: float) -> float | None:

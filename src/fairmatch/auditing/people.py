@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from fairmatch.auditing.facts import Individuals, Pairs
 from fairmatch.auditing.sample import Sample, draw_rows
 from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.weighting import RowWeights, read_row_weights
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import (
@@ -63,6 +64,10 @@ class PeopleTable:
         Whether each label is positive (None without labels), and which label that is.
     ids : list of str
         Who the rows are; empty if not given.
+    weights : RowWeights
+        Weight of every row.
+    positions : array of int or None
+        Where the rows stand in the table that was given; None where all of its rows are here.
     samples : dict
         Samples that were drawn already.
     """
@@ -77,20 +82,23 @@ class PeopleTable:
     positive: Any
     pos_label: Any
     ids: list[str]
+    weights: RowWeights
+    positions: IndexArray | None
     samples: dict[tuple[int, int], Sample]
 
     def sample(self, n_sample: int, seed: int) -> Sample:
         """Draw the sample, once for all models, so that the nearest matching is found once."""
         key = n_sample, seed
         if key not in self.samples:
-            rows = draw_rows(self.groups, n_sample, np.random.default_rng([seed, 2]))
+            generator = np.random.default_rng([seed, 2])
+            rows, weights = draw_rows(self.groups, self.weights, n_sample, generator)
             self.samples[key] = Sample(
                 rows=rows,
                 groups=self.groups.take(rows),
                 features=self.encode(rows) if self.columns else None,
                 feature_groups=self.encoder.feature_groups_ if self.columns else {},
                 positive=None if self.positive is None else self.positive[rows],
-                n_table=len(self.groups),
+                weights=weights,
             )
         return self.samples[key]
 
@@ -122,13 +130,29 @@ def read_people(
     ids: ArrayLike | None,
     pos_label: Any,
     sensitive_column: Any,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: str = "survey",
 ) -> PeopleTable:
     """Read what a caller gave; the parameters are those of `fairmatch.audit`.
 
-    ``sensitive_column`` is where a model finds the groups in X, or None.
+    ``sensitive_column`` is where a model finds the groups in X, or None. Rows of weight 0 are
+    nobody, and are left out of everything.
     """
+    positions = None
+    if sample_weight is not None:
+        weights = read_row_weights(sample_weight, weight_kind, _n_rows(sensitive_features))
+        assert weights.values is not None
+        if (is_there := weights.values > 0.0).sum() < weights.n_rows:
+            positions = np.flatnonzero(is_there)
+            sensitive_features = _take(sensitive_features, positions)
+            X, y_true, ids = (
+                None if given is None else _take(given, positions) for given in (X, y_true, ids)
+            )
+            weights = weights.take(positions)
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
     n_rows = len(groups)
+    if sample_weight is None:
+        weights = RowWeights(n_rows)
     attributes, missing = _read_attributes(sensitive_features, groups)
     unknown = tuple(np.unique(groups.codes[missing]).tolist())
     if groups.n_groups - len(unknown) < 2:
@@ -167,6 +191,8 @@ def read_people(
         else read_labels(y_true, n_rows=n_rows, pos_label=pos_label),
         pos_label=pos_label,
         ids=names,
+        weights=weights,
+        positions=positions,
         samples={},
     )
 
@@ -193,6 +219,10 @@ def _without(X: Any, column: Any) -> Any:
         return X
 
 
+def _n_rows(given: Any) -> int:
+    return len(attribute_columns(given, "sensitive_features")[0][1])
+
+
 def _take(X: Any, rows: IndexArray) -> Any:
     if not nw.dependencies.is_into_dataframe(X):
         return np.asarray(X)[rows]
@@ -211,6 +241,8 @@ def read_model(y_score: Any, table: PeopleTable) -> FloatArray:
             f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
             "0/1 decisions, as y_score."
         )
+    elif table.positions is not None:
+        return read_scores(y_score)[table.positions]
     return read_scores(y_score, n_rows=n_rows)
 
 
@@ -255,15 +287,19 @@ def list_people(
     """Return the people of the sample, one by one."""
     ids, columns = table.ids, table.columns
     positive = () if sample.positive is None else sample.positive.astype(int).tolist()
+    weights = () if sample.weights.values is None else sample.weights.values.tolist()
+    rows = sample.rows if table.positions is None else table.positions[sample.rows]
     return Individuals(
-        ids=tuple(ids[row] for row in sample.rows) if ids else tuple(map(str, sample.rows)),
-        rows=tuple(sample.rows.tolist()),
+        ids=tuple(ids[row] for row in sample.rows) if ids else tuple(map(str, rows)),
+        rows=tuple(rows.tolist()),
         group=tuple(sample.groups.codes.tolist()),
         scores=tuple(data.scores[sample.rows].tolist()),
         labels=tuple(positive),
         columns={column.name: _values(column, sample.rows) for column in columns},
         hidden=(),
         pairs=pairs,
+        selected=tuple(data.selected[sample.rows].astype(int).tolist()),
+        weights=tuple(weights),
     )
 
 

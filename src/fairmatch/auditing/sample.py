@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from fairmatch.auditing.weighting import RowWeights, draw_people
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.tables.arrays import BoolArray, FloatArray
@@ -31,18 +32,23 @@ class SamplePair:
         Their encoded features.
     positive : array of bool or None
         Their labels.
+    weights : RowWeights
+        Their weights.
     """
 
     at: IndexArray
     codes: NDArray[np.int8]
     features: FloatArray | None
     positive: BoolArray | None
+    weights: RowWeights
 
     @property
     def sizes(self) -> tuple[int, int]:
         """People of the first group, and of the second."""
-        n_second = int(self.codes.sum())
-        return len(self.codes) - n_second, n_second
+        return self._of(0).people, self._of(1).people
+
+    def _of(self, code: int) -> RowWeights:
+        return self.weights.take(self.codes == code)
 
     @property
     def has_both_labels(self) -> bool:
@@ -62,7 +68,10 @@ class SamplePair:
     def _match(self, matcher: OptimalTransportMatcher) -> Coupling:
         assert self.features is not None
         labels = self.positive if matcher.label_weight else None
-        return self.oriented(matcher.match(self.features, self.codes, labels))
+        weights = self.weights.values
+        return self.oriented(
+            matcher.match(self.features, self.codes, labels, sample_weight=weights)
+        )
 
     def oriented(self, coupling: Coupling) -> Coupling:
         """Return a matching of these people seen from the first group."""
@@ -76,9 +85,12 @@ class SamplePair:
         squared difference of the means.
         """
         assert self.features is not None
-        parts = [self.features[self.codes == code] for code in (0, 1)]
-        shift = parts[0].mean(axis=0) - parts[1].mean(axis=0)
-        costs: FloatArray = parts[0].var(axis=0) + parts[1].var(axis=0) + shift**2
+        means, variances = [], []
+        for code in (0, 1):
+            rows, weights = self.features[self.codes == code], self._of(code).values
+            means.append(np.average(rows, axis=0, weights=weights))
+            variances.append(np.average((rows - means[-1]) ** 2, axis=0, weights=weights))
+        costs: FloatArray = variances[0] + variances[1] + (means[0] - means[1]) ** 2
         return costs
 
 
@@ -98,8 +110,8 @@ class Sample:
         Column of the table to its encoded columns.
     positive : array of bool or None
         Labels of these rows.
-    n_table : int
-        Rows of the whole table.
+    weights : RowWeights
+        Weights of these rows.
     """
 
     rows: IndexArray
@@ -107,7 +119,7 @@ class Sample:
     features: FloatArray | None
     feature_groups: dict[str, slice]
     positive: BoolArray | None
-    n_table: int
+    weights: RowWeights
     _pairs: dict[tuple[int, int], SamplePair] = field(default_factory=dict)
 
     def pair(self, codes: tuple[int, int]) -> SamplePair:
@@ -119,26 +131,50 @@ class Sample:
                 (self.groups.codes[at] == codes[1]).astype(np.int8),
                 None if self.features is None else self.features[at],
                 None if self.positive is None else self.positive[at],
+                self.weights.take(at),
             )
         return self._pairs[codes]
 
 
-def draw_rows(groups: Groups, n_sample: int, generator: np.random.Generator) -> IndexArray:
+def draw_rows(
+    groups: Groups, weights: RowWeights, n_sample: int, generator: np.random.Generator
+) -> tuple[IndexArray, RowWeights]:
     """Draw people of each group without replacement; everybody of a group that is smaller.
 
     Parameters
     ----------
     groups : Groups
         Group of every row.
+    weights : RowWeights
+        Weight of every row.
     n_sample : int
         How many of each group.
     generator : numpy Generator
         Where they come from.
+
+    Returns
+    -------
+    rows : array of int
+        Row positions, in the table's order.
+    weights : RowWeights
+        Their weights. Rows that stand for many people have as many as were drawn of them; all
+        rows of a group are taken where it has no more of them than are to be drawn.
     """
-    drawn = []
+    drawn, taken = [], []
     for code in range(len(groups.labels)):
         rows = groups.rows(code)
-        if len(rows) > n_sample:
+        own = weights.take(rows).values
+        if len(rows) > n_sample and weights.is_counts and own is not None:
+            people = draw_people(own, n_sample, generator)
+            rows, own = rows[people > 0], people[people > 0].astype(np.float64)
+        elif len(rows) > n_sample:
             rows = generator.choice(rows, size=n_sample, replace=False, shuffle=False)
+            own = weights.take(rows).values
         drawn.append(rows)
-    return np.sort(np.concatenate(drawn))
+        taken.append(own)
+    positions = np.concatenate(drawn)
+    order = np.argsort(positions, kind="stable")
+    if weights.values is None:
+        return positions[order], RowWeights(len(positions))
+    values = np.concatenate([own for own in taken if own is not None])[order]
+    return positions[order], RowWeights(len(positions), values, weights.is_counts)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairmatch.auditing.facts import Estimate
 from fairmatch.auditing.settings import AuditSettings
+from fairmatch.auditing.weighting import RowWeights
 from fairmatch.measures.intervals import wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
@@ -32,6 +33,8 @@ class Scored:
         What governs the statements.
     unknown : tuple of int
         Codes of groups that are shown and not compared: nobody knows who these people are.
+    row_weights : RowWeights or None
+        Weight of every row; None where every row is one person.
     """
 
     scores: FloatArray
@@ -39,11 +42,30 @@ class Scored:
     positive: BoolArray | None
     settings: AuditSettings
     unknown: tuple[int, ...] = ()
+    row_weights: RowWeights | None = None
+
+    @cached_property
+    def weights(self) -> RowWeights:
+        """Weight of every row."""
+        return self.row_weights or RowWeights(len(self.scores))
 
     @cached_property
     def selected(self) -> BoolArray:
-        """Who is selected."""
-        return np.asarray(self.scores >= self.settings.threshold)
+        """Who has the favourable outcome."""
+        above = np.asarray(self.scores >= self.settings.threshold)
+        return above if self.settings.favourable == "high" else ~above
+
+    @cached_property
+    def deserving(self) -> BoolArray | None:
+        """Who has the favourable label: the positive one, unless low scores are good."""
+        if self.positive is None or self.settings.favourable == "high":
+            return self.positive
+        return ~self.positive
+
+    def among(self, label: bool) -> str:
+        """Return the words for people with the favourable label, or with the other."""
+        is_positive = label == (self.settings.favourable == "high")
+        return f" with a {'positive' if is_positive else 'negative'} label"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -51,22 +73,46 @@ class Scored:
         return tuple(str(label) for label in self.groups.labels)
 
     @cached_property
+    def _group_weights(self) -> tuple[RowWeights, ...]:
+        codes = range(len(self.labels))
+        return tuple(self.weights.take(self.groups.is_group(code)) for code in codes)
+
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """People of each group."""
-        return tuple(np.bincount(self.groups.codes, minlength=len(self.labels)).tolist())
+        if self.weights.values is None:
+            return tuple(np.bincount(self.groups.codes, minlength=len(self.labels)).tolist())
+        return tuple(own.people for own in self._group_weights)
+
+    @cached_property
+    def evidence(self) -> tuple[float, ...]:
+        """How many people the rows of each group speak for."""
+        if not self.weights.is_survey:
+            return self.sizes
+        return tuple(own.size for own in self._group_weights)
+
+    @cached_property
+    def totals(self) -> tuple[float, ...]:
+        """Sum of the weights of each group."""
+        if self.weights.values is None:
+            return self.sizes
+        return tuple(own.total for own in self._group_weights)
 
     @cached_property
     def is_decision(self) -> bool:
         """Whether the scores are 0/1 decisions."""
         return bool(np.isin(self.scores, (0.0, 1.0)).all())
 
-    def refuse(self, code: int, n_rows: int, among: str = "") -> str | None:
-        """Return why nothing is stated of so few rows of a group, or None if they are enough."""
+    def refuse(self, code: int, size: float, among: str = "") -> str | None:
+        """Return why nothing is stated of so few people of a group, or None if they are enough."""
         least = self.settings.min_group_size
-        if n_rows >= least:
+        if size >= least:
             return None
+        people = f"has {size:.0f} {'people' if self.weights.is_counts else 'rows'}{among}"
+        if self.weights.is_survey:
+            people = f"has weights worth {size:.1f} people{among}"
         return (
-            f"Group {self.labels[code]!r} has {n_rows} rows{among}, fewer than "
+            f"Group {self.labels[code]!r} {people}, fewer than "
             f"min_group_size={least}: too few for a statement."
         )
 
@@ -74,7 +120,7 @@ class Scored:
     def compared(self) -> tuple[int, ...]:
         """Codes of the groups that are known, and large enough to be compared."""
         least = self.settings.min_group_size
-        sizes = enumerate(self.sizes)
+        sizes = enumerate(self.evidence)
         return tuple(c for c, size in sizes if size >= least and c not in self.unknown)
 
     @cached_property
@@ -95,14 +141,14 @@ class Scored:
         """Why nothing is stated that needs two groups, or None."""
         if self.pairs:
             return None
-        sizes = ((c, size) for c, size in enumerate(self.sizes) if c not in self.unknown)
+        sizes = ((c, size) for c, size in enumerate(self.evidence) if c not in self.unknown)
         return next(reason for c, size in sizes if (reason := self.refuse(c, size)))
 
     @cached_property
     def reference(self) -> int:
         """Code of the largest known group, which every other is compared with."""
         known = [c for c in range(len(self.labels)) if c not in self.unknown]
-        return max(known, key=lambda code: self.sizes[code])
+        return max(known, key=lambda code: self.totals[code])
 
     @cached_property
     def matched_pairs(self) -> tuple[tuple[int, int], ...]:
@@ -118,25 +164,45 @@ class Scored:
         """Return the random stream of a part of the audit, for one pair of groups."""
         return self.settings.generator(part, *(codes if len(self.labels) > 2 else ()))
 
-    def counts(self, label: bool | None) -> tuple[list[int], list[int]]:
-        """Count the selected and all people of each group, of those with a label."""
+    def counts(self, label: bool | None) -> tuple[list[float], list[int]]:
+        """Count the selected and all people of each group, of those with a label.
+
+        With weights of a survey the people are as many as the weights speak for.
+        """
         return self._counts[label]
 
     @cached_property
-    def _counts(self) -> dict[bool | None, tuple[list[int], list[int]]]:
+    def _counts(self) -> dict[bool | None, tuple[list[float], list[int]]]:
         among: dict[bool | None, BoolArray] = {None: np.ones(len(self.scores), dtype=bool)}
-        if self.positive is not None:
-            among |= {True: self.positive, False: ~self.positive}
+        if self.deserving is not None:
+            among |= {True: self.deserving, False: ~self.deserving}
         return {label: self._count(mask) for label, mask in among.items()}
 
-    def _count(self, mask: BoolArray) -> tuple[list[int], list[int]]:
+    def _count(self, mask: BoolArray) -> tuple[list[float], list[int]]:
         codes, n_groups = self.groups.codes[mask], len(self.labels)
-        hits = np.bincount(codes, self.selected[mask], minlength=n_groups).astype(int)
-        return hits.tolist(), np.bincount(codes, minlength=n_groups).tolist()
+        if not self.weights.is_survey:
+            values = self.weights.values
+            weights = np.ones(len(codes)) if values is None else values[mask]
+            hits = np.bincount(codes, self.selected[mask] * weights, minlength=n_groups)
+            sizes = np.bincount(codes, weights, minlength=n_groups)
+            return hits.tolist(), sizes.astype(int).tolist()
+        counts: list[float] = []
+        people: list[int] = []
+        for code in range(n_groups):
+            rows = self.groups.is_group(code) & mask
+            if not rows.any():
+                counts, people = [*counts, 0.0], [*people, 0]
+                continue
+            share, size = self.weights.take(rows).rate(self.selected[rows])
+            people.append(max(round(size), 1))
+            counts.append(share * people[-1])
+        return counts, people
 
-    def rate(self, hits: BoolArray, code: int, among: str = "") -> Estimate:
+    def rate(self, hits: BoolArray, weights: RowWeights, code: int, among: str = "") -> Estimate:
         """Return the share of hits with its interval, or why there is none."""
-        if reason := self.refuse(code, len(hits), among):
+        if reason := self.refuse(code, weights.size, among):
             return Estimate(None, refused=reason)
-        count = int(hits.sum())
-        return Estimate(count / len(hits), *wilson(count, len(hits), self.settings.confidence))
+        share, size = weights.rate(hits)
+        people = max(round(size), 1)
+        count = share * people if weights.is_survey else round(share * people)
+        return Estimate(share, *wilson(count, people, self.settings.confidence))

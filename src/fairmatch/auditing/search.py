@@ -45,10 +45,17 @@ class Merit:
     """
 
     def __init__(self, data: Scored, n_rules: int) -> None:
-        parts = [data.scores[data.groups.is_group(code)] for code in data.compared]
-        n_rows = sum(map(len, parts))
-        variance = sum(part.var() * len(part) for part in parts) / n_rows
-        self.spread = float(np.sqrt(max(variance, 1.0 / n_rows)))
+        parts = []
+        for code in data.compared:
+            rows = data.groups.rows(code)
+            parts.append((data.scores[rows], data.weights.take(rows)))
+        n_people = sum(weights.size for _, weights in parts)
+        variance = 0.0
+        for scores, weights in parts:
+            mean = np.average(scores, weights=weights.values)
+            spread = np.average((scores - mean) ** 2, weights=weights.values)
+            variance += float(spread) * weights.size / n_people
+        self.spread = float(np.sqrt(max(variance, 1.0 / n_people)))
         # A subset of k conditions is one of about n_rules ** k / k! that could have been found,
         # with a choice of two groups: its gap counts as certain beyond the quantile that
         # Bonferroni asks for.
@@ -66,7 +73,13 @@ class Search:
     """A beam search for the conjunction of conditions with the worst gap that is certain."""
 
     def __init__(
-        self, data: Scored, coded: list[CodedColumn], rows: IndexArray, min_rows: int, merit: Merit
+        self,
+        data: Scored,
+        coded: list[CodedColumn],
+        rows: IndexArray,
+        weights: FloatArray | None,
+        min_rows: int,
+        merit: Merit,
     ) -> None:
         self.coded = coded
         self.rows = rows
@@ -74,10 +87,15 @@ class Search:
         self.merit = merit
         self.n_examined = 0
         self.scores = data.scores[rows]
+        self.weights = np.ones(len(rows)) if weights is None else weights
+        self.weighted = self.scores * self.weights
         self.group, self.n_groups = data.place[rows], len(data.compared)
         self.codes = [column.codes[rows].astype(np.int64) for column in coded]
-        self.overall = sums_of(self.scores, self.group, self.n_groups).differences()
+        self.overall = self._sums_of(slice(None)).differences()
         self.extended: dict[frozenset[Rule], list[Find]] = {}
+
+    def _sums_of(self, inside: BoolArray | slice) -> GroupSums:
+        return sums_of(self.scores[inside], self.group[inside], self.n_groups, self.weights[inside])
 
     def run(self) -> list[Find]:
         """Search, and list the finds, the worst first and each only once."""
@@ -107,11 +125,13 @@ class Search:
         if rules in self.extended:
             return self.extended[rules]
         inside = np.flatnonzero(all_hold(rules, self.coded, self.rows))
-        group, scores = self.group[inside], self.scores[inside]
         finds = []
+        people = self._people(inside)
+        n_inside = people[1].sum()
         for at, column in enumerate(self.coded):
-            sums = self._sums_by_rule(column, self.codes[at][inside], group, scores)
+            sums = self._sums_by_rule(column, self.codes[at][inside], people)
             merit, pair = self._judge(sums, len(rules) + 1)
+            merit[_leaves_nobody_out(sums, n_inside)] = -np.inf
             # Of a longer rule the best few are enough: the rest of a column are its neighbours.
             for k in np.argsort(-merit)[: _WIDTH if rules else None].tolist():
                 rule = Rule(at, *column.rules[k])
@@ -138,11 +158,13 @@ class Search:
             block = slice(start, start + _PAIR_BLOCK)
             held = [holds(rule, self.coded, self.rows[block]) for rule in rules]
             everybody = np.stack(held).astype(np.float32)
-            scores = self.scores[block].astype(np.float32)
+            weights, scores = (
+                values[block].astype(np.float32) for values in (self.weights, self.weighted)
+            )
             for code in range(self.n_groups):
                 ours = np.flatnonzero(self.group[block] == code)
                 inside = everybody[:, ours]
-                counts[..., code] += inside @ inside.T
+                counts[..., code] += (inside * weights[ours]) @ inside.T
                 totals[..., code] += (inside * scores[ours]) @ inside.T
         first, second = np.triu_indices(len(rules), k=1)
         columns = np.array([rule.column for rule in rules])
@@ -150,6 +172,8 @@ class Search:
         first, second = first[apart], second[apart]
         sums = GroupSums(counts[first, second], totals[first, second])
         merit, pair = self._judge(sums, 2)
+        each = counts.sum(axis=2).diagonal()
+        merit[_leaves_nobody_out(sums, np.minimum(each[first], each[second]))] = -np.inf
         order = np.argsort(-merit)[: 20 * _LISTED].tolist()
         return [
             Find(float(merit[k]), frozenset((rules[first[k]], rules[second[k]])), "pair", at)
@@ -180,8 +204,7 @@ class Search:
             column, rest = self.coded[rule.column], find.rules - {rule}
             inside = np.flatnonzero(all_hold(rest, self.coded, self.rows))
             codes = self.codes[rule.column][inside]
-            sums = self._sums_by_rule(column, codes, self.group[inside], self.scores[inside])
-            sums = sums.pair(find.pair)
+            sums = self._sums_by_rule(column, codes, self._people(inside)).pair(find.pair)
             merit, _ = self._judge(sums, len(find.rules))
             same = np.array([operator == rule.operator for operator, _ in column.rules])
             at = np.flatnonzero(same & (merit > -np.inf))
@@ -199,18 +222,25 @@ class Search:
         if not rules:
             return []
         inside = all_hold(rules, self.coded, self.rows)
-        sums = sums_of(self.scores[inside], self.group[inside], self.n_groups)
-        merit, pair = self._judge(sums[None, :], len(rules))
+        merit, pair = self._judge(self._sums_of(inside)[None, :], len(rules))
         return [Find(float(merit[0]), rules, "search", int(pair[0]))] if merit[0] > -np.inf else []
 
+    def _people(self, inside: IndexArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the groups, the weights and the weighted scores of some people."""
+        return self.group[inside], self.weights[inside], self.weighted[inside]
+
     def _sums_by_rule(
-        self, column: CodedColumn, codes: IntArray, group: IntArray, scores: FloatArray
+        self,
+        column: CodedColumn,
+        codes: IntArray,
+        people: tuple[IntArray, FloatArray, FloatArray],
     ) -> GroupSums:
         """Count people and sum scores, per group, for every condition on a column."""
+        group, weights, weighted = people
         cells, n = self.n_groups * codes + group, self.n_groups
         counts, sums = (
             np.bincount(cells, w, minlength=n * column.n_codes).astype(np.float64).reshape(-1, n)
-            for w in (None, scores)
+            for w in (weights, weighted)
         )
         each = GroupSums(counts, sums)
         if column.cuts is None:
@@ -232,6 +262,11 @@ class Search:
             if len(kept) == _LISTED:
                 break
         return kept
+
+
+def _leaves_nobody_out(sums: GroupSums, n_before: FloatArray | float) -> BoolArray:
+    """Return which conditions hold for everybody before them, and so say nothing."""
+    return np.asarray(sums.counts.sum(axis=-1) >= n_before * (1.0 - 1e-6))
 
 
 def _best(pool: list[Find], n_finds: int) -> list[Find]:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairmatch.tables.parameters import check_count, check_number, check_threshold
+from fairmatch.auditing.weighting import KINDS
+from fairmatch.exceptions import InputError
+from fairmatch.tables.parameters import check_count, check_number
+
+# What people are called who have the favourable outcome, where the caller does not say.
+_OUTCOMES = {"high": "selected", "low": "not flagged"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,17 @@ class AuditSettings:
         Nothing is stated of fewer people.
     random_state : int
         Seed of everything that is drawn.
+    favourable : {"high", "low"}
+        Which scores are good for a person.
+    outcome : str or None
+        What people are called who have the favourable outcome.
+    weight_kind : {"survey", "counts"}
+        What weights are, where there are some.
+
+    Examples
+    --------
+    >>> AuditSettings(favourable="low").named_outcome
+    'not flagged'
     """
 
     threshold: float = 0.5
@@ -38,13 +54,37 @@ class AuditSettings:
     n_subsets: int = 1000
     min_group_size: int = 30
     random_state: int = 0
+    favourable: str = "high"
+    outcome: str | None = None
+    weight_kind: str = "survey"
 
     def __post_init__(self) -> None:
-        check_threshold(self.threshold)
-        check_number("confidence", self.confidence, "(0, 1)")
+        check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
+        check_number("confidence", self.confidence, "[0.5, 1)")
         least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
         for name, limit in {**least, "random_state": 0}.items():
             check_count(name, getattr(self, name), limit)
+        for name, allowed in {"favourable": tuple(_OUTCOMES), "weight_kind": KINDS}.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"{name} must be {' or '.join(map(repr, allowed))}, got "
+                    f"{getattr(self, name)!r}."
+                )
+        if self.outcome is not None and not str(self.outcome).strip():
+            raise InputError(
+                "outcome is empty. Name what happens to the selected, such as 'granted bail'."
+            )
+
+    @property
+    def named_outcome(self) -> str:
+        """What people are called who have the favourable outcome.
+
+        "flagged" is what high scores lead to, so where low ones are good it is not the favourable
+        outcome.
+        """
+        if self.outcome is None or (self.favourable == "low" and self.outcome == "flagged"):
+            return _OUTCOMES[self.favourable]
+        return str(self.outcome).strip()
 
     def generator(self, *part: int) -> np.random.Generator:
         """Return the random stream of a part of the audit, so that no part depends on another."""

@@ -7,15 +7,17 @@ in the choice. What is stated there needs a correction only for the few subsets 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from fairmatch.auditing.conditions import CodedColumn, Rule, all_hold, code_column
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.search import Find, Merit, Search
-from fairmatch.auditing.sums import GroupSums, sums_of
+from fairmatch.auditing.sums import GroupSums
+from fairmatch.auditing.weighting import RowWeights, difference_limits, draw_people
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import random_subset_gaps
 from fairmatch.measures.intervals import fold
@@ -27,10 +29,55 @@ _SEARCH_ROWS = 50_000
 HALF_SPACE_ROWS = 50_000
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the people: those that are searched, or those kept to confirm what is found.
+
+    Attributes
+    ----------
+    rows : array of int
+        Their rows.
+    weights : RowWeights
+        The weights of these rows; of rows that stand for many people, those of this part.
+    """
+
+    rows: IndexArray
+    weights: RowWeights
+
+
+def split_people(data: Scored, n_most: int) -> tuple[Part, Part]:
+    """Split the people at random: to be searched, and to confirm what is found.
+
+    Parameters
+    ----------
+    data : Scored
+        The rows. Groups that are not compared are left out of both parts.
+    n_most : int
+        As many people are searched at most.
+    """
+    generator, weights = data.settings.generator(3), data.weights
+    if weights.is_counts and weights.values is not None:
+        people = weights.values
+        searched = draw_people(people, min(weights.people // 2, n_most), generator)
+        shares = searched.astype(np.float64), people - searched
+        rows = [np.flatnonzero((own > 0.0) & (data.place >= 0)) for own in shares]
+        parts = [
+            Part(at, RowWeights(len(at), own[at], is_counts=True))
+            for at, own in zip(rows, shares, strict=True)
+        ]
+        return parts[0], parts[1]
+    n_rows = len(data.scores)
+    order = generator.permutation(n_rows)
+    n_search = min(n_rows // 2, n_most)
+    halves = np.sort(order[:n_search]), np.sort(order[n_search:])
+    kept = [half[data.place[half] >= 0] for half in halves]
+    return Part(kept[0], weights.take(kept[0])), Part(kept[1], weights.take(kept[1]))
+
+
 def scan_subsets(
     data: Scored,
     columns: list[Column],
-    half_space_rows: IndexArray,
+    half_spaces: Part,
     half_space_features: FloatArray,
 ) -> SubsetScan:
     """Look for subsets in which the groups' mean scores differ most.
@@ -41,20 +88,16 @@ def scan_subsets(
         Scores and groups.
     columns : list of Column
         What describes the people.
-    half_space_rows : array of int
-        Rows on which random half-spaces are looked at.
-    half_space_features : array of shape (len(half_space_rows), n_features)
+    half_spaces : Part
+        People on whom random half-spaces are looked at.
+    half_space_features : array of shape (len(half_spaces.rows), n_features)
         Their encoded features.
     """
-    n_rows = len(data.scores)
-    order = data.settings.generator(3).permutation(n_rows)
-    n_search = min(n_rows // 2, _SEARCH_ROWS)
-    # Groups that are too small to be compared are left out of both parts.
-    search, confirm = (
-        part[data.place[part] >= 0]
-        for part in (np.sort(order[:n_search]), np.sort(order[n_search:]))
-    )
-    sizes = np.bincount(data.place[search], minlength=len(data.compared))
+    search, confirm = split_people(data, _SEARCH_ROWS)
+    n_groups = len(data.compared)
+    evidence = search.weights.evidence
+    ones = np.ones(len(search.rows)) if evidence is None else evidence
+    sizes = np.bincount(data.place[search.rows], ones, minlength=n_groups).astype(np.float64)
     min_rows = data.settings.min_group_size
     if not data.refused:
         min_rows = max(min_rows, int(np.ceil(0.01 * sizes.min())))
@@ -64,21 +107,21 @@ def scan_subsets(
     if refused is None:
         coded = [code_column(column) for column in columns]
         merit = Merit(data, sum(len(column.rules) for column in coded))
-        seeker = Search(data, coded, search, min_rows, merit)
+        seeker = Search(data, coded, search.rows, evidence, min_rows, merit)
         stated = _state(data, coded, seeker.run(), confirm, merit)
         n_examined = seeker.n_examined
     return SubsetScan(
         subsets=stated,
         n_examined=n_examined,
         min_rows=min_rows,
-        n_search=len(search),
-        n_confirm=len(confirm),
-        half_spaces=_half_spaces(data, half_space_rows, half_space_features),
+        n_search=search.weights.people,
+        n_confirm=confirm.weights.people,
+        half_spaces=_half_spaces(data, half_spaces, half_space_features),
         refused=() if refused is None else (refused,),
     )
 
 
-def _refuse(data: Scored, sizes: NDArray[np.intp], min_rows: int) -> str | None:
+def _refuse(data: Scored, sizes: FloatArray, min_rows: int) -> str | None:
     """Return why subsets are not searched, or None."""
     if data.refused:
         return f"Subsets were not searched. {data.refused}"
@@ -87,29 +130,40 @@ def _refuse(data: Scored, sizes: NDArray[np.intp], min_rows: int) -> str | None:
     small = int(np.argmin(sizes))
     return (
         f"Subsets were not searched: group {data.labels[data.compared[small]]!r} has "
-        f"{sizes[small]} rows among those searched, fewer than {min_rows}."
+        f"{sizes[small]:.0f} rows among those searched, fewer than {min_rows}."
     )
 
 
-def _half_spaces(data: Scored, rows: IndexArray, features: FloatArray) -> HalfSpaces:
-    settings = data.settings
-    kept = data.place[rows] >= 0
-    places, scores, features = data.place[rows][kept], data.scores[rows][kept], features[kept]
+def _half_spaces(data: Scored, part: Part, features: FloatArray) -> HalfSpaces:
+    settings, at, values = data.settings, np.arange(len(part.rows)), part.weights.values
+    if part.weights.is_counts and values is not None:
+        # One row per person again, since people change groups by chance one by one.
+        at, values = np.repeat(at, values.astype(np.intp)), None
+    kept = at[data.place[part.rows][at] >= 0]
+    weights = None if values is None else values[kept]
+    places, scores = data.place[part.rows][kept], data.scores[part.rows][kept]
+    features = features[kept]
     if len(np.unique(places)) < 2:
-        return HalfSpaces((), settings.n_subsets, (), len(rows))
+        return HalfSpaces((), settings.n_subsets, (), len(at))
     shuffled = settings.generator(4).permutation(places)
-    gaps, noise = (_largest_gaps(data, scores, own, features) for own in (places, shuffled))
+    gaps, noise = (
+        _largest_gaps(data, scores, own, features, weights) for own in (places, shuffled)
+    )
     stated, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
     return HalfSpaces(
         gaps=tuple(stated.tolist()),
         n_empty=len(gaps) - len(stated),
         noise=tuple(chance.tolist()),
-        n_rows=len(rows),
+        n_rows=len(at),
     )
 
 
 def _largest_gaps(
-    data: Scored, scores: FloatArray, places: NDArray[np.int64], features: FloatArray
+    data: Scored,
+    scores: FloatArray,
+    places: NDArray[np.int64],
+    features: FloatArray,
+    weights: FloatArray | None,
 ) -> FloatArray:
     """Return the largest gap between a group and the reference, in random half-spaces."""
     found = []
@@ -123,6 +177,7 @@ def _largest_gaps(
                 sensitive_features=places[own],
                 X=features[own],
                 n_subsets=data.settings.n_subsets,
+                sample_weight=None if weights is None else weights[own],
                 random_state=data.settings.generator(5),  # the same half-spaces for every pair
             )
         )
@@ -130,63 +185,67 @@ def _largest_gaps(
     return largest
 
 
-def _difference(sums: GroupSums) -> tuple[float, float, float]:
-    """Return the difference of two mean scores, its standard error, and the degrees of freedom."""
-    assert sums.squares is not None
-    counts, means = sums.counts, sums.scores / sums.counts
-    variances = np.maximum(sums.squares / counts - means**2, 0.0) * counts / (counts - 1.0)
-    # Equal scores of a few people do not prove that all such people score the same; one success
-    # and one failure more would leave a variance of about one over the count.
-    parts = np.maximum(variances, np.minimum(1.0 / counts, 0.25)) / counts
-    freedom = parts.sum() ** 2 / (parts**2 / (counts - 1.0)).sum()
-    return float(means[1] - means[0]), float(np.sqrt(parts.sum())), float(freedom)
-
-
 def _state(
-    data: Scored, coded: list[CodedColumn], finds: list[Find], confirm: IndexArray, merit: Merit
+    data: Scored, coded: list[CodedColumn], finds: list[Find], confirm: Part, merit: Merit
 ) -> tuple[SubsetGap, ...]:
-    """Take the gaps of the finds on rows that the search has not seen, the worst first."""
-    tail = (1.0 - data.settings.confidence) / (2 * max(len(finds), 1))
-    n_groups = len(data.compared)
-    is_compared, fresh = data.place >= 0, np.zeros(len(data.scores), dtype=bool)
-    fresh[confirm] = True
+    """Take the gaps of the finds on people that the search has not seen, the worst first."""
+    confidence = 1.0 - (1.0 - data.settings.confidence) / max(len(finds), 1)
+    everybody = Part(np.arange(len(data.scores)), data.weights)
     stated = []
     for find in finds:
-        inside = all_hold(find.rules, coded, slice(None)) & is_compared
-        total, sums = (
-            sums_of(data.scores[rows], data.place[rows], n_groups).pair(find.pair)
-            for rows in (inside, inside & fresh)
+        pair = data.pairs[find.pair]
+        whole, fresh = (
+            [_inside(data, find, coded, part, code) for code in pair]
+            for part in (everybody, confirm)
         )
-        signed = float(total.differences()[0])
+        means = [weights.moments(scores).mean for scores, weights in whole]
+        signed = means[1] - means[0]
         conditions = tuple(_condition(rule, coded) for rule in sorted(find.rules))
-        labels = [data.labels[code] for code in data.pairs[find.pair]]
+        labels = [data.labels[code] for code in pair]
         subset = SubsetGap(
             description=" and ".join(map(str, conditions)),
             conditions=conditions,
-            n_rows=(int(total.counts[0]), int(total.counts[1])),
+            n_rows=(whole[0][1].people, whole[1][1].people),
             gap=abs(signed),
             signed=signed,
-            confirmed=_confirmed(sums, tail, labels, data.settings.min_group_size),
+            confirmed=_confirmed(data, pair, fresh, confidence),
             found_by=find.found_by,
             groups=(labels[0], labels[1]),
         )
-        known = subset.confirmed.value is not None
-        stated.append((float(merit(sums, len(find.rules))[0]) if known else -np.inf, subset))
+        order = -np.inf
+        if subset.confirmed.value is not None:
+            counts = np.array([[weights.size for _, weights in fresh]])
+            sums = np.array([[weights.moments(scores).mean for scores, weights in fresh]]) * counts
+            order = float(merit(GroupSums(counts, sums), len(find.rules))[0, 0])
+        stated.append((order, subset))
     return tuple(subset for _, subset in sorted(stated, key=lambda pair: -pair[0]))
 
 
-def _confirmed(sums: GroupSums, tail: float, labels: list[str], least: int) -> Estimate:
-    for label, count in zip(labels, sums.counts.tolist(), strict=True):
-        if count < least:
+def _inside(
+    data: Scored, find: Find, coded: list[CodedColumn], part: Part, code: int
+) -> tuple[FloatArray, RowWeights]:
+    """Return the scores and the weights of one group's people in a subset."""
+    ours = np.flatnonzero(data.groups.codes[part.rows] == code)
+    inside = ours[all_hold(find.rules, coded, part.rows[ours])]
+    return data.scores[part.rows[inside]], part.weights.take(inside)
+
+
+def _confirmed(
+    data: Scored,
+    pair: tuple[int, int],
+    fresh: list[tuple[FloatArray, RowWeights]],
+    confidence: float,
+) -> Estimate:
+    for code, (_, weights) in zip(pair, fresh, strict=True):
+        if weights.size < data.settings.min_group_size:
             return Estimate(
                 None,
-                refused=f"Group {label!r} has {int(count)} rows of this subset among those kept "
-                "for confirming it: too few for a statement.",
+                refused=f"Group {data.labels[code]!r} has {weights.size:.0f} rows of this subset "
+                "among those kept for confirming it: too few for a statement.",
             )
-    difference, error, freedom = _difference(sums)
-    half = -float(stdtrit(freedom, tail)) * error
-    low, high = fold((difference - half, difference + half))
-    return Estimate(abs(difference), low, min(high, 1.0))
+    first, second = (weights.moments(scores) for scores, weights in fresh)
+    low, high = fold(difference_limits(first, second, confidence))
+    return Estimate(abs(second.mean - first.mean), low, min(high, 1.0))
 
 
 def _condition(rule: Rule, coded: list[CodedColumn]) -> Condition:

@@ -81,7 +81,12 @@ class GroupSums:
         return np.sqrt(inverse[..., first] + inverse[..., second])
 
 
-def sums_of(scores: FloatArray, group: NDArray[np.integer], n_groups: int) -> GroupSums:
+def sums_of(
+    scores: FloatArray,
+    group: NDArray[np.integer],
+    n_groups: int,
+    weights: FloatArray | None = None,
+) -> GroupSums:
     """Return the counts, and the sums of scores and of their squares, of some people.
 
     Parameters
@@ -92,9 +97,12 @@ def sums_of(scores: FloatArray, group: NDArray[np.integer], n_groups: int) -> Gr
         Their groups, from 0.
     n_groups : int
         How many groups there are.
+    weights : array of shape (n_rows,), optional
+        How many people each row counts for.
     """
+    ones = np.ones(len(scores)) if weights is None else weights
     counts, sums, squares = (
         np.bincount(group, w, minlength=n_groups).astype(np.float64)
-        for w in (None, scores, scores * scores)
+        for w in (ones, ones * scores, ones * scores * scores)
     )
     return GroupSums(counts, sums, squares)

@@ -24,6 +24,35 @@ def whole_units(mass: Floats, total: int) -> Floats:
     return np.diff(np.rint(running / running[-1] * total), prepend=0.0)
 
 
+def level_units(
+    mass: tuple[Floats, Floats], score: tuple[Floats, Floats], total: int
+) -> tuple[Floats, Floats]:
+    """Round the masses of two groups to whole units such that equal shares stay equal.
+
+    Where both groups have the same share of people up to some score, but for rounding, they have
+    the same number of units up to it.
+    """
+    orders = [np.argsort(s, kind="stable") for s in score]
+    ends = [np.cumsum(whole_units(m[order], total)) for m, order in zip(mass, orders, strict=True)]
+    levels = np.unique(np.concatenate(score))
+    last = [
+        np.searchsorted(s[order], levels, side="right") - 1
+        for s, order in zip(score, orders, strict=True)
+    ]
+    begun = (last[0] >= 0) & (last[1] >= 0)
+    at0, at1 = last[0][begun], last[1][begun]
+    rounding = total * 2.0**-52 * (len(mass[0]) + len(mass[1]))
+    same = np.abs(ends[0][at0] - ends[1][at1]) <= rounding
+    fixed = np.full(len(mass[1]), np.nan)
+    fixed[at1[same]] = ends[0][at0[same]]
+    below, above = np.fmax.accumulate(fixed), np.fmin.accumulate(fixed[::-1])[::-1]
+    ends[1] = np.fmin(np.fmax(ends[1], below), above)  # fixed or not, ends stay in order
+    units = np.empty(len(mass[0])), np.empty(len(mass[1]))
+    for out, order, end in zip(units, orders, ends, strict=True):
+        out[order] = np.diff(end, prepend=0.0)
+    return units
+
+
 @dataclass(frozen=True)
 class Group:
     """Rows of one group that carry mass, merged into atoms of identical points.

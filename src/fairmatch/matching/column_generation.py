@@ -39,6 +39,7 @@ def column_generation(
     tolerance: float,
     solve: Callable[[Problem, float], Solution],
     progress: Progress | None,
+    potential: Floats | None = None,
 ) -> Solution:
     """Solve on few candidate arcs; add arcs of negative reduced cost until none matters.
 
@@ -52,6 +53,8 @@ def column_generation(
         Solves a smaller problem to a tolerance, for the first potentials.
     progress : callable, optional
         Called as ``progress(round, cost, bound)`` after each round.
+    potential : array, optional
+        Potentials of the source atoms that are near the best, instead of those of a sample.
 
     Returns
     -------
@@ -59,7 +62,11 @@ def column_generation(
         With its true bound, which is wider than the tolerance if no more could be proven.
     """
     n1 = problem.n1
-    u, v = _first_potentials(problem, solve)
+    if potential is None:
+        u, v = _first_potentials(problem, solve)
+    else:
+        v = column_minima(problem, potential)
+        u = row_minima(problem, v)
     arcs = first_arcs(problem, u, v)  # the arc from i to j is the number i * n1 + j
     costs = problem.arc_costs(*np.divmod(arcs, n1))
     basis = np.empty(0, dtype=np.intp)
@@ -183,6 +190,6 @@ def _simplex(
     source, target, flow, _, du, dv, code = out
     if code != OPTIMAL:
         raise SolverError(no_plan("sparse", code))
-    middle = du.mean()
+    du, dv = problem.centred(du, dv)
     basis = (source * np.uint64(problem.n1) + target).astype(np.intp)
-    return basis, flow, (du - middle) * unit + shift, (dv + middle) * unit
+    return basis, flow, du * unit + shift, dv * unit

@@ -22,6 +22,7 @@ Block = NDArray[np.floating]
 
 MASS_UNITS = 2**52  # integers up to here, and their sums, are exact in float64
 BLOCK = 4_000_000  # reduced costs held at once
+SOFT = 10.0  # price of the scores in a sample, in spreads of the points by those of the scores
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,11 @@ class Problem:
         square += self.code_square * known
         return square
 
+    @property
+    def complete(self) -> bool:
+        """Whether every pair is allowed."""
+        return self.term is None or self.term.price < np.inf
+
     def at_price(self, price: float) -> Problem:
         """Return the same problem with another price of the scores."""
         assert self.term is not None
@@ -106,13 +112,34 @@ class Problem:
 
     def sample(self, count: int) -> Problem:
         """Restrict to the first atoms of each group, which are in random order."""
-        term = self.term and self.term.first(count, count)
+        term = self.term and self._softened().first(count, count)
         return Problem(self.source.first(count), self.target.first(count), self.code_square, term)
 
     def across(self, sample: Problem) -> Problem:
         """Pair the source atoms of a sample with all target atoms."""
-        term = self.term and self.term.first(sample.n0, self.n1)
+        term = self.term and self._softened().first(sample.n0, self.n1)
         return Problem(sample.source, self.target, self.code_square, term)
+
+    @property
+    def spread(self) -> float:
+        """Mean squared length of the points of both groups, summed."""
+        return float(self.a @ self.xx + self.b @ self.zz) / float(self.total)
+
+    def _softened(self) -> ScoreTerm:
+        """Return the score term with a finite price: a sample needs pairs that all may not use."""
+        assert self.term is not None
+        spread = sum(float(np.ptp(score)) for score in self.term.score)
+        price = SOFT * self.spread / spread if spread > 0.0 else 0.0
+        return replace(self.term, price=min(self.term.price, price))
+
+    def centred(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
+        """Return potentials around zero in every component, which no allowed pair notices."""
+        if self.term is None or self.complete:
+            middle = u.mean()
+            return u - middle, v + middle
+        one, other = self.term.component
+        means = np.bincount(one, u) / np.bincount(one)
+        return u - means[one], v + means[other]
 
     def staircase(self) -> tuple[Index, Index]:
         """Return arcs of a plan that needs no search and is allowed: both groups in order."""
@@ -199,7 +226,7 @@ class Problem:
             if term is not None and priced:
                 block += term.gaps(part, self.precision)
             elif term is not None and term.price == np.inf:
-                block[term.forbidden(part)] = np.inf
+                np.copyto(block, np.inf, where=term.forbidden(part))
             yield part, block
 
     def _products(self, part: slice, x: Block, z: Block) -> Block:
@@ -220,13 +247,19 @@ class Problem:
         # Coordinates that differ by no more than their own rounding belong to the same point.
         rounding = 4.0 * np.finfo(np.float64).eps ** 2
         i, j = found.source, found.target
-        return bool((self.distances(i, j) <= rounding * (self.xx[i] + self.zz[j])).all())
+        return bool((self.arc_costs(i, j) <= rounding * (self.xx[i] + self.zz[j])).all())
 
     def rounding(self, found: Solution) -> float:
         """Return by how much the rounding of coordinates can change the cost of a plan."""
         i, j = found.source, found.target
         moved = np.sqrt(self.distances(i, j)) * (np.sqrt(self.xx[i]) + np.sqrt(self.zz[j]))
         return float(2.0 * np.finfo(np.float64).eps * (moved @ found.flow) / self.total)
+
+    def excess(self, found: Solution) -> float:
+        """Return the mean score gap of a plan beyond the least possible one."""
+        if self.term is None:
+            return 0.0
+        return float(self.term.excess(found.source, found.target) @ found.flow / self.total)
 
     def value(self, u: Floats, v: Floats) -> float:
         """Return the dual value of potentials, rounded once: potentials may nearly cancel."""

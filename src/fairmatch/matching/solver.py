@@ -9,14 +9,14 @@ feasible solution of the dual problem, so that the distance to the optimum is kn
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import SolverError
-from fairmatch.matching.atoms import Group, unit_count, whole_units
+from fairmatch.matching.atoms import Group, level_units, unit_count, whole_units
 from fairmatch.matching.column_generation import (
     MAX_PIVOTS,
     OPTIMAL,
@@ -24,11 +24,14 @@ from fairmatch.matching.column_generation import (
     column_generation,
     no_plan,
 )
-from fairmatch.matching.pricing import price
+from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
+from fairmatch.matching.pricing import price as price_arcs
 from fairmatch.matching.problem import Floats, Index, Problem, Solution
 
 #: A relative duality gap up to which a plan counts as exact.
 EXACT = 1e-9
+
+_EPSILON = float(np.finfo(np.float64).eps)
 
 OnUnproven = Literal["raise", "return"]
 
@@ -50,11 +53,15 @@ class TransportPlan:
     mass : ndarray of float64
         Mass moved by each pair; positive, sums to one.
     cost : float
-        Cost of the plan, ``sum(mass * ||x[source] - z[target]||**2)``.
+        Cost of the plan, ``sum(mass * ||x[source] - z[target]||**2)``, and the price of its excess.
     bound : float
         Value of a feasible dual solution: no plan costs less.
     solver : str
         ``"dense"`` or ``"column generation"``.
+    excess : float
+        Mean score gap beyond the least possible one, where there are scores.
+    potential : ndarray of float64
+        Dual solution of the source atoms, from which a solution at a near price can start.
     """
 
     source: Index
@@ -63,6 +70,8 @@ class TransportPlan:
     cost: float
     bound: float
     solver: str
+    excess: float = 0.0
+    potential: Floats | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -158,6 +167,8 @@ class Transport:
         Finite coordinates of the points of each group.
     source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
         Non-negative masses that sum to one; uniform when omitted.
+    scores : pair of array_like of shape (n0,) and (n1,), optional
+        Scores in [0, 1] of both groups, on whose gaps there can be a price.
     memory_limit : int
         Bytes the dense solver may take.
     random_state : int
@@ -171,6 +182,7 @@ class Transport:
         source_mass: ArrayLike | None = None,
         target_mass: ArrayLike | None = None,
         *,
+        scores: tuple[Floats, Floats] | None = None,
         memory_limit: int = 2 * 2**30,
         random_state: int = 0,
     ) -> None:
@@ -185,6 +197,13 @@ class Transport:
             _as_mass(target_mass, len(z), "target"),
         )
         self._total = unit_count(*self._mass)
+        if scores is None:
+            self._scores = None
+            self._units = tuple(whole_units(mass, self._total) for mass in self._mass)
+        else:
+            one, other = (np.rint(score / SCORE_UNIT) * SCORE_UNIT for score in scores)
+            self._scores = one, other
+            self._units = level_units(self._mass, self._scores, self._total)
         self._memory_limit, self._random_state = memory_limit, random_state
         self._prepare(_centre(x, z))
 
@@ -199,39 +218,59 @@ class Transport:
         unit = math.ldexp(1.0, math.frexp(max(np.abs(p).max(initial=0.0) for p in (x, z)))[1])
         self._square = unit * unit
         rng = np.random.default_rng(self._random_state)
-        self._source, self._target = (
-            Group.of(
-                points / unit,
-                np.empty((len(points), 0), dtype=np.int32),
-                None,
-                whole_units(mass, self._total),
-                rng,
-            )
-            for points, mass in zip((x, z), self._mass, strict=True)
+        none = np.empty((max(len(x), len(z)), 0), dtype=np.int32)
+        scores = self._scores or (None, None)
+        self._source, self._target = groups = tuple(
+            Group.of(points / unit, none[: len(points)], score, units, rng)
+            for points, score, units in zip((x, z), scores, self._units, strict=True)
         )
-        self._problem = Problem(self._source.atoms, self._target.atoms, 1.0 / self._square)
+        atoms = self._source.atoms, self._target.atoms
+        term = None
+        if self._scores is not None:
+            score0, score1 = (s[g.first] for s, g in zip(self._scores, groups, strict=True))
+            term = ScoreTerm.between(score0, atoms[0].weight, score1, atoms[1].weight, 0.0)
+        self._problem = Problem(*atoms, 1.0 / self._square, term)
+
+    @property
+    def rounding(self) -> float:
+        """A cost that is zero but for the rounding of coordinates."""
+        return 4.0 * _EPSILON**2 * self._problem.spread * self._square
 
     def solve(
         self,
         *,
+        price: float = 0.0,
+        near: TransportPlan | None = None,
         tolerance: float = EXACT,
         on_unproven: OnUnproven = "raise",
         progress: Progress | None = None,
     ) -> TransportPlan:
-        """Return an optimal plan; parameters as those of `solve_transport`."""
+        """Return an optimal plan.
+
+        Parameters
+        ----------
+        price : float
+            Cost of a unit of score gap beyond the least possible mean; infinite where the mean
+            score gap must be the least possible.
+        near : TransportPlan, optional
+            A plan of the same groups at a near price, which saves time.
+        tolerance, on_unproven, progress
+            As in `solve_transport`.
+        """
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance}")
         square = self._square
         report = progress and (lambda n, cost, bound: progress(n, cost * square, bound * square))
-        found = self._solve(self._problem, tolerance, report)
-        if self._centre.any() and self._problem.rounding(found) > tolerance * found.cost:
+        start = None if near is None else near.potential
+        found, problem = self._at_price(price, tolerance, report, start)
+        if self._centre.any() and problem.rounding(found) > tolerance * found.cost:
             # The points are so near to each other that taking the centre off cost digits which
             # the proof needs. Only columns far from zero are centred now: that is exact.
             far = [np.abs(p).max(axis=0) > 4 * np.ptp(p, axis=0) for p in self._points]
             self._prepare(np.where(far[0] & far[1], self._centre, 0.0))
             square = self._square
-            found = self._solve(self._problem, tolerance, report)
-        if on_unproven == "raise" and not self._problem.closed(found, tolerance):
+            found, problem = self._at_price(price, tolerance, report)
+        if on_unproven == "raise" and not problem.closed(found, tolerance):
             raise SolverError(_stopped(found, tolerance))
         # An arc between atoms is shared out among the rows of its source, then of its target.
         arc, source_row, flow = self._source.split(found.source, found.flow)
@@ -240,13 +279,36 @@ class Transport:
         order = np.lexsort((target_row, source_row))
         mass = flow[order] / self._total
         cost, bound = found.cost * square, found.bound * square
-        return TransportPlan(source_row[order], target_row[order], mass, cost, bound, found.solver)
+        return TransportPlan(
+            source_row[order],
+            target_row[order],
+            mass,
+            cost,
+            bound,
+            found.solver,
+            problem.excess(found),
+            found.potential,
+        )
+
+    def _at_price(
+        self,
+        price: float,
+        tolerance: float,
+        progress: Progress | None,
+        potential: Floats | None = None,
+    ) -> tuple[Solution, Problem]:
+        problem = self._problem
+        if price > 0.0:
+            problem = problem.at_price(price / self._square)
+        if potential is not None and len(potential) == problem.n0:
+            return column_generation(problem, tolerance, self._solve, progress, potential), problem
+        return self._solve(problem, tolerance, progress), problem
 
     def _solve(
         self, problem: Problem, tolerance: float, progress: Progress | None = None
     ) -> Solution:
         most = min(DENSE_ARCS, self._memory_limit // DENSE_BYTES_PER_ARC)
-        if problem.n0 * problem.n1 <= most:
+        if problem.n0 * problem.n1 <= most and problem.complete:
             found = _dense(problem)
             if problem.closed(found, tolerance):
                 return found
@@ -290,7 +352,7 @@ def _dense(problem: Problem) -> Solution:
     if code != OPTIMAL:
         raise SolverError(no_plan("dense", code))
     problem.precision = np.float64
-    _, bound, _ = price(problem, u, v, np.inf)
+    _, bound, _ = price_arcs(problem, u, v, np.inf)
     i, j = np.nonzero(plan)
     cost = problem.plan_cost(i, j, plan[i, j])
     return Solution(i, j, plan[i, j], u, cost, min(max(bound, 0.0), cost), "dense")

@@ -5,6 +5,7 @@ fact can be written to JSON and read back unchanged. A fact that cannot be state
 sentence in ``refused`` says why.
 """
 
+from fairmatch.auditing.facts.about import About, LeakFacts
 from fairmatch.auditing.facts.audit import Audit, Provenance
 from fairmatch.auditing.facts.comparison import Comparison, ModelPair
 from fairmatch.auditing.facts.estimates import Estimate
@@ -20,6 +21,7 @@ from fairmatch.auditing.facts.people import Difference, Individuals, Pairs
 from fairmatch.auditing.facts.subsets import Condition, HalfSpaces, SubsetGap, SubsetScan
 
 __all__ = [
+    "About",
     "AttributeFacts",
     "Audit",
     "CalibrationBin",
@@ -32,6 +34,7 @@ __all__ = [
     "GroupFacts",
     "HalfSpaces",
     "Individuals",
+    "LeakFacts",
     "MatchedScores",
     "Matching",
     "ModelPair",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, ClassVar
 
+from fairmatch.auditing.facts.about import About, LeakFacts
 from fairmatch.auditing.facts.estimates import Estimate
 from fairmatch.auditing.facts.files import JsonFacts, Upgrades
 from fairmatch.auditing.facts.groups import AttributeFacts, Gap, GroupFacts
@@ -13,6 +14,7 @@ from fairmatch.auditing.facts.matchings import Matching
 from fairmatch.auditing.facts.people import Individuals
 from fairmatch.auditing.facts.subsets import SubsetScan
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.tables.roles import ColumnRole
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Provenance:
         Name and hash of the file, where the audit read one.
     settings : dict
         The other arguments of the audit.
+    weights_sha256 : str or None
+        Of the weights as 64-bit floats; None where every row is one person.
     """
 
     version: str
@@ -44,6 +48,7 @@ class Provenance:
     source: str | None
     source_sha256: str | None
     settings: dict[str, str | int | float | None]
+    weights_sha256: str | None = None
 
 
 def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
@@ -102,6 +107,23 @@ class Audit(JsonFacts):
         Groups of people of whom an attribute is missing: shown, and compared with nobody.
     attributes : tuple of AttributeFacts
         Where several attributes were given, each by itself; the groups are their combinations.
+    n_selected : int or None
+        People who are selected; None in audits of earlier versions.
+    favourable : {"high", "low"}
+        Which scores are good for a person. Selected are scores at or above the threshold, or with
+        "low" scores below it. Rates, ratios and gaps are of the selected.
+    outcome : str
+        What the selected are called, such as "selected", "not flagged" or "granted bail".
+    about : About
+        Title, author, date and purpose.
+    weights : {"survey", "counts"} or None
+        What the rows' weights are; None where every row is one person.
+    columns : tuple of ColumnRole
+        How every column of the table is read.
+    leaks : tuple of LeakFacts
+        Columns that describe people and give their group away.
+    notes : tuple of str
+        What a reader should know of how the table was read.
 
     Examples
     --------
@@ -135,6 +157,26 @@ class Audit(JsonFacts):
     reference: str | None = None
     unknown: tuple[str, ...] = ()
     attributes: tuple[AttributeFacts, ...] = ()
+    n_selected: int | None = None
+    favourable: str = "high"
+    outcome: str = "selected"
+    about: About = field(default_factory=About)
+    weights: str | None = None
+    columns: tuple[ColumnRole, ...] = ()
+    leaks: tuple[LeakFacts, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def undecided(self) -> str | None:
+        """Why the decisions tell nobody apart: nobody or everybody is selected. Else None."""
+        if self.n_selected not in (0, self.n_rows):
+            return None
+        who = "Nobody" if self.n_selected == 0 else "Everybody"
+        side = "at or above" if self.favourable == "high" else "below"
+        return (
+            f"{who} is {self.outcome}: {'no' if self.n_selected == 0 else 'every'} score is "
+            f"{side} the threshold {self.threshold:g}, so decisions tell nobody apart."
+        )
 
     @property
     def matching(self) -> Matching:

@@ -45,7 +45,8 @@ class GroupFacts:
     mean_score : Estimate
         Mean score.
     score_counts : tuple of int
-        People per interval of `Audit.score_edges`.
+        People per interval of `Audit.score_edges`. With weights of a survey these are the shares
+        of the weight, as whole numbers that sum to `n_rows`.
     base_rate, accuracy, true_positive_rate, false_positive_rate, auc : Estimate or None
         Share of people with the favourable label; share of decisions that agree with the label;
         share selected of the people with the favourable label, and of the others; quality of the
@@ -54,6 +55,10 @@ class GroupFacts:
         Empty without labels.
     calibration_error : float or None
         Mean distance between score and outcome over the bins, weighted by people.
+    weight : float or None
+        Sum of the rows' weights; None where every row is one person.
+    effective_size : float or None
+        How many people of equal weight are worth as much; None without weights of a survey.
     """
 
     label: str
@@ -68,6 +73,8 @@ class GroupFacts:
     auc: Estimate | None = None
     calibration: tuple[CalibrationBin, ...] = ()
     calibration_error: float | None = None
+    weight: float | None = None
+    effective_size: float | None = None
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -97,6 +104,8 @@ class Gap:
         Why no statement is made.
     groups : tuple of two str, or None
         The two groups; None where no statement is made.
+    favoured : str or None
+        The group that is better off, for gaps that have a direction and are not 0.
     """
 
     name: str
@@ -109,6 +118,7 @@ class Gap:
     method: str
     refused: str | None = None
     groups: tuple[str, str] | None = None
+    favoured: str | None = None
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,10 @@ class Individuals:
         Columns that were left out on purpose.
     pairs : dict
         Matching ("fair", "marginal", "joint") to its pairs.
+    selected : tuple of int
+        1 where the person is selected; empty in audits of earlier versions.
+    weights : tuple of float
+        Weight of the person's row; empty where every row is one person.
     """
 
     ids: tuple[str, ...]
@@ -77,6 +81,8 @@ class Individuals:
     columns: dict[str, tuple[str | float | None, ...]]
     hidden: tuple[str, ...]
     pairs: dict[str, Pairs]
+    selected: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
 
     def differences(self, pair: int, *, matching: str = "fair") -> list[Difference]:
         """Return the columns in which the two people of a pair differ."""

@@ -1,0 +1,212 @@
+"""What rows of unequal weight are worth: shares, means, and how many people they speak for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from fairmatch.exceptions import InputError
+from fairmatch.measures.intervals import Limits
+from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
+
+KINDS = ("survey", "counts")
+"""What weights may be: of a survey, or numbers of people that a row stands for."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A mean, and how well it is known.
+
+    Attributes
+    ----------
+    mean : float
+        The weighted mean.
+    variance : float
+        Variance of one value, such that ``variance / size`` is that of the mean.
+    size : float
+        People that the mean rests on.
+    """
+
+    mean: float
+    variance: float
+    size: float
+
+    @property
+    def error(self) -> float:
+        """Squared standard error of the mean.
+
+        Equal values of a few people do not prove that all such people have that value. One
+        success and one failure more would leave a variance of about one over the size.
+        """
+        floor = min(1.0 / self.size, 0.25)
+        return max(self.variance, floor) / self.size
+
+
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    r"""Weight of every row, and what the weights are.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many rows there are.
+    values : array of shape (n_rows,) or None
+        Their weights; None where every row is one person.
+    is_counts : bool
+        Whether a weight is a number of people, rather than a weight of a survey.
+
+    Notes
+    -----
+    Counts :math:`c` speak for :math:`\sum c` people. Weights :math:`w` of a survey speak for fewer
+    people than there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
+    variance of a weighted mean :math:`m` is taken by linearisation,
+    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`, and is never taken as smaller than Kish's size says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.auditing.weighting import RowWeights
+    >>> weights = RowWeights(3, np.array([1.0, 1.0, 2.0]))
+    >>> weights.total, round(weights.size, 2)
+    (4.0, 2.67)
+    """
+
+    n_rows: int
+    values: FloatArray | None = None
+    is_counts: bool = False
+
+    def take(self, rows: NDArray[Any]) -> RowWeights:
+        """Return the weights of some rows, named by their positions or by a mask."""
+        if self.values is None:
+            return RowWeights(int(rows.sum()) if rows.dtype == bool else len(rows))
+        values = self.values[rows]
+        return RowWeights(len(values), values, self.is_counts)
+
+    @property
+    def is_survey(self) -> bool:
+        """Whether the weights are those of a survey."""
+        return self.values is not None and not self.is_counts
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.n_rows) if self.values is None else float(self.values.sum())
+
+    @property
+    def people(self) -> int:
+        """How many people were seen."""
+        return round(self.total) if self.is_counts else self.n_rows
+
+    @property
+    def size(self) -> float:
+        """How many people the rows speak for: the effective size."""
+        if not self.is_survey or self.n_rows == 0:
+            return self.total
+        assert self.values is not None
+        return self.total**2 / float(self.values @ self.values)
+
+    @property
+    def evidence(self) -> FloatArray | None:
+        """Weights that sum to the effective size; None where every row is one person."""
+        if self.values is None or self.is_counts:
+            return self.values
+        return self.values * (self.size / self.total)
+
+    def rate(self, hits: BoolArray) -> tuple[float, float]:
+        """Return the share of hits, and how many people it rests on."""
+        if self.values is None:
+            return float(hits.sum() / len(hits)), len(hits)
+        share = float(self.values @ hits / self.total)
+        if self.is_counts or not 0.0 < share < 1.0:
+            return share, self.size
+        spread = float(((self.values * (hits - share)) ** 2).sum()) / self.total**2
+        return share, min(self.size, share * (1.0 - share) / spread)
+
+    def moments(self, values: FloatArray) -> Moments:
+        """Return the mean of some values, and how well it is known."""
+        if self.values is None:
+            variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+            return Moments(float(values.mean()), variance, len(values))
+        total, size = self.total, self.size
+        mean = float(self.values @ values / total)
+        spread = float(self.values @ (values - mean) ** 2) / total
+        if not self.is_counts:
+            linear = float(((self.values * (values - mean)) ** 2).sum()) / total**2
+            spread = max(spread, linear * size)
+        return Moments(mean, spread * size / max(size - 1.0, 1.0), size)
+
+
+def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> RowWeights:
+    """Read the weights that a caller gave.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        The weights.
+    kind : {"survey", "counts"}
+        What they are.
+    n_rows : int
+        How many rows there are.
+    """
+    if kind not in KINDS:
+        raise InputError(f"weight_kind must be 'survey' or 'counts', got {kind!r}.")
+    values = read_weights(sample_weight, n_rows=n_rows)
+    if values is None:
+        return RowWeights(n_rows)
+    if not values.any():
+        raise InputError("sample_weight is 0 in every row: nobody is left to audit.")
+    if kind == "counts" and (broken := values != np.rint(values)).any():
+        row = int(np.argmax(broken))
+        raise InputError(
+            f"weight_kind='counts' asks for whole numbers of people, and row {row} has "
+            f"{values[row]:g}. Weights of a survey are weight_kind='survey'."
+        )
+    return RowWeights(n_rows, values, kind == "counts")
+
+
+def mean_limits(moments: Moments, confidence: float) -> Limits:
+    """Return Student's interval of a weighted mean."""
+    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * np.sqrt(moments.error)
+    return moments.mean - half, moments.mean + half
+
+
+def difference_limits(first: Moments, second: Moments, confidence: float) -> Limits:
+    """Return Welch's interval of the second weighted mean less the first."""
+    parts = np.array([first.error, second.error])
+    freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
+    freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
+    half = _quantile(freedom, confidence) * float(np.sqrt(parts.sum()))
+    difference = second.mean - first.mean
+    return difference - half, difference + half
+
+
+def _quantile(freedom: float, confidence: float) -> float:
+    return -float(stdtrit(freedom, (1.0 - confidence) / 2.0))
+
+
+def draw_people(
+    counts: FloatArray, n_people: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw people without replacement from rows that stand for many; return how many of each.
+
+    Parameters
+    ----------
+    counts : array of shape (n_rows,)
+        People of every row.
+    n_people : int
+        How many to draw.
+    generator : numpy Generator
+        Where they come from.
+    """
+    whole = counts.astype(np.int64)
+    if (total := int(whole.sum())) < 1_000_000_000:  # what NumPy can draw from
+        drawn: NDArray[np.int64] = generator.multivariate_hypergeometric(
+            whole, min(n_people, total), method="marginals"
+        )
+        return drawn
+    # Of so many people hardly anybody is drawn twice.
+    return np.minimum(generator.multinomial(n_people, counts / counts.sum()), whole)

@@ -1,0 +1,136 @@
+"""Who is treated like whom, read most kindly: the nearest of the fairest matchings."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from fairmatch.exceptions import InputError
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.frontier import Frontier
+from fairmatch.matching.parts import PartRows, couple_parts
+from fairmatch.matching.quantiles import ScoredParts
+from fairmatch.matching.solver import EXACT, Transport
+from fairmatch.tables.arrays import FloatArray, read_features
+from fairmatch.tables.criterion import Criterion
+from fairmatch.tables.parameters import check_number
+
+
+def nearest_fair_matching(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    X: ArrayLike,
+    *,
+    slack: float = 0.0,
+    y_true: ArrayLike | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    reference: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+    tolerance: float = EXACT,
+) -> Coupling:
+    r"""Match people whom a model treats alike, and who are as near to each other as that allows.
+
+    Many matchings have the least possible mean score gap, the Wasserstein parity gap. This is the
+    one of least transport cost among them: the kindest reading of a model.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    X : array-like of shape (n_rows, n_features)
+        Encoded features; distances are taken as they are.
+    slack : float, default=0.0
+        By how much the mean score gap of every part may exceed the least possible one. Infinity
+        gives the matching of `OptimalTransportMatcher`.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes; needed where the criterion compares people of the same class.
+    criterion : str, default="demographic_parity"
+        Whom to match: everybody ("demographic_parity"), people with a positive label
+        ("equal_opportunity"), or each class by itself ("equalized_odds").
+    reference : a group label, optional
+        The group that every other is matched with; by default the largest.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : default=1
+        The label that counts as positive.
+    tolerance : float, default=1e-9
+        Relative duality gap that must be proven; 1e-9 counts as exact.
+
+    Returns
+    -------
+    Coupling
+        From every other group to the reference group. The certificate of every part holds its
+        transport cost, and a lower bound on the cost of every matching that keeps the same bound
+        on the mean score gap.
+
+    Raises
+    ------
+    SolverError
+        If the tolerance cannot be proven.
+
+    Notes
+    -----
+    For each part, with :math:`W_1` the Wasserstein distance of its two groups' scores,
+
+    .. math:: \min_Q \mathbb{E}_Q \|x_i - x_j\|^2 \quad\text{such that}\quad
+              \mathbb{E}_Q |f_i - f_j| \le W_1 + \text{slack} .
+
+    Without slack this is optimal transport on the pairs that are allowed: going from the first
+    group to the second, a pair may cross a score level t upwards only where
+    :math:`F_0(t) > F_1(t)`, downwards only where :math:`F_0(t) < F_1(t)`, and not at all where
+    they are equal. With slack, a price on the score gap is searched, and the two optimal
+    matchings at the critical price are mixed so that the bound is met. docs/theory.md has the
+    proof.
+
+    Examples
+    --------
+    Equal quantiles match 0 with 1/2 and 1/2 with 1. Keeping 1/2 in place has the same mean gap,
+    and here it is nearer:
+
+    >>> from fairmatch import fair_matching, nearest_fair_matching
+    >>> scores, groups, X = [0.0, 0.5, 0.5, 1.0], [0, 0, 1, 1], [[0.0], [5.0], [5.0], [0.0]]
+    >>> equal, near = fair_matching(scores, groups), nearest_fair_matching(scores, groups, X)
+    >>> equal.gap(scores), near.gap(scores)
+    (0.5, 0.5)
+    >>> equal.transport_cost(X), near.transport_cost(X)
+    (25.0, 0.0)
+    """
+    check_number("slack", slack, "[0, inf]")
+    check_number("tolerance", tolerance, "(0, 1)")
+    if X is None:
+        raise InputError(
+            "nearest_fair_matching got X=None and needs the encoded features, between which "
+            "distances are taken. Pass X, or use fair_matching, which needs the scores alone."
+        )
+    given = ScoredParts.read(
+        y_score,
+        sensitive_features,
+        y_true=y_true,
+        criterion=criterion,
+        reference=reference,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+    features = read_features(X, n_rows=len(given.scores))
+
+    def couple(part: PartRows) -> Coupling:
+        first, second = part.in_order
+        found = part_frontier(given, part, features, tolerance).at_slack(float(slack))
+        pairs = first[found.source], second[found.target], found.mass
+        return part.coupling(*pairs, given.groups, certificate=found.certificate)
+
+    return couple_parts(given.parts, couple)
+
+
+def part_frontier(
+    given: ScoredParts, part: PartRows, features: FloatArray, tolerance: float
+) -> Frontier:
+    """Return the frontier of one part, whose groups are in the part's order."""
+    rows = part.in_order
+    first, second = (features[r] for r in rows)
+    weights = given.weights
+    mass = (None, None) if weights is None else tuple(weights[r] / weights[r].sum() for r in rows)
+    scores = given.scores[rows[0]], given.scores[rows[1]]
+    return Frontier(Transport(first, second, *mass, scores=scores), tolerance)
