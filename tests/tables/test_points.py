@@ -43,6 +43,7 @@ def test_distances_are_those_of_the_one_hot_columns(fitted, asked):
     left, right = table([known, *fitted]), table([known, *asked])
     encoder = TableEncoder(missing="encode").fit(left)
     found = encoder.to_points(left).squared_distances(encoder.to_points(right))
+    np.testing.assert_array_equal(encoder.to_points(right).dense(), encoder.transform(right))
     dense = cdist(encoder.transform(left), encoder.transform(right), "sqeuclidean")
     np.testing.assert_allclose(found, dense, rtol=1e-12, atol=1e-12)
 
@@ -89,3 +90,21 @@ def test_points_of_another_table():
     points = Points(np.zeros((2, 1)), np.zeros((2, 1)))
     with pytest.raises(InputError, match="the same encoder"):
         points.squared_distances(Points(np.zeros((2, 2)), np.zeros((2, 1))))
+
+
+def test_one_hot_columns_of_points_made_by_hand():
+    points = Points(np.array([[0.5], [1.0], [0.0]]), np.array([[1, 0], [0, -1], [1, 2]]))
+    dense = points.with_number(np.array([7.0, 8.0, 9.0])).dense()
+    assert dense.shape == (3, points.n_columns + 1) == (3, 7)
+    np.testing.assert_array_equal(dense[:, :2], [[0.5, 7.0], [1.0, 8.0], [0.0, 9.0]])
+    pairs = np.array([0, 1, 2]), np.array([1, 2, 0])
+    found = points.pair_costs(*pairs)
+    np.testing.assert_allclose(found, points.squared_distances(points)[pairs])
+    columns = points.dense()
+    np.testing.assert_allclose(found, ((columns[pairs[0]] - columns[pairs[1]]) ** 2).sum(axis=1))
+
+
+def test_a_column_that_was_dropped_has_no_place_among_the_columns():
+    frame = pd.DataFrame({"id": list("abcdef"), "age": range(6), "job": list("xyxyxy")})
+    encoder = TableEncoder(max_levels=3, rare="drop").fit(frame)
+    np.testing.assert_array_equal(encoder.to_points(frame).dense(), encoder.transform(frame))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from fairmatch import __version__
-from fairmatch.cli import audit, datasets, groups, paper, predict, train
+from fairmatch.cli import adjust, audit, datasets, groups, paper, predict, train
 from fairmatch.exceptions import FairmatchError
 
 COMMANDS = (
@@ -16,6 +16,7 @@ COMMANDS = (
     audit.COMMAND,
     train.COMMAND,
     predict.COMMAND,
+    adjust.COMMAND,
     paper.COMMAND,
     groups.COMMAND,
 )

@@ -244,10 +244,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
         weights = read_weights(sample_weight, n_rows=len(labels))
         rows_with_mass(groups, weights)
-        encoded = reader.fit_encoder(features, len(labels))
+        points = reader.fit_encoder(features, len(labels))
         codes = groups.codes if reader.at_prediction else None
-        inputs = reader.inputs(features, codes, encoded)
-        rows = TrainingRows(labels, groups, weights, encoded, inputs, ignored)
+        inputs = reader.inputs(features, codes, points)
+        rows = TrainingRows(labels, groups, weights, points, inputs, ignored)
         return rows, {**reader.attributes(), **learned_target}
 
     def _check_parameters(

@@ -150,10 +150,10 @@ class GapChoice(Settings):
     def _rows(self, model: Any, kept: list[Any], groups: Groups) -> TrainingRows:
         """Return the held-out rows as the models read them."""
         features, _ = model.reader_.split(kept[0], kept[2])
-        encoded = model.reader_.encode(features)
+        points = model.reader_.points(features)
         labels = np.asarray(read_column(kept[1], "y") == model.classes_[1], dtype=np.float64)
         weights = read_weights(kept[3], n_rows=len(labels))
-        return TrainingRows(labels, groups, weights, encoded, encoded)
+        return TrainingRows(labels, groups, weights, points, points)
 
     def best(self, curve: pd.DataFrame, measure: str) -> int:
         """Return the position of the model to keep.

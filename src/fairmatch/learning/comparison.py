@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.settings import Settings
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.matching.parts import PART_WEIGHTS, PartRows, match_parts, plan_parts
-from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
+from fairmatch.tables.parameters import check_count
+from fairmatch.tables.points import Points
 
 # Relative duality gap of the coupling that FTM trains on. Training draws from the coupling at
 # random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
@@ -70,17 +71,64 @@ class Comparison(Settings):
             **self._given,
         )
 
-    def match(self, matcher: Matcher, points: FloatArray, rows: TrainingRows) -> Coupling:
-        """Return the coupling that a matcher makes of the rows, part by part."""
+    def match(
+        self,
+        matcher: Matcher,
+        rows: TrainingRows,
+        sampling: "Sampling | None" = None,
+        points: Points | None = None,
+    ) -> Coupling:
+        """Return the coupling that a matcher makes of the rows, part by part.
+
+        Parameters
+        ----------
+        matcher : Matcher
+            Matches two groups. One of a user's own is given one-hot columns.
+        rows : TrainingRows
+            The rows.
+        sampling : Sampling, optional
+            How many of them to match; by default all.
+        points : Points, optional
+            What to match them on instead of their features.
+        """
+        points = rows.points if points is None else points
+        ours = isinstance(matcher, OptimalTransportMatcher)
         return match_parts(
             matcher,
-            points,
+            points if ours else points.dense(),
             rows.groups,
             positive=rows.positive,
             weights=rows.weights,
             ignored=rows.ignored,
+            most_rows=None if sampling is None else sampling.match_rows,
+            random_state=0 if sampling is None else sampling.seed,
             **self._given,
         )
+
+
+@dataclass(frozen=True)
+class Sampling(Settings):
+    """How many people are matched.
+
+    Parameters
+    ----------
+    match_rows : int, optional
+        How many rows of two groups are matched at most. Beyond that a sample is matched, drawn
+        by group and label; the penalty sees its pairs, and the loss sees all rows. A smaller
+        group is kept whole. None matches everybody.
+    """
+
+    match_rows: int | None = 50_000
+    random_state: Any = None
+
+    def check(self) -> None:
+        """Raise unless the number of rows can be matched."""
+        check_count("match_rows", self.match_rows, 2, optional=True)
+
+    @property
+    def seed(self) -> Any:
+        """Seed of the sample; where the estimator has none, it is always the same."""
+        return 0 if self.random_state is None else seed_sequence(self.random_state)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.parts import PartRows
 from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.points import Points
 
 # Differences of scores below this are as good as none; chosen by measurement (docs/boosting.md).
 SMOOTHING = 0.05
@@ -89,14 +90,14 @@ class FreshlyMatchedGap:
     ----------
     matcher : OptimalTransportMatcher
         Matches a batch of each part; its ``batch_size`` is the number of pairs.
-    points : array of shape (n_rows, n_features)
+    points : Points
         What rows are matched on.
     parts : list of PartRows
         The groups that are compared.
     """
 
     def __init__(
-        self, matcher: OptimalTransportMatcher, points: FloatArray, parts: Sequence[PartRows]
+        self, matcher: OptimalTransportMatcher, points: Points, parts: Sequence[PartRows]
     ) -> None:
         self.matcher, self.points, self.parts = matcher, points, parts
 

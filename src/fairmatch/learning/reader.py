@@ -19,6 +19,8 @@ from fairmatch.tables.arrays import FloatArray, read_column, read_features
 from fairmatch.tables.columns import split_column
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import OTHER, Groups, read_groups
+from fairmatch.tables.located import read_points
+from fairmatch.tables.points import Points
 
 Columns = str | int | Sequence[str | int] | None
 
@@ -120,8 +122,8 @@ class TableReader:
         self.pooled_ = tuple(label for label in given.labels if label not in groups.labels)
         return features, groups, ignored
 
-    def fit_encoder(self, features: Any, n_rows: int) -> FloatArray:
-        """Learn how to turn the features into numbers, and do it."""
+    def fit_encoder(self, features: Any, n_rows: int) -> Points:
+        """Learn how to turn the features into numbers, and return them as points."""
         encoder = self.encoder
         if isinstance(encoder, str) and encoder == "table":
             encoder = TableEncoder()
@@ -129,19 +131,28 @@ class TableReader:
         if not (encoder is None or is_transformer):
             raise InputError(f"encoder must be 'table', None or a transformer, got {encoder!r}.")
         self.encoder_ = None if encoder is None else clone(encoder)
+        if isinstance(self.encoder_, TableEncoder):
+            # One-hot columns are made where a learner needs them, and nowhere else.
+            return read_points(self.encoder_.fit(features).to_points(features), n_rows=n_rows)
         if self.encoder_ is not None:
             features = self.encoder_.fit_transform(features)
-        return read_features(features, n_rows=n_rows)
+        return read_points(read_features(features, n_rows=n_rows))
+
+    def points(self, features: Any) -> Points:
+        """Return the features of new rows as points."""
+        if isinstance(self.encoder_, TableEncoder):
+            return self.encoder_.to_points(features)
+        return read_points(self.encode(features))
 
     def inputs(
-        self, features: Any, codes: NDArray[Any] | None, encoded: FloatArray | None = None
+        self, features: Any, codes: NDArray[Any] | None, points: Points | None = None
     ) -> Any:
         """Return what the learner sees of rows: their features, and their groups where used."""
         if self.sees in ("codes", "frame"):
             numbers = self.encoder_.to_codes(features)
             columns = None if codes is None else codes.astype(np.float64)
         else:
-            numbers = self.encode(features) if encoded is None else encoded
+            numbers = self.encode(features) if points is None else points.dense()
             columns = None if codes is None else group_columns(codes, len(self.groups_))
         check_lengths(numbers, codes)
         inputs = numbers if columns is None else np.column_stack([numbers, columns])

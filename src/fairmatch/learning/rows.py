@@ -1,6 +1,7 @@
 """Rows to learn from, checked and encoded, and how they are split at random."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from fairmatch.exceptions import GroupError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_count
+from fairmatch.tables.points import Points
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +28,9 @@ class TrainingRows:
         Group of every row.
     weights : array of shape (n_rows,), or None
         Weight of every row, where given.
-    encoded : array of shape (n_rows, n_features)
-        The features as numbers, which people are matched on.
+    points : Points
+        The features as numbers and category codes, which people are matched on; an array is
+        taken as numbers.
     inputs : array of shape (n_rows, n_inputs)
         What the learner sees, with the group where it may be used.
     ignored : tuple of int
@@ -36,9 +40,12 @@ class TrainingRows:
     labels: FloatArray
     groups: Groups
     weights: FloatArray | None
-    encoded: FloatArray
+    points: Points
     inputs: Any
     ignored: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", read_points(self.points))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -53,6 +60,11 @@ class TrainingRows:
         """Which rows have the positive label."""
         return np.asarray(self.labels > 0.0)
 
+    @cached_property
+    def encoded(self) -> FloatArray:
+        """The features as numbers alone, with a column for every level of a category."""
+        return self.points.dense()
+
     def take(self, index: IndexArray) -> "TrainingRows":
         """Return some of the rows."""
         return replace(
@@ -60,7 +72,7 @@ class TrainingRows:
             labels=self.labels[index],
             groups=self.groups.take(index),
             weights=None if self.weights is None else self.weights[index],
-            encoded=self.encoded[index],
+            points=self.points.take(index),
             inputs=self.inputs[index],
         )
 

@@ -24,3 +24,10 @@ ADV_WEIGHTS = (
 )
 # Bounds of exponentiated gradient, from the loosest on.
 REDUCTION_BOUNDS = (0.08, 0.05, 0.03, 0.02, 0.01)
+
+# Shares of the way to the distribution that all groups have in common.
+ALIGNMENT_STRENGTHS = (
+    *(0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0),
+)
+# Of match smoothing, whose penalty is a squared difference.
+SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)

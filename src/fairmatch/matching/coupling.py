@@ -11,6 +11,7 @@ from scipy import sparse
 from fairmatch.exceptions import CouplingError
 from fairmatch.tables.arrays import FloatArray, read_features, read_numbers
 from fairmatch.tables.groups import Groups, listed, read_groups
+from fairmatch.tables.located import read_points
 
 IndexArray = NDArray[np.intp]
 
@@ -211,16 +212,26 @@ class Coupling:
         self.check_rows(len(array))
         return np.abs(array[self.source_index] - array[self.target_index])
 
-    def transport_cost(self, X: ArrayLike) -> float:
-        """Return the mean squared distance between matched people."""
+    def transport_cost(self, X: Any) -> float:
+        """Return the mean squared distance between matched people.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), table or Points
+            What people were matched on, as `OptimalTransportMatcher.match` takes it.
+        """
         return float(self.costs(X) @ self.mass)
 
-    def costs(self, X: ArrayLike) -> FloatArray:
+    def costs(self, X: Any) -> FloatArray:
         """Return the squared distance of every pair."""
-        features = read_features(X)
-        self.check_rows(len(features))
-        blocks = self._blocks(features.shape[1])
-        return np.concatenate([(self._differences(features, b) ** 2).sum(axis=1) for b in blocks])
+        points = read_points(X)
+        self.check_rows(len(points))
+        return np.concatenate(
+            [
+                points.pair_costs(self.source_index[block], self.target_index[block])
+                for block in self._blocks(points.width)
+            ]
+        )
 
     def costs_by_feature(self, X: ArrayLike) -> FloatArray:
         """Return the transport cost split over the columns of X; the parts sum to the whole."""

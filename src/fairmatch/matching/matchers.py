@@ -22,7 +22,9 @@ from fairmatch.tables.arrays import (
 )
 from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_count, check_number, read_generator
+from fairmatch.tables.points import Points
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class OptimalTransportMatcher:
 
     def match(
         self,
-        X: ArrayLike,
+        X: Any,
         sensitive_features: ArrayLike,
         y: ArrayLike | None = None,
         *,
@@ -200,8 +202,11 @@ class OptimalTransportMatcher:
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
-            Encoded features; distances are taken as they are.
+        X : array-like of shape (n_rows, n_features), table or Points
+            What people are matched on. Numbers are taken as they are, in an array or in a table
+            of numbers alone, and so are `Points`. A table with categories is encoded as learners
+            do it: numbers are scaled to [0, 1], and a category adds 2 where the levels differ.
+            Memory grows with the columns of the table, not with the levels of its categories.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row.
         y : array-like of shape (n_rows,), optional
@@ -239,7 +244,7 @@ class OptimalTransportMatcher:
         return couple_parts(parts, lambda part: couple(part, points, groups, weights))
 
     def _couple(
-        self, part: PartRows, points: FloatArray, groups: Groups, weights: FloatArray | None
+        self, part: PartRows, points: Points, groups: Groups, weights: FloatArray | None
     ) -> Coupling:
         rows = part.in_order
         masses = (
@@ -260,11 +265,11 @@ class OptimalTransportMatcher:
             certificate=Certificate(plan.cost, plan.bound, plan.solver),
         )
 
-    def points(self, X: ArrayLike, y: ArrayLike | None) -> FloatArray:
+    def points(self, X: Any, y: ArrayLike | None) -> Points:
         """Return features and labels as points whose squared distance is the matching cost."""
-        features = read_features(X)
+        points = read_points(X)
         if self.label_weight == 0.0:
-            return features
+            return points
         if y is None:
             raise InputError(
                 f"label_weight={self.label_weight:g} asks for the joint map, which needs the "
@@ -272,10 +277,10 @@ class OptimalTransportMatcher:
             )
         # Which of the two classes counts as positive makes no difference to a distance.
         one_class = read_column(y, "y")[0]
-        is_one = read_labels(y, n_rows=len(features), pos_label=one_class, name="y")
-        return np.column_stack([features, np.sqrt(self.label_weight) * is_one])
+        is_one = read_labels(y, n_rows=len(points), pos_label=one_class, name="y")
+        return points.with_number(np.sqrt(self.label_weight) * is_one)
 
-    def pair(self, source_points: FloatArray, target_points: FloatArray) -> IndexArray:
+    def pair(self, source_points: Points, target_points: Points) -> IndexArray:
         """Match equally many `points` one to one; return the target position of every source."""
         plan = solve_transport(source_points, target_points, tolerance=self.tolerance)
         partner = np.empty(len(source_points), dtype=np.intp)
@@ -283,7 +288,7 @@ class OptimalTransportMatcher:
         return partner
 
     def _couple_batches(
-        self, part: PartRows, points: FloatArray, groups: Groups, weights: FloatArray | None
+        self, part: PartRows, points: Points, groups: Groups, weights: FloatArray | None
     ) -> Coupling:
         assert self.batch_size is not None
         rows = part.in_order

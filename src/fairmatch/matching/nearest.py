@@ -10,15 +10,16 @@ from fairmatch.matching.frontier import Frontier
 from fairmatch.matching.parts import PartRows, couple_parts
 from fairmatch.matching.quantiles import ScoredParts
 from fairmatch.matching.solver import EXACT, Transport
-from fairmatch.tables.arrays import FloatArray, read_features
 from fairmatch.tables.criterion import Criterion
+from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_number
+from fairmatch.tables.points import Points
 
 
 def nearest_fair_matching(
     y_score: ArrayLike,
     sensitive_features: ArrayLike,
-    X: ArrayLike,
+    X: Any,
     *,
     slack: float = 0.0,
     y_true: ArrayLike | None = None,
@@ -39,8 +40,9 @@ def nearest_fair_matching(
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    X : array-like of shape (n_rows, n_features)
-        Encoded features; distances are taken as they are.
+    X : array-like of shape (n_rows, n_features), table or Points
+        What people are near to each other in. Numbers are taken as they are; a table with
+        categories is encoded as `OptimalTransportMatcher.match` does it.
     slack : float, default=0.0
         By how much the mean score gap of every part may exceed the least possible one. Infinity
         gives the matching of `OptimalTransportMatcher`.
@@ -113,7 +115,7 @@ def nearest_fair_matching(
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    features = read_features(X, n_rows=len(given.scores))
+    features = read_points(X, n_rows=len(given.scores))
 
     def couple(part: PartRows) -> Coupling:
         first, second = part.in_order
@@ -125,7 +127,7 @@ def nearest_fair_matching(
 
 
 def part_frontier(
-    given: ScoredParts, part: PartRows, features: FloatArray, tolerance: float
+    given: ScoredParts, part: PartRows, features: Points, tolerance: float
 ) -> Frontier:
     """Return the frontier of one part, whose groups are in the part's order."""
     rows = part.in_order

@@ -234,6 +234,56 @@ def couple_parts(parts: Sequence[PartRows], couple: Callable[[PartRows], Couplin
     return join_parts([couple(part) for part in parts])
 
 
+def sample_part(
+    part: PartRows,
+    most_rows: int | None,
+    positive: BoolArray | None,
+    generator: np.random.Generator,
+) -> PartRows:
+    """Return a part of at most so many rows, drawn at random from it.
+
+    Parameters
+    ----------
+    part : PartRows
+        The rows of two groups.
+    most_rows : int or None
+        How many rows to keep. Each group may have half of them, and what a smaller group leaves
+        goes to the other, so that a small group is kept whole. None keeps all.
+    positive : array of bool, shape (n_rows,), optional
+        Which rows have Y = 1. Both classes are drawn in their shares of the group.
+    generator : numpy.random.Generator
+        Draws the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.groups import read_groups
+    >>> (part,) = plan_parts(read_groups(["a"] * 10 + ["b"] * 1000))
+    >>> few = sample_part(part, 100, None, np.random.default_rng(0))
+    >>> len(few.source_rows), len(few.target_rows)
+    (10, 90)
+    """
+    sides = part.source_rows, part.target_rows
+    sizes = len(sides[0]), len(sides[1])
+    if most_rows is None or sum(sizes) <= most_rows:
+        return part
+    half = most_rows // 2
+    kept = [
+        min(size, max(half, most_rows - other))
+        for size, other in zip(sizes, sizes[::-1], strict=True)
+    ]
+    drawn = []
+    for rows, size in zip(sides, kept, strict=True):
+        order = generator.permutation(rows)
+        if positive is not None:
+            order = order[np.argsort(positive[order], kind="stable")]
+        # Evenly spaced places along the classes, one after the other: to within one row, each
+        # class has its share.
+        at = (np.arange(size) + generator.random()) * (len(rows) / size)
+        drawn.append(np.sort(order[np.minimum(at.astype(np.intp), len(rows) - 1)]))
+    return replace(part, source_rows=drawn[0], target_rows=drawn[1])
+
+
 def match_parts(
     matcher: Any,
     X: Any,
@@ -245,6 +295,8 @@ def match_parts(
     reference: Any = None,
     part_weights: str = "equal",
     ignored: Sequence[int] = (),
+    most_rows: int | None = None,
+    random_state: Any = 0,
 ) -> Coupling:
     """Return the coupling that a matcher of two groups makes, run once per part.
 
@@ -253,7 +305,7 @@ def match_parts(
     matcher : object with a ``match`` method
         ``match(X, sensitive_features, y=None, *, sample_weight=None)`` returns a Coupling of the
         rows that it is given, which are of two groups.
-    X : array of shape (n_rows, n_features)
+    X : array of shape (n_rows, n_features), or Points
         Encoded features.
     groups : Groups
         Group of every row.
@@ -263,7 +315,12 @@ def match_parts(
         Weight of every row.
     criterion, reference, part_weights, ignored
         Which parts there are; see `plan_parts`.
+    most_rows : int, optional
+        A part of more rows is matched on a sample of so many; see `sample_part`.
+    random_state : seed, default=0
+        Of the samples.
     """
+    generator = np.random.default_rng(random_state)
     parts = plan_parts(
         groups,
         criterion=criterion,
@@ -276,6 +333,7 @@ def match_parts(
     labels = None if positive is None else positive.astype(np.int64)
 
     def couple(part: PartRows) -> Coupling:
+        part = sample_part(part, most_rows, positive, generator)
         rows = np.sort(np.concatenate([part.source_rows, part.target_rows]))
         found: Coupling = matcher.match(
             X[rows],

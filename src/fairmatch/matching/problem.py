@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -232,13 +233,30 @@ class Problem:
     def _products(self, part: slice, x: Block, z: Block) -> Block:
         """Return ``-2 x z`` of one-hot points, from numbers and codes."""
         product = x[part] @ z
-        if self.source.codes.shape[1]:
-            same = np.zeros(product.shape, dtype=np.uint16)
-            for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
-                # Comparing codes costs a tenth of multiplying their one-hot columns.
-                same += one[part, None] == np.where(other < 0, -2, other)
+        if self._codes:
+            # Comparing bytes costs a tenth of multiplying one-hot columns.
+            counted = np.uint8 if len(self._codes) < 256 else np.uint16
+            same, equal = np.zeros(product.shape, counted), np.empty(product.shape, np.bool_)
+            for one, other in self._codes:
+                np.equal(one[part, None], other, out=equal)
+                np.add(same, equal.view(np.uint8), out=same)
             product -= np.multiply(same, 2.0 * self.code_square, dtype=product.dtype)
         return product
+
+    @cached_property
+    def _codes(self) -> list[tuple[NDArray[np.integer], NDArray[np.integer]]]:
+        """Codes of every category in as few bytes as hold them; unknown ones are like no other."""
+        pairs = []
+        for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
+            top = max(one.max(initial=0), other.max(initial=0))
+            small = np.min_scalar_type(int(top) + 2)
+            pairs.append(
+                (
+                    np.where(one < 0, top + 1, one).astype(small),
+                    np.where(other < 0, top + 2, other).astype(small),
+                )
+            )
+        return pairs
 
     def closed(self, found: Solution, tolerance: float) -> bool:
         """Return whether the gap is within the tolerance, or the cost is zero but for rounding."""

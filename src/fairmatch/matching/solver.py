@@ -27,6 +27,7 @@ from fairmatch.matching.column_generation import (
 from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
 from fairmatch.matching.pricing import price as price_arcs
 from fairmatch.matching.problem import Floats, Index, Problem, Solution
+from fairmatch.tables.points import Points
 
 #: A relative duality gap up to which a plan counts as exact.
 EXACT = 1e-9
@@ -85,8 +86,8 @@ class TransportPlan:
 
 
 def solve_transport(
-    source_points: ArrayLike,
-    target_points: ArrayLike,
+    source_points: ArrayLike | Points,
+    target_points: ArrayLike | Points,
     source_mass: ArrayLike | None = None,
     target_mass: ArrayLike | None = None,
     *,
@@ -100,8 +101,8 @@ def solve_transport(
 
     Parameters
     ----------
-    source_points, target_points : array_like of shape (n0, d) and (n1, d)
-        Finite coordinates of the points of each group.
+    source_points, target_points : array_like of shape (n0, d) and (n1, d), or Points
+        Finite coordinates of the points of each group, or numbers beside category codes.
     source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
         Non-negative masses that sum to one; uniform when omitted.
     tolerance : float
@@ -163,8 +164,8 @@ class Transport:
 
     Parameters
     ----------
-    source_points, target_points : array_like of shape (n0, d) and (n1, d)
-        Finite coordinates of the points of each group.
+    source_points, target_points : array_like of shape (n0, d) and (n1, d), or Points
+        Finite coordinates of the points of each group, or numbers beside category codes.
     source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
         Non-negative masses that sum to one; uniform when omitted.
     scores : pair of array_like of shape (n0,) and (n1,), optional
@@ -177,8 +178,8 @@ class Transport:
 
     def __init__(
         self,
-        source_points: ArrayLike,
-        target_points: ArrayLike,
+        source_points: ArrayLike | Points,
+        target_points: ArrayLike | Points,
         source_mass: ArrayLike | None = None,
         target_mass: ArrayLike | None = None,
         *,
@@ -187,9 +188,11 @@ class Transport:
         random_state: int = 0,
     ) -> None:
         x, z = _as_points(source_points, "source"), _as_points(target_points, "target")
-        if x.shape[1] != z.shape[1]:
+        shapes = [(p.numbers.shape[1], p.codes.shape[1]) for p in (x, z)]
+        if shapes[0] != shapes[1]:
             raise ValueError(
-                f"points differ in dimension: source {x.shape[1]}, target {z.shape[1]}"
+                "points differ in dimension (numbers, categories): "
+                f"source {shapes[0]}, target {shapes[1]}"
             )
         self._points = x, z
         self._mass = (
@@ -205,7 +208,7 @@ class Transport:
             self._scores = one, other
             self._units = level_units(self._mass, self._scores, self._total)
         self._memory_limit, self._random_state = memory_limit, random_state
-        self._prepare(_centre(x, z))
+        self._prepare(_centre(x.numbers, z.numbers))
 
     def _prepare(self, centre: Floats) -> None:
         """Merge rows into atoms, centred and in units of a power of two.
@@ -214,15 +217,19 @@ class Transport:
         absolute constants meet costs of their size.
         """
         self._centre = centre
-        x, z = (points - centre for points in self._points)
-        unit = math.ldexp(1.0, math.frexp(max(np.abs(p).max(initial=0.0) for p in (x, z)))[1])
+        x, z = (points.numbers - centre for points in self._points)
+        largest = max(np.abs(p).max(initial=0.0) for p in (x, z))
+        if self._points[0].codes.shape[1]:
+            largest = max(largest, 0.5)  # an entry of a one-hot column, less its mean
+        unit = math.ldexp(1.0, math.frexp(largest)[1])
         self._square = unit * unit
         rng = np.random.default_rng(self._random_state)
-        none = np.empty((max(len(x), len(z)), 0), dtype=np.int32)
         scores = self._scores or (None, None)
         self._source, self._target = groups = tuple(
-            Group.of(points / unit, none[: len(points)], score, units, rng)
-            for points, score, units in zip((x, z), scores, self._units, strict=True)
+            Group.of(numbers / unit, points.codes, score, units, rng)
+            for numbers, points, score, units in zip(
+                (x, z), self._points, scores, self._units, strict=True
+            )
         )
         atoms = self._source.atoms, self._target.atoms
         term = None
@@ -266,7 +273,8 @@ class Transport:
         if self._centre.any() and problem.rounding(found) > tolerance * found.cost:
             # The points are so near to each other that taking the centre off cost digits which
             # the proof needs. Only columns far from zero are centred now: that is exact.
-            far = [np.abs(p).max(axis=0) > 4 * np.ptp(p, axis=0) for p in self._points]
+            numbers = (points.numbers for points in self._points)
+            far = [np.abs(p).max(axis=0) > 4 * np.ptp(p, axis=0) for p in numbers]
             self._prepare(np.where(far[0] & far[1], self._centre, 0.0))
             square = self._square
             found, problem = self._at_price(price, tolerance, report)
@@ -323,13 +331,20 @@ def _centre(x: Floats, z: Floats) -> Floats:
     return mean if np.linalg.norm(mean - middle) <= 1e3 * usual else middle
 
 
-def _as_points(points: ArrayLike, name: str) -> Floats:
-    array = np.asarray(points, dtype=np.float64)
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(f"{name} points must be a non-empty 2-d array, got shape {array.shape}")
-    if not np.isfinite(array).all():
+def _as_points(points: ArrayLike | Points, name: str) -> Points:
+    if not isinstance(points, Points):
+        array = np.asarray(points, dtype=np.float64)
+        if array.ndim != 2:
+            raise ValueError(
+                f"{name} points must be a non-empty 2-d array, got shape {array.shape}"
+            )
+        points = Points(array, np.empty((len(array), 0), dtype=np.int32))
+    if not len(points) or not points.width:
+        shape = (len(points), points.width)
+        raise ValueError(f"{name} points must be a non-empty 2-d array, got shape {shape}")
+    if not np.isfinite(points.numbers).all():
         raise ValueError(f"{name} points contain NaN or infinity")
-    return array
+    return points
 
 
 def _as_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from fairmatch.tables.fitted import (
     fit_column,
     read_fitted_column,
 )
-from fairmatch.tables.points import Points
+from fairmatch.tables.points import Layout, Points
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,20 @@ class Encoding:
                 width = len(fitted.name_endings)
                 fitted.encode(column, numbers[:, number : number + width])
                 number += width
-        return Points(numbers, codes)
+        return Points(numbers, codes, self._layout)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """Where numbers and levels stand in what `one_hot` returns."""
+        slices = self.slices
+        numbers = [
+            range(slices[column.name].start, slices[column.name].stop)
+            for column in self.columns
+            if column.kind == "numeric"
+        ]
+        starts = tuple(slices[self.columns[i].name].start for i in self.categorical)
+        width = max((s.stop for s in slices.values()), default=0)
+        return Layout(tuple(chain.from_iterable(numbers)), starts, width)
 
     def codes(self, columns: Sequence[Column]) -> npt.NDArray[np.float64]:
         """Return one number for every column: its value, or the position of its level."""

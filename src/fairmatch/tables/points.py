@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fairmatch.exceptions import InputError
 from fairmatch.tables.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where numbers and levels stand among one-hot columns.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Column of every number.
+    levels : tuple of int
+        Column of the first level of every category; the others follow it.
+    width : int
+        Number of columns.
+    """
+
+    numbers: tuple[int, ...]
+    levels: tuple[int, ...]
+    width: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +44,9 @@ class Points:
     codes : ndarray of shape (n_rows, n_categories)
         The level of every category, as int32; -1 stands for a level that was not seen in fit, of
         which one-hot columns are all zero.
+    layout : Layout, optional
+        Where they stand among one-hot columns; by default numbers first, then the levels of one
+        category after the other.
 
     Raises
     ------
@@ -55,6 +77,7 @@ class Points:
 
     numbers: FloatArray
     codes: npt.NDArray[np.int32]
+    layout: Layout | None = None
 
     def __post_init__(self) -> None:
         numbers = np.asarray(self.numbers, dtype=np.float64)
@@ -93,7 +116,84 @@ class Points:
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(index, slice) and index.size == 0:
             index = index.astype(np.intp)  # NumPy reads an empty list as numbers
-        return Points(self.numbers[index], self.codes[index])
+        return replace(self, numbers=self.numbers[index], codes=self.codes[index])
+
+    def __getitem__(self, rows: npt.ArrayLike | slice) -> Points:
+        return self.take(rows)
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers and categories describe a row."""
+        return int(self.numbers.shape[1] + self.codes.shape[1])
+
+    @property
+    def n_columns(self) -> int:
+        """Return how many one-hot columns `dense` has."""
+        return (self.layout or self._plain_layout()).width
+
+    def with_number(self, column: FloatArray) -> Points:
+        """Return the points with one more number.
+
+        Parameters
+        ----------
+        column : ndarray of shape (n_rows,)
+            The number of every row.
+
+        Returns
+        -------
+        Points
+            The same codes, and the column after the numbers.
+        """
+        layout = self.layout
+        if layout is not None:
+            layout = Layout((*layout.numbers, layout.width), layout.levels, layout.width + 1)
+        return Points(np.column_stack([self.numbers, column]), self.codes, layout)
+
+    def dense(self) -> FloatArray:
+        """Return the one-hot columns, which take memory for every level.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, layout.width)
+            As far apart as the points. Without codes, these are the numbers themselves.
+        """
+        if not self.codes.shape[1]:
+            return self.numbers
+        layout = self.layout or self._plain_layout()
+        columns = np.zeros((len(self), layout.width))
+        columns[:, list(layout.numbers)] = self.numbers
+        for first, code in zip(layout.levels, self.codes.T, strict=True):
+            known = np.flatnonzero(code >= 0)
+            columns[known, first + code[known]] = 1.0
+        return columns
+
+    def _plain_layout(self) -> Layout:
+        n_numbers = self.numbers.shape[1]
+        if not self.codes.shape[1]:
+            return Layout(tuple(range(n_numbers)), (), n_numbers)
+        ends = n_numbers + np.cumsum(self.codes.max(axis=0, initial=-1) + 1)
+        starts = (n_numbers, *(int(end) for end in ends[:-1]))
+        return Layout(tuple(range(n_numbers)), starts, int(ends[-1]))
+
+    def pair_costs(self, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> FloatArray:
+        """Compute the squared distances of pairs of rows.
+
+        Parameters
+        ----------
+        rows, others : arrays of int, shape (n_pairs,)
+            Positions of the one row and of the other row of every pair.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            By differences, without cancellation.
+        """
+        difference = self.numbers[rows] - self.numbers[others]
+        squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
+        for code in self.codes.T:
+            own, theirs = code[rows], code[others]
+            squared += np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
+        return squared
 
     def squared_distances(self, other: Points) -> FloatArray:
         """Compute the squared distance of every row to every row of other points.

@@ -136,7 +136,8 @@ def test_matched_batches_are_optimal(label_weight):
     generator = np.random.default_rng(0)
     batches = MatchedBatches(matcher, points, parts(groups, mass), mass, 20, generator)
     for batch in batches.epoch(12):  # more than are computed ahead
-        source, target = points[batch.rows[: batch.n_pairs]], points[batch.rows[batch.n_pairs :]]
+        pairs = batch.rows[: batch.n_pairs], batch.rows[batch.n_pairs :]
+        source, target = (points[rows].dense() for rows in pairs)
         cost = cdist(source, target, "sqeuclidean")
         best = cost[linear_sum_assignment(cost)].sum()
         assert ((source - target) ** 2).sum() == pytest.approx(best)

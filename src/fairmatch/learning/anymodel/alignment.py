@@ -91,12 +91,12 @@ class Alignment:
         return self.move(scores, codes, strength)
 
     def move(self, scores: FloatArray, codes: Any, strength: float = 1.0) -> FloatArray:
-        """Return the adjusted scores of checked scores and codes of groups."""
+        """Return the adjusted scores of checked scores and codes of groups; -1 leaves one alone."""
         check_number("strength", strength, "[0, 1]")
         start = self.start(scores)
         if strength == 0.0:
             return start
-        aligned = np.empty_like(scores)
+        aligned = start.copy()
         for code, curve in enumerate(self.curves):
             rows = codes == code
             aligned[rows] = curve(scores[rows])
@@ -204,13 +204,6 @@ def fit_alignment(
     [0.3]
     """
     criterion = read_criterion(criterion)
-    if len(criterion.labels) > 1:
-        raise InputError(
-            f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
-            "increasing curve per group can give them in one class only. Use "
-            "criterion='equal_opportunity', or decisions='threshold' for the nearest that "
-            "thresholds can do."
-        )
     if scale not in SCALES:
         raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}.")
     scores = read_on_scale(y_score, scale)
@@ -231,6 +224,14 @@ def align_groups(
     scale: str = "probability",
 ) -> Alignment:
     """Return the alignment of scores that have been checked; see `fit_alignment`."""
+    criterion = read_criterion(criterion)
+    if len(criterion.labels) > 1:
+        raise InputError(
+            f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
+            "increasing curve per group can give them in one class only. Use "
+            "criterion='equal_opportunity', or decisions='threshold' for the nearest that "
+            "thresholds can do."
+        )
     ranks = None
     if scale == "rank":
         everybody = Distribution.of(scores, weights)

@@ -32,6 +32,6 @@ def wrapped_tags(tags: Any, estimator: Any) -> Any:
         inner = get_tags(estimator)
     except (AttributeError, TypeError):
         return tags  # no estimator: fitting says so
-    for name in ("allow_nan", "categorical", "string", "sparse"):
+    for name in ("allow_nan", "categorical", "string"):
         setattr(tags.input_tags, name, getattr(inner.input_tags, name))
     return tags

@@ -16,7 +16,7 @@ from fairmatch.tables.groups import listed
 RESOLUTION = 10_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curve:
     """A continuous, increasing function, linear between knots.
 
@@ -40,6 +40,9 @@ class Curve:
 
     knots: FloatArray
     values: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Curve({len(self.knots)} knots)"
 
     def __call__(self, x: FloatArray) -> FloatArray:
         """Return the values of the function at points."""

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.groups import listed
 
 # Learners that can be fitted on probabilities: by library and class, the class to fit instead, its
 # objective, and the objectives that this is the same as.
@@ -206,6 +207,23 @@ def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
         )
     scores: FloatArray = np.asarray(model.predict_proba(X), dtype=np.float64)
     return scores[:, known.index(wanted[1])]
+
+
+def check_columns(model: Any, X: Any) -> None:
+    """Raise unless a table has the columns that a model was fitted on, as far as it says."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    known = getattr(model, "feature_names_in_", None)
+    if names is not None and known is not None and list(names) != list(known):
+        raise InputError(
+            f"The model of estimator was fitted on the columns {listed(list(known))}, and X has "
+            f"{listed(list(names))}. Pass a table with the model's columns, in their order."
+        )
+    count, width = getattr(model, "n_features_in_", None), np.shape(X)[1:]
+    if count is not None and width and width[0] != count:
+        raise InputError(
+            f"The model of estimator was fitted on {count} columns, and X has {width[0]}. Pass a "
+            "table with the model's columns."
+        )
 
 
 def takes_weights(learner: Any) -> bool:

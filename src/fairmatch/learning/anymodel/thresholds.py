@@ -1,7 +1,7 @@
 """Group-wise thresholds: the most accurate decisions whose gap keeps a bound."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +47,7 @@ class GroupThresholds:
     accuracy: float
     gap: float
     decides: bool
-    curves: tuple[Curve, ...] = field(init=False)
+    curves: tuple[Curve, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "curves", tuple(map(_centred, self.thresholds.tolist())))
@@ -69,9 +69,9 @@ class GroupThresholds:
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
         """Return probabilities bent so that every group's threshold lies at one half.
 
-        Within a group the order of people stays.
+        Within a group the order of people stays. A code of -1 leaves a score alone.
         """
-        bent = np.empty_like(scores)
+        bent = scores.copy()
         for code, curve in enumerate(self.curves):
             rows = codes == code
             accepted = scores[rows] >= self.thresholds[code]
@@ -202,12 +202,64 @@ def threshold_groups(
     check_number("max_gap", max_gap, "[0, 1]")
     criterion = read_criterion(criterion)
     mass = np.ones(len(scores)) if weights is None else weights
-    cuts = [
+    cuts = _cuts(scores, groups, positive, mass, criterion)
+    return _thresholds(_deciding(cuts, max_gap), cuts, groups, positive, mass, criterion)
+
+
+def plain_thresholds(
+    scores: FloatArray,
+    groups: Groups,
+    positive: BoolArray,
+    weights: FloatArray | None = None,
+    criterion: str | Criterion = "demographic_parity",
+) -> GroupThresholds:
+    """Return the threshold of one half for every group, with its accuracy and its gap."""
+    criterion = read_criterion(criterion)
+    mass = np.ones(len(scores)) if weights is None else weights
+    cuts = _cuts(scores, groups, positive, mass, criterion)
+    chosen = [int(np.searchsorted(-cut.scores, -0.5, side="right")) for cut in cuts]
+    found = _thresholds(chosen, cuts, groups, positive, mass, criterion)
+    return replace(found, thresholds=np.full(groups.n_groups, 0.5))
+
+
+def smallest_count(
+    groups: Groups,
+    positive: BoolArray,
+    weights: FloatArray | None,
+    criterion: str | Criterion,
+) -> float:
+    """Return how many rows the smallest group has among those that a criterion compares."""
+    sizes = [
+        len(rows) if weights is None else weights[rows].sum() ** 2 / (weights[rows] ** 2).sum()
+        for _, inside in read_criterion(criterion).strata(positive, len(groups))
+        for code in range(groups.n_groups)
+        for rows in [np.flatnonzero(groups.is_group(code) & inside)]
+    ]
+    return float(max(1.0, min(sizes)))
+
+
+def _cuts(
+    scores: FloatArray,
+    groups: Groups,
+    positive: BoolArray,
+    mass: FloatArray,
+    criterion: Criterion,
+) -> list[GroupCuts]:
+    return [
         GroupCuts.of(scores[rows], positive[rows], mass[rows], criterion, groups.labels[code])
         for code in range(groups.n_groups)
         for rows in [groups.rows(code)]
     ]
-    chosen = _deciding(cuts, max_gap)
+
+
+def _thresholds(
+    chosen: Sequence[int],
+    cuts: Sequence[GroupCuts],
+    groups: Groups,
+    positive: BoolArray,
+    mass: FloatArray,
+    criterion: Criterion,
+) -> GroupThresholds:
     accepted = np.array([cut.accepted[k] for cut, k in zip(cuts, chosen, strict=True)])
     rates = np.array([cut.rates[:, k] for cut, k in zip(cuts, chosen, strict=True)])
     return GroupThresholds(

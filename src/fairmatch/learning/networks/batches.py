@@ -27,6 +27,7 @@ from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.parts import PartRows, rows_with_mass
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
+from fairmatch.tables.points import Points
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8
@@ -245,7 +246,7 @@ class MatchedBatches(PairBatches):
     ----------
     matcher : OptimalTransportMatcher
         Matches the rows of a batch, part by part.
-    points : array of shape (n_rows, n_features)
+    points : Points
         What rows are matched on.
     parts, mass, batch_size, generator
         Those of `PairBatches`.
@@ -254,7 +255,7 @@ class MatchedBatches(PairBatches):
     def __init__(
         self,
         matcher: OptimalTransportMatcher,
-        points: FloatArray,
+        points: Points,
         parts: Sequence[PartRows],
         mass: FloatArray,
         batch_size: int,

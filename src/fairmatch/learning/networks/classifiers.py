@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import Comparison, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
@@ -209,7 +209,10 @@ class AdversarialClassifier(FairClassifier):
         return Adversary(Comparison.of(self).parts(rows), rows)
 
 
-@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
+@estimator(
+    *(Comparison, Sampling, GapChoice, NetworkSettings),
+    *(GroupSettings, EncoderSettings, GroupSizes),
+)
 class FTMClassifier(FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
@@ -278,16 +281,17 @@ class FTMClassifier(FairClassifier):
             return MatchedGap(coupling)
         matcher = self._matcher()
         if isinstance(matcher, OptimalTransportMatcher) and matcher.batch_size is not None:
-            points = matcher.points(rows.encoded, rows.labels)
+            points = matcher.points(rows.points, rows.labels)
             return FreshlyMatchedGap(matcher, points, Comparison.of(self).parts(rows))
-        return MatchedGap(Comparison.of(self).match(matcher, rows.encoded, rows))
+        return MatchedGap(self._match_held_out(rows))
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return Comparison.of(self).match(self._matcher(), rows.encoded, rows)
+        return Comparison.of(self).match(self._matcher(), rows, Sampling.of(self))
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
         self._matcher()
+        Sampling.of(self)
         check_coupling(coupling)

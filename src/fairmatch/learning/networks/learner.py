@@ -156,7 +156,7 @@ class NetworkLearner:
         chosen = self.settings.network
         if isinstance(chosen, torch.nn.Module):
             return ModuleStack.copies(chosen, n_networks)
-        width = max(rows.encoded.shape[1], MIN_WIDTH)
+        width = max(rows.points.n_columns, MIN_WIDTH)
         hidden_sizes = (width, width) if chosen is None else chosen
         return StackedMLP(n_networks, rows.inputs.shape[-1], hidden_sizes, generator)
 

@@ -262,11 +262,11 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
             raise InputError(f"y has {n_labels} samples, X has {len(groups)}.")
         weights = read_weights(sample_weight, n_rows=len(groups))
         rows_with_mass(groups, weights)
-        encoded = reader.fit_encoder(features, len(groups))
+        points = reader.fit_encoder(features, len(groups))
         codes = groups.codes if reader.at_prediction else None
-        inputs = reader.inputs(features, codes, encoded)
+        inputs = reader.inputs(features, codes, points)
         labels = np.zeros(len(groups)) if labels is None else labels
-        rows = TrainingRows(labels, groups, weights, encoded, inputs)
+        rows = TrainingRows(labels, groups, weights, points, inputs)
         return rows, {**reader.attributes(), **known}
 
     def _check_parameters(self, weights: Sequence[float], coupling: Coupling | None) -> None:

@@ -115,7 +115,7 @@ class RepairLearner:
         coupling = compare(rows)
         if coupling is None:
             matcher = OptimalTransportMatcher(tolerance=self.tolerance)
-            coupling = match_parts(matcher, rows.encoded, rows.groups, weights=rows.weights)
+            coupling = match_parts(matcher, rows.points, rows.groups, weights=rows.weights)
         else:
             check_coupling(coupling)
             coupling.check_groups(rows.groups)

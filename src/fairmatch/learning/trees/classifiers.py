@@ -8,7 +8,7 @@ import numpy as np
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import JOINT_WEIGHT, Comparison, Transport
+from fairmatch.learning.comparison import JOINT_WEIGHT, Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.penalties import MatchedGap, SquaredMeanGap, TreePenalty
@@ -19,6 +19,7 @@ from fairmatch.learning.trees.learner import TREES, TreeScorer, TreeSettings
 from fairmatch.learning.weights import REG_WEIGHTS
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import Matcher
+from fairmatch.tables.points import Points
 
 
 @estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
@@ -78,7 +79,7 @@ class GapRegularizedBoostingClassifier(FairClassifier):
         return SquaredMeanGap(Comparison.of(self).parts(rows), rows)
 
 
-@estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
+@estimator(Comparison, Sampling, GapChoice, TreeSettings, GroupSettings, GroupSizes)
 class FTMBoostingClassifier(FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
@@ -149,20 +150,25 @@ class FTMBoostingClassifier(FairClassifier):
         return Transport(self.transport, Comparison.of(self), names)
 
     def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> TreePenalty:
-        comparison, points = Comparison.of(self), rows.encoded
         if coupling is not None:
             coupling.check_groups(rows.groups)
             return MatchedGap(coupling)
+        points = None
         if isinstance(self.transport, str) and self.transport == "predicted":
             scores = self._learner().unseen_scores(rows)
-            points = np.column_stack([points, np.sqrt(JOINT_WEIGHT) * scores])
-        return MatchedGap(comparison.match(self._transport().matcher(), points, rows))
+            points = rows.points.with_number(np.sqrt(JOINT_WEIGHT) * scores)
+        return MatchedGap(self._match(rows, points))
+
+    def _match(self, rows: TrainingRows, points: Points | None = None) -> Coupling:
+        matcher = self._transport().matcher()
+        return Comparison.of(self).match(matcher, rows, Sampling.of(self), points)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
         self._transport().matcher()
+        Sampling.of(self)
         check_coupling(coupling)
         if coupling is not None and self.early_stopping_rounds is not None:
             raise CouplingError(
@@ -176,4 +182,4 @@ class FTMBoostingClassifier(FairClassifier):
                 "With transport='predicted' people are matched on scores of the training rows, "
                 "which held-out rows do not have: matched_parity_gap cannot be the gap_measure."
             )
-        return Comparison.of(self).match(self._transport().matcher(), rows.encoded, rows)
+        return self._match(rows)

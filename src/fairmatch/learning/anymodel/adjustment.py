@@ -1,0 +1,300 @@
+"""A fitted adjustment of scores: curves or thresholds by group, kept as plain JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairmatch.exceptions import InputError, LabelError, ModelFileError
+from fairmatch.learning.anymodel.alignment import Alignment, align_groups, read_on_scale
+from fairmatch.learning.anymodel.curves import group_codes
+from fairmatch.learning.anymodel.strengths import least_strength
+from fairmatch.learning.anymodel.thresholds import (
+    GroupThresholds,
+    plain_thresholds,
+    smallest_count,
+    threshold_groups,
+)
+from fairmatch.storage.atomic import write_whole
+from fairmatch.tables.arrays import BoolArray, FloatArray, read_labels, read_weights
+from fairmatch.tables.criterion import Criterion, read_criterion
+from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.parameters import check_number, check_weights
+
+_KIND, _VERSION = "fairmatch.adjustment", 1
+_MOST_BYTES = 2**28
+# Ways to adjust, with what each of them keeps.
+DECISIONS: dict[str, type[Alignment] | type[GroupThresholds]] = {
+    "align": Alignment,
+    "threshold": GroupThresholds,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreAdjustment:
+    """A fitted adjustment of a model's scores.
+
+    `fit_adjustment` makes it, and a `QuantileAlignmentClassifier` holds one as ``adjustment_``.
+
+    Parameters
+    ----------
+    parts : Alignment or GroupThresholds
+        One increasing curve per group, or one threshold per group.
+    strength : float
+        How far the scores are moved: 0 leaves them alone, 1 goes all the way.
+
+    Examples
+    --------
+    >>> scores, groups = [0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]
+    >>> adjustment = fit_adjustment(scores, groups)
+    >>> adjustment.apply(scores, groups).round(2).tolist()
+    [0.3, 0.5, 0.3, 0.5]
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = ScoreAdjustment.load(adjustment.save(f"{folder}/adjustment.json"))
+    >>> again.apply([0.2], ["a"]).round(2).tolist()
+    [0.4]
+    """
+
+    parts: Alignment | GroupThresholds
+    strength: float = 1.0
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The groups."""
+        return self.parts.labels
+
+    @property
+    def decisions(self) -> str:
+        """How scores are adjusted: "align" or "threshold"."""
+        return next(name for name, kind in DECISIONS.items() if isinstance(self.parts, kind))
+
+    @property
+    def scale(self) -> str:
+        """What the scores are: "probability", "rank" or "real"."""
+        return self.parts.scale if isinstance(self.parts, Alignment) else "probability"
+
+    def apply(self, y_score: ArrayLike, sensitive_features: ArrayLike) -> FloatArray:
+        """Return the adjusted scores of a table.
+
+        Parameters
+        ----------
+        y_score : array-like of shape (n_rows,)
+            Scores of the model that the adjustment was fitted for.
+        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+            Group of every row, one of those that were seen when fitted.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The adjusted scores. A score of at least one half means yes.
+        """
+        scores = read_on_scale(y_score, self.scale)
+        codes = group_codes(sensitive_features, self.labels, n_rows=len(scores))
+        return self.move(scores, codes)
+
+    def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
+        """Return the adjusted scores of checked scores and codes; -1 leaves a score alone."""
+        if isinstance(self.parts, Alignment):
+            return self.parts.move(scores, codes, self.strength)
+        return self.parts.move(scores, codes)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the adjustment to a JSON file; `load` reads it back.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        content = {
+            "kind": _KIND,
+            "version": _VERSION,
+            "decisions": self.decisions,
+            "strength": self.strength,
+            "parts": self.parts.get_state(),
+        }
+        try:
+            text = json.dumps(content, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"The adjustment cannot be written as JSON ({error}). Use text or numbers as the "
+                "labels of groups."
+            ) from None
+        return write_whole(path, text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an adjustment that was written by `save`, or raise where it is damaged.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        file = Path(path)
+        try:
+            if not file.is_file() or file.stat().st_size > _MOST_BYTES:
+                raise ModelFileError(f"{file} is no file of an adjustment.")
+            content = json.loads(file.read_bytes())
+        except OSError as error:
+            raise ModelFileError(f"{file} cannot be read ({error.strerror}).") from error
+        except (ValueError, RecursionError) as error:
+            raise ModelFileError(f"{file} is not valid JSON: {error}") from None
+        if not isinstance(content, dict) or content.get("kind") != _KIND:
+            raise ModelFileError(
+                f"{file} does not describe an adjustment of scores. Name a file that "
+                "ScoreAdjustment.save or fairmatch adjust --save wrote."
+            )
+        if content.get("version") != _VERSION:
+            raise ModelFileError(
+                f"{file} has format version {content.get('version')}; this fairmatch reads "
+                f"version {_VERSION}."
+            )
+        kind, strength = DECISIONS.get(str(content.get("decisions"))), content.get("strength")
+        if kind is None or isinstance(strength, bool) or not isinstance(strength, int | float):
+            raise ModelFileError(f"{file} is damaged: decisions or strength are missing.")
+        if not 0.0 <= strength <= 1.0:
+            raise ModelFileError(f"{file} is damaged: its strength is {strength:g}.")
+        return cls(kind.from_state(content.get("parts")), float(strength))
+
+
+def fit_adjustment(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    y_true: ArrayLike | None = None,
+    strength: float = 1.0,
+    max_gap: float | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    decisions: str = "align",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+    scale: str = "probability",
+) -> ScoreAdjustment:
+    """Learn to adjust the scores of a model, from scores alone.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Scores of a model, best of rows that it was not trained on.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes; needed with ``decisions="threshold"`` and where the criterion
+        compares people of the same class.
+    strength : float, default=1.0
+        How far to go: 0 leaves the scores alone, 1 goes all the way.
+    max_gap : float, optional
+        Choose the strength instead: the least one whose gap on these rows is at most this. The
+        gap is that of decisions at one half; with scale "rank" or "real" it is the Wasserstein
+        gap of the adjusted scores, in their unit. Thresholds are the most accurate ones with
+        that gap.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Whose scores or decisions are made alike: by default everybody's; those of people with a
+        positive label; or, by thresholds only, those of each class.
+    decisions : {"align", "threshold"}, default="align"
+        Whether scores are aligned, or one threshold per group is set. Scores are then bent so
+        that every group's threshold lies at one half.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : default=1
+        The label that counts as positive.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are: probabilities in [0, 1]; any numbers of which the rank alone counts;
+        or numbers in a unit of their own. Thresholds need probabilities.
+
+    Returns
+    -------
+    ScoreAdjustment
+
+    Examples
+    --------
+    >>> adjustment = fit_adjustment(
+    ...     [0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"], y_true=[0, 1, 0, 1], max_gap=0.0,
+    ...     decisions="threshold")
+    >>> (adjustment.apply([0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"]) >= 0.5).tolist()
+    [False, True, False, True]
+    """
+    criterion = read_criterion(criterion)
+    if decisions not in DECISIONS:
+        raise InputError(f"decisions must be 'align' or 'threshold', got {decisions!r}.")
+    if decisions == "threshold" and scale != "probability":
+        raise InputError(
+            f"decisions='threshold' bends probabilities so that thresholds lie at one half, and "
+            f"scale={scale!r} was given. Use decisions='align', or fit_thresholds, which takes "
+            "any scores and returns the thresholds themselves."
+        )
+    scores = read_on_scale(y_score, scale)
+    groups = read_groups(sensitive_features, n_rows=len(scores))
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    if y_true is None and (decisions == "threshold" or criterion.needs_labels):
+        what = (
+            "decisions='threshold' looks for the most accurate thresholds"
+            if decisions == "threshold"
+            else f"criterion={criterion.name!r} compares people of the same class"
+        )
+        raise LabelError(f"{what}, so it needs the true labels. Pass y_true.")
+    positive = None
+    if y_true is not None:
+        positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
+    given: dict[str, Any] = {"criterion": criterion, "decisions": decisions, "scale": scale}
+    if max_gap is None:
+        (found,) = adjust_path(scores, groups, positive, weights, strengths=[strength], **given)
+        return found
+    check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
+    if decisions == "threshold":
+        assert positive is not None
+        kept = threshold_groups(scores, groups, positive, weights, criterion, max_gap)
+        return ScoreAdjustment(kept, 1.0)
+    alignment = align_groups(scores, groups, positive, weights, criterion, scale)
+    ((_, inside),) = criterion.strata(positive, len(scores))
+    rows = np.flatnonzero(inside)
+    mass = None if weights is None else weights[rows]
+    least = least_strength(alignment, scores[rows], groups.take(rows), mass, max_gap)
+    return ScoreAdjustment(alignment, least)
+
+
+def adjust_path(
+    scores: FloatArray,
+    groups: Groups,
+    positive: BoolArray | None,
+    weights: FloatArray | None,
+    *,
+    strengths: Sequence[float],
+    criterion: str | Criterion = "demographic_parity",
+    decisions: str = "align",
+    scale: str = "probability",
+) -> list[ScoreAdjustment]:
+    """Return one adjustment per strength, of scores that have been checked; see `fit_adjustment`.
+
+    The strength of thresholds is the share of the gap of decisions at one half that they must
+    take away. Full strength leaves a gap of at most one person of the smallest group.
+    """
+    check_weights("strength", strengths, "[0, 1]")
+    if decisions == "align":
+        alignment = align_groups(scores, groups, positive, weights, criterion, scale)
+        return [ScoreAdjustment(alignment, float(strength)) for strength in strengths]
+    assert positive is not None, "thresholds are chosen by their accuracy"
+    plain = plain_thresholds(scores, groups, positive, weights, criterion)
+    one_person = 1.0 / smallest_count(groups, positive, weights, criterion)
+    return [
+        ScoreAdjustment(
+            plain
+            if strength == 0.0
+            else threshold_groups(
+                scores,
+                groups,
+                positive,
+                weights,
+                criterion,
+                min(1.0, max((1.0 - strength) * plain.gap, one_person)),
+            ),
+            float(strength),
+        )
+        for strength in strengths
+    ]

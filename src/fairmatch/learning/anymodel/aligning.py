@@ -1,0 +1,160 @@
+"""Adjusting the scores of a model as a learner: unseen scores, then curves or thresholds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from fairmatch.exceptions import InputError
+from fairmatch.learning.anymodel.adjustment import DECISIONS, ScoreAdjustment, adjust_path
+from fairmatch.learning.anymodel.learners import (
+    Learner,
+    check_columns,
+    positive_scores,
+    read_folds,
+)
+from fairmatch.learning.anymodel.seen import SeenRows
+from fairmatch.learning.loss import Loss
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.settings import Settings
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.criterion import read_criterion
+
+
+@dataclass(frozen=True)
+class AlignmentSettings(Settings):
+    """What is adjusted, and how; the estimator declares these parameters itself."""
+
+    estimator: Any = None
+    criterion: str = "demographic_parity"
+    decisions: str = "align"
+    prefit: bool = False
+    cv: Any = 5
+
+    def check(self) -> None:
+        """Raise an error that names a setting that cannot be used."""
+        criterion = read_criterion(self.criterion)
+        if self.decisions not in DECISIONS:
+            raise InputError(f"decisions must be 'align' or 'threshold', got {self.decisions!r}.")
+        if self.decisions == "align" and len(criterion.labels) > 1:
+            raise InputError(
+                f"criterion={self.criterion!r} asks for equal scores within both classes, and one "
+                "increasing curve per group can give them in one class only. Use "
+                "decisions='threshold' for the nearest that thresholds can do, or "
+                "criterion='equal_opportunity'."
+            )
+        Learner(self.estimator).check()
+        if self.prefit:
+            check_prefit(self.estimator)
+
+
+def check_prefit(model: Any) -> None:
+    """Raise unless a model has been fitted."""
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        if hasattr(model, "classes_"):
+            return  # a model of another library, which has learned its classes
+        raise InputError(
+            f"prefit=True, and the estimator, {type(model).__name__}, is not fitted. Fit it first, "
+            "or use prefit=False, which fits it."
+        ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class AlignmentScorer:
+    """A model whose scores are adjusted by group.
+
+    Attributes
+    ----------
+    model : fitted estimator
+        What scores.
+    classes : array of shape (2,)
+        The labels; the second is the positive one.
+    adjustment : ScoreAdjustment
+        What moves the scores.
+    places : array of shape (n_groups,)
+        Position of every group in the adjustment, -1 for groups that are not compared.
+    """
+
+    model: Any
+    classes: NDArray[Any]
+    adjustment: ScoreAdjustment
+    places: NDArray[np.intp]
+
+    FILE: ClassVar[str] = ""
+
+    def scores(self, inputs: SeenRows) -> FloatArray:
+        """Return the adjusted score of every row."""
+        scores = inputs.scored(self.model, self._score)
+        assert inputs.codes is not None, "an adjustment needs the groups"
+        return self.adjustment.move(scores, self.places[inputs.codes])
+
+    def _score(self, model: Any, table: Any) -> FloatArray:
+        return positive_scores(model, table, self.classes)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what an estimator shows of it."""
+        return {"scorer_": self, "estimator_": self.model, "adjustment_": self.adjustment}
+
+
+@dataclass(frozen=True, eq=False)
+class AlignmentLearner:
+    """Fits a model once, and one adjustment of its scores per strength.
+
+    Parameters
+    ----------
+    settings : AlignmentSettings
+        What is adjusted, and how.
+    classes : array of shape (2,)
+        The labels; the second is the positive one.
+    """
+
+    settings: AlignmentSettings
+    classes: Any
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Any],
+        weights: Sequence[float],
+    ) -> list[AlignmentScorer]:
+        """Return one scorer per strength; nobody is matched."""
+        model, scores = self._scored(rows)
+        compared = np.flatnonzero(~np.isin(rows.groups.codes, rows.ignored))
+        kept = [code for code in range(rows.groups.n_groups) if code not in rows.ignored]
+        places = np.full(rows.groups.n_groups, -1, dtype=np.intp)
+        places[kept] = np.arange(len(kept))
+        groups = replace(
+            rows.groups,
+            codes=places[rows.groups.codes[compared]],
+            labels=tuple(rows.groups.labels[code] for code in kept),
+        )
+        adjustments = adjust_path(
+            scores[compared],
+            groups,
+            rows.positive[compared],
+            None if rows.weights is None else rows.weights[compared],
+            strengths=weights,
+            criterion=self.settings.criterion,
+            decisions=self.settings.decisions,
+        )
+        return [AlignmentScorer(model, self.classes, one, places) for one in adjustments]
+
+    def _scored(self, rows: TrainingRows) -> tuple[Any, FloatArray]:
+        """Return the model that new rows are scored by, and scores of these rows to learn from."""
+        table, learner = rows.inputs.table, Learner(self.settings.estimator)
+        if self.settings.prefit:
+            check_columns(learner.estimator, table)
+            return learner.estimator, positive_scores(learner.estimator, table, self.classes)
+        learner.check(weighted=rows.weights is not None)
+        labels = self.classes[rows.positive.astype(np.intp)]
+        strata = rows.groups.n_groups * rows.positive + rows.groups.codes
+        folds = read_folds(self.settings.cv, table, labels, strata)
+        scores = learner.unseen_scores(table, labels, rows.weights, folds)
+        return learner.fit(table, labels, rows.weights), scores

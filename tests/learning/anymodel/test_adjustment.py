@@ -1,0 +1,154 @@
+"""Adjustments of scores alone: their bound, their file, and what damages it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy.stats import wasserstein_distance
+
+from fairmatch import ScoreAdjustment, align_scores, fit_adjustment
+from fairmatch.exceptions import (
+    GapNotReachedWarning,
+    GroupError,
+    InputError,
+    LabelError,
+    ModelFileError,
+)
+from fairmatch.learning.anymodel.thresholds import fit_thresholds
+from fairmatch.measures import demographic_parity_gap, true_positive_gap
+
+
+def scored(n=400, seed=0):
+    generator = np.random.default_rng(seed)
+    group = generator.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    margin = generator.normal(size=n) + 0.9 * (group == "b") - 0.5 * (group == "c")
+    scores = 1.0 / (1.0 + np.exp(-margin))
+    return scores, group, (generator.random(n) < scores).astype(int)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.02, 0.05, 0.1]), st.booleans())
+def test_the_least_strength_that_keeps_the_bound(seed, bound, weighted):
+    scores, group, _ = scored(300, seed)
+    scores = np.round(scores, 2) if seed % 2 else scores
+    weights = np.random.default_rng(seed).uniform(0.2, 2.0, 300) if weighted else None
+
+    def gap(strength):
+        moved = align_scores(scores, group, strength=strength, sample_weight=weights)
+        return demographic_parity_gap(None, moved, sensitive_features=group, sample_weight=weights)
+
+    gaps = [gap(strength) for strength in np.linspace(0, 1, 201)]
+    within = [place for place, value in enumerate(gaps) if value <= bound]
+    if not within:
+        with pytest.warns(GapNotReachedWarning, match="the smallest gap is"):
+            found = fit_adjustment(scores, group, max_gap=bound, sample_weight=weights)
+        assert gap(found.strength) == pytest.approx(min(gaps))
+        return
+    found = fit_adjustment(scores, group, max_gap=bound, sample_weight=weights)
+    assert found.strength == pytest.approx(within[0] / 200)
+
+
+@pytest.mark.parametrize("scale", ["rank", "real"])
+def test_a_bound_of_other_scores_is_a_distance(scale):
+    scores, group, _ = scored()
+    margins = 40.0 * np.log(scores / (1 - scores))
+    bound = 0.05 if scale == "rank" else 8.0
+    found = fit_adjustment(margins, group, max_gap=bound, scale=scale)
+    moved = found.apply(margins, group)
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+
+    def distance(values):
+        return max(wasserstein_distance(values[group == x], values[group == y]) for x, y in pairs)
+
+    assert distance(moved) <= bound
+    before = found.parts.move(
+        margins, np.searchsorted(found.labels, group), found.strength - 1 / 200
+    )
+    assert distance(before) > bound
+
+
+def test_equal_opportunity_bounds_the_gap_of_true_positives():
+    scores, group, y = scored()
+    how = {"criterion": "equal_opportunity", "y_true": y}
+    found = fit_adjustment(scores, group, max_gap=0.05, **how)
+    assert true_positive_gap(y, found.apply(scores, group), sensitive_features=group) <= 0.05
+    assert found.strength < 1.0
+
+
+def test_thresholds_within_a_bound_are_fit_thresholds_own():
+    scores, group, y = scored()
+    found = fit_adjustment(scores, group, y_true=y, max_gap=0.03, decisions="threshold")
+    best = fit_thresholds(y, scores, sensitive_features=group, max_gap=0.03)
+    assert_array_equal(found.apply(scores, group) >= 0.5, best.decide(scores, group))
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"strength": 0.3}, {"decisions": "threshold"}, {"scale": "rank"}], ids=str
+)
+def test_a_file_holds_all_of_it(how, tmp_path):
+    scores, group, y = scored()
+    made = fit_adjustment(scores, group, y_true=y, **how)
+    file = made.save(tmp_path / "adjustment.json")
+    again = ScoreAdjustment.load(file)
+    other = np.random.default_rng(1).random(50)
+    assert_array_equal(made.apply(other, group[:50]), again.apply(other, group[:50]))
+    assert again.decisions == made.decisions
+    assert len(repr(again)) < 600
+
+
+def test_damaged_files_are_refused(tmp_path):
+    scores, group, _ = scored()
+    file = fit_adjustment(scores, group).save(tmp_path / "adjustment.json")
+    whole = json.loads(file.read_text())
+    for damage in (
+        {"kind": "something"},
+        {"version": 99},
+        {"strength": 2.0},
+        {"strength": None},
+        {"decisions": "guess"},
+        {"parts": {}},
+        {"parts": {**whole["parts"], "labels": ["a", "a", "b"]}},
+        {"parts": {**whole["parts"], "curves": [{"knots": [1, 0], "values": [0, 1]}] * 3}},
+    ):
+        file.write_text(json.dumps({**whole, **damage}))
+        with pytest.raises(ModelFileError):
+            ScoreAdjustment.load(file)
+    file.write_text(file.read_text()[:-20])
+    with pytest.raises(ModelFileError, match="not valid JSON"):
+        ScoreAdjustment.load(file)
+    with pytest.raises(ModelFileError, match="no file of an adjustment"):
+        ScoreAdjustment.load(tmp_path)
+
+
+def test_bad_input_is_named():
+    scores, group, y = scored()
+    with pytest.raises(LabelError, match="needs the true labels"):
+        fit_adjustment(scores, group, decisions="threshold")
+    with pytest.raises(LabelError, match="compares people of the same class"):
+        fit_adjustment(scores, group, criterion="equal_opportunity")
+    with pytest.raises(InputError, match="one increasing curve per group"):
+        fit_adjustment(scores, group, y_true=y, criterion="equalized_odds")
+    with pytest.raises(InputError, match="scale='rank'"):
+        fit_adjustment(3.0 * scores, group)
+    with pytest.raises(InputError, match="bends probabilities"):
+        fit_adjustment(3.0 * scores, group, y_true=y, decisions="threshold", scale="real")
+    with pytest.raises(InputError, match="decisions must be"):
+        fit_adjustment(scores, group, decisions="draw")
+    with pytest.raises(InputError, match="max_gap must be"):
+        fit_adjustment(scores, group, max_gap=2)
+    with pytest.raises(GroupError, match="a group that was not seen"):
+        fit_adjustment(scores, group).apply([0.5], ["z"])
+
+
+def test_several_attributes_are_their_combinations():
+    scores, group, _ = scored()
+    frame = pd.DataFrame({"group": group, "old": np.arange(len(group)) % 2 == 0})
+    found = fit_adjustment(scores, frame)
+    assert found.labels[0] == "a, False"
+    assert demographic_parity_gap(
+        None, found.apply(scores, frame), sensitive_features=frame
+    ) < 0.1 < demographic_parity_gap(None, scores, sensitive_features=frame)  # fmt: skip
