@@ -16,7 +16,7 @@ MATCHED_ROWS, SLACK = 1500, 0.005
 LINES = (
     *("unfair", *PAPER_RIVALS, "ftm", "ftm-joint"),
     *("trees-unfair", "trees-reg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
-    *("trees-alignment", "trees-smoothing", "trees-smoothing-marginal"),
+    *("trees-smoothing", "trees-smoothing-marginal", "trees-alignment", "trees-thresholds"),
 )
 
 
