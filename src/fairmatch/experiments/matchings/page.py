@@ -83,8 +83,10 @@ def _tables(answers: Answers, found: Found) -> Iterator[str]:
 
 def _cell(records: dict[int, Record], name: str, digits: int) -> str:
     values = [record.curve[name][0] for record in records.values()]
-    error = f" ± {np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.{digits}f}{error}"
+    shown = f"{np.mean(values):.{digits}f}"
+    if len(values) < 2:
+        return shown
+    return f"{shown} ± {np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}"
 
 
 def matching_verdict(answers: Answers) -> tuple[str, str]:

@@ -77,9 +77,7 @@ def matching_facts(
     nearest = OptimalTransportMatcher().match(features, groups)
     least, most = nearest.transport_cost(features), random_cost(features, groups)
     found = {
-        "wasserstein_parity_gap": wasserstein_parity_gap(
-            None, scores, sensitive_features=groups
-        ),
+        "wasserstein_parity_gap": wasserstein_parity_gap(None, scores, sensitive_features=groups),
         "nearest people's gap": nearest.gap(scores),
     }
     for name, allowed in (("position, no slack", 0.0), ("position", slack)):
