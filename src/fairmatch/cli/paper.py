@@ -41,7 +41,14 @@ def _add_study_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_status_arguments(parser: argparse.ArgumentParser) -> None:
     _add_study_arguments(parser)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these experiments")
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="NAME", help="only these experiments")
+    add(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help="only these methods, and what they are compared with",
+    )
 
 
 def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +70,7 @@ def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
-    """Give the study, its records, and the folder of all that is written."""
+    """Return the study, its records, and the folder of all that is written."""
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.custom.study import extend_study
     from fairmatch.experiments.page.page import RECORDS
@@ -91,11 +98,13 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
 def _runs(study: Study, arguments: argparse.Namespace) -> list[RunSpec]:
     from fairmatch.exceptions import InputError
 
-    specs = study.runs(arguments.only)
+    specs = study.runs(arguments.only, arguments.methods)
     if not specs:
+        methods = f" of {', '.join(arguments.methods)}" if arguments.methods else ""
         raise InputError(
-            f"There is nothing to run: {', '.join(arguments.only)} has no runs on "
-            f"{', '.join(study.datasets)}{' with --quick' if arguments.quick else ''}."
+            f"There is nothing to run: {', '.join(arguments.only or ['the study'])} has no runs"
+            f"{methods} on {', '.join(study.datasets)}"
+            f"{' with --quick' if arguments.quick else ''}."
         )
     return specs
 
@@ -180,7 +189,7 @@ def _status(arguments: argparse.Namespace) -> int:
     wanted = _runs(study, arguments)
     missing = store.missing(wanted)
     for name in arguments.only or EXPERIMENTS:
-        specs = study.runs([name])
+        specs = study.runs([name], arguments.methods)
         if specs:
             done = sum(spec in store for spec in specs)
             print(f"{name:15}{done:4} of {len(specs):<4} {EXPERIMENTS[name].title}")
@@ -201,7 +210,7 @@ def _duration(seconds: float) -> str:
 
 
 def _options(arguments: argparse.Namespace) -> str:
-    """Give the options that say which study this is, as one would type them."""
+    """Return the options that say which study this is, as one would type them."""
     given = [" --quick"] if arguments.quick else []
     if arguments.spec is not None:
         given.append(f" --spec {Path(arguments.spec).name}")

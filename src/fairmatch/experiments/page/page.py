@@ -146,8 +146,8 @@ smaller weights, if need be towards larger ones; models that accept fewer than
 decide nothing. The difference is interpolated less paper, where at least half of the
 curves come to the level.
 Every level is read off the test rows, as in the paper; only *{_PICKED}*
-says what a user gets who does not know them. `docs/reproduction.md` lists what was chosen where the
-paper is silent or contradicts itself."""
+says what a user gets who does not know them. `docs/evidence/reproduction.md` lists what was
+chosen where the paper is silent or contradicts itself."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:

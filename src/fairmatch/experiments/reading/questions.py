@@ -93,7 +93,7 @@ class Question:
 
 @cache
 def reported() -> dict[str, Any]:
-    """Give the figures that the paper prints."""
+    """Return the figures that the paper prints."""
     text = files(__package__).joinpath("reported.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
