@@ -25,7 +25,10 @@ _ERROR_GAPS = {
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "joint": ("ftm-batch-joint", "ftm-joint"),
     "representation": ("laftr", "sipm", "repair"),
-    "trees": ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
+    "trees": (
+        *("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
+        *("trees-smoothing", "trees-smoothing-marginal", "trees-alignment", "trees-thresholds"),
+    ),
 }
 
 # Lines of the tables in which the paper compares FTM with its rivals; trees beside them.
