@@ -63,11 +63,14 @@ def finished(chart: Any, *, legend: bool = True) -> dict[str, Any]:
             "labelFontSize": 12,
             "labelLimit": 260,
             "symbolOpacity": 1,
-            "disable": not legend,
         },
         "text": {"color": INK, "font": _FONT, "fontSize": 12},
     }
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    if not legend:
+        for part in (spec, *spec.get("layer", [])):
+            if "scale" in part.get("encoding", {}).get("color", {}):
+                part["encoding"]["color"]["legend"] = None
     return spec
 
 
