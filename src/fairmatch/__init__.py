@@ -32,6 +32,7 @@ _HOMES = {
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.anymodel.adjustment",
     "load": "learning.saving",
+    "matching_curve": "matching.curve",
     "nearest_fair_matching": "matching.nearest",
 }
 
