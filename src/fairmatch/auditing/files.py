@@ -203,4 +203,9 @@ def _signed(found: Audit, path: str, read: RoleTable) -> Audit:
                 f"Of {column.n_missing:,} people {column.name!r} is missing. They are shown as "
                 f"unknown, and compared with nobody.{words}"
             )
-    return replace(found, provenance=provenance, columns=read.columns, notes=tuple(notes))
+    impact, attributes = found.impact, read.named("sensitive")
+    if len(attributes) == 1:
+        impact = tuple(replace(table, attributes=tuple(attributes)) for table in impact)
+    return replace(
+        found, provenance=provenance, columns=read.columns, notes=tuple(notes), impact=impact
+    )
