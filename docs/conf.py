@@ -88,7 +88,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(demo|pictures)\.py$",
+    "ignore_pattern": r"(demo|pictures|shifting)\.py$",
     "within_subsection_order": place_in_gallery,
     "backreferences_dir": "reference/backreferences",
     "doc_module": ("fairmatch",),
