@@ -320,6 +320,7 @@ def _reader(model: Any, *, matches: bool, adds_groups: bool) -> WholeTableReader
         groups.sensitive_at_prediction,
         model._encoder(),
         optional=matches,
+        keep=groups.keep,
         matches=matches,
         adds_groups=adds_groups,
     )
