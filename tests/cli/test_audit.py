@@ -243,7 +243,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
     ("content", "name", "said"),
     [
         ("", "empty.csv", "cannot be read"),
-        ("a,b\n1,2\n", "people.txt", "neither a .csv nor a .parquet file"),
+        ("a,b\n1,2\n", "people.docx", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "must be numeric"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
@@ -425,3 +425,16 @@ def test_individuals_can_be_hidden_as_a_whole(run, tmp_path):
     out = tmp_path / "audit.json"
     run(*FEATURES, "--json", out, "--hide", "individuals")
     assert json.loads(out.read_text())["individuals"] is None
+
+
+def test_tables_to_file_are_written(run, tmp_path):
+    folder = tmp_path / "filed"
+    code, printed, _ = run("--id", "name", "--features", "age", "--tables", folder)
+    assert code == 0
+    assert f"Table: {folder / 'sex.csv'}" in printed
+    assert (folder / "sex.csv").read_text().startswith("sex,number of people,number selected,")
+    taken = tmp_path / "taken.txt"
+    taken.write_text("mine")
+    code, _, error = run("--id", "name", "--tables", taken)
+    assert code == 2
+    assert "--tables must be a folder" in error

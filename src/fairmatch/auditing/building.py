@@ -11,6 +11,7 @@ from fairmatch import __version__
 from fairmatch.auditing.facts import About, AttributeFacts, Audit, Matching, Provenance
 from fairmatch.auditing.gaps import take_gaps
 from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, selection_ratio
+from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.matchings import PairMatcher, join_pairs, matched_parity_gaps
 from fairmatch.auditing.people import UNKNOWN, PeopleTable, list_people, sha256
 from fairmatch.auditing.sample import draw_rows
@@ -98,6 +99,7 @@ def build_audit(
         weights=None if table.weights.values is None else settings.weight_kind,
         leaks=table.leaks,
         notes=_notes(table),
+        impact=impact_tables(data, table.attributes),
     )
 
 

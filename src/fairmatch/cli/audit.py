@@ -78,6 +78,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE.html", help="write a report that opens in any browser")
     add("--json", metavar="FILE.json", help="write the facts for a program to read")
     add(
+        "--tables",
+        dest="tables_folder",
+        metavar="DIR",
+        help="write rates and impact ratios by category as CSV, in the shape of New York's Local "
+        "Law 144",
+    )
+    add(
         "--fail-above",
         action="append",
         default=[],
@@ -114,6 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
     """Audit, print and write what was asked for; 1 if a bound is broken."""
     from fairmatch.auditing.facts import Comparison
     from fairmatch.auditing.files import audit_files
+    from fairmatch.auditing.filing import write_tables
     from fairmatch.tables.roles import Roles
 
     gates = read_gates(
@@ -169,12 +177,18 @@ def _run(arguments: argparse.Namespace) -> int:
     if write_report is not None:
         write_report(found, arguments.out)
         print(f"Report: {arguments.out}")
+    if arguments.tables_folder:
+        for file in write_tables(audits, arguments.tables_folder):
+            print(f"Table: {file}")
     return hold_to(gates, audits if len(audits) == 1 else audits[1:], arguments.gate)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Raise before the work where a result could not be written as what its name says."""
     check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
+    folder = arguments.tables_folder
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise InputError(f"--tables must be a folder, and {folder} is a file.")
     out = arguments.out
     is_file = out is not None and (not Path(out).exists() or Path(out).is_file())
     if is_file and Path(out).suffix.lower() not in (".html", ".htm"):

@@ -72,7 +72,8 @@ class Measure:
     formula : str
         The formula for two groups, as LaTeX.
     interval : str
-        Name of the method in `fairmatch.measures.intervals` that says how sure it is.
+        Name of the method in `fairmatch.measures.intervals` or `closed_forms` that says how sure it
+        is.
     statistic : callable
         What is known of each group: from distributions and settings to one number per group. The
         group with the larger one is better off.
@@ -132,7 +133,7 @@ MEASURES: dict[str, Measure] = {
             demographic_parity_gap,
             "ΔDP",
             "Selection rates",
-            "difference of the shares of accepted people",
+            "difference of the shares of selected people",
             r"|P(f \ge \tau \mid S = s) - P(f \ge \tau \mid S = s')|",
             "rate_difference",
             statistic=_selection,
@@ -175,8 +176,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             matched_parity_gap,
             "ΔMDP",
-            "Nearest people of the other group",
-            "mean score difference of people who are most alike in their features",
+            "Matched people",
+            "mean score difference of people who are matched with each other",
             r"E_s |f(X, s) - f(T(X), s')|",
             "pair_mean",
             needs_coupling=True,
@@ -185,7 +186,7 @@ MEASURES: dict[str, Measure] = {
             true_positive_gap,
             "ΔTPR",
             "True positive rates",
-            "difference of the shares accepted among people with a positive label",
+            "difference of the shares selected among people with a positive label",
             r"|P(f \ge \tau \mid S = s, Y = 1) - P(f \ge \tau \mid S = s', Y = 1)|",
             "rate_difference",
             statistic=_selection,
@@ -195,7 +196,7 @@ MEASURES: dict[str, Measure] = {
             false_positive_gap,
             "ΔFPR",
             "False positive rates",
-            "difference of the shares accepted among people with a negative label",
+            "difference of the shares selected among people with a negative label",
             r"|P(f \ge \tau \mid S = s, Y = 0) - P(f \ge \tau \mid S = s', Y = 0)|",
             "rate_difference",
             statistic=_selection,
