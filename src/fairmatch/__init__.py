@@ -31,6 +31,7 @@ _HOMES = {
     "audit": "auditing.assembly",
     "compare_models": "auditing.assembly",
     "fair_matching": "matching.quantiles",
+    "find_alternatives": "auditing.alternatives",
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.anymodel.adjustment",
     "load": "learning.saving",
