@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import GroupError, InputError
+from fairmatch.matching.atoms import unit_count, whole_units
+from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, match_blocks
+from fairmatch.matching.bounds import lower_bound
 from fairmatch.matching.coupling import Certificate, Coupling, IndexArray
 from fairmatch.matching.parts import PartRows, couple_parts, plan_parts
 from fairmatch.matching.solver import EXACT, solve_transport
@@ -25,6 +29,9 @@ from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_count, check_number, read_generator
 from fairmatch.tables.points import Points
+
+#: Beyond so many pairs of people, a part is matched in blocks unless asked otherwise.
+WHOLE_PAIRS = 4_000_000_000
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,8 @@ class OptimalTransportMatcher:
         are then approximate, and the coupling's ``marginal_error`` says by how much.
     tolerance : float, default=1e-9
         Relative duality gap that must be proven; 1e-9 counts as exact. A larger one stops as
-        soon as it is proven, which saves a little time on large tables.
+        soon as it is proven, which saves a little time on large tables. A matching in blocks
+        says what it has reached.
     random_state : int, default=0
         Seed of the batches, and of the solver's own samples, which decide the way it takes and,
         where several plans are optimal, which of them is found.
@@ -148,6 +156,12 @@ class OptimalTransportMatcher:
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
         The group that every other is matched with; by default the largest.
+    block_size : int, "auto" or None, default="auto"
+        A number matches blocks of so many pairs, each exactly, and cuts the plan into other
+        blocks until little is gained: for tables too large to be matched whole. Marginals are
+        exact; the cost is one or two percent above the least one, and the certificate has a
+        bound that is proven or holds with a confidence. None matches everybody at once. "auto"
+        does so up to four billion pairs of people, and takes blocks of 2,048 beyond.
 
     Notes
     -----
@@ -175,8 +189,11 @@ class OptimalTransportMatcher:
     random_state: int = 0
     criterion: str = "demographic_parity"
     reference: Any = None
+    block_size: int | str | None = "auto"
 
     def __post_init__(self) -> None:
+        if self.block_size != "auto":
+            check_count("block_size", self.block_size, 2, optional=True)
         check_number("label_weight", self.label_weight, "[0, inf)")
         check_count("batch_size", self.batch_size, optional=True)
         check_number("tolerance", self.tolerance, "(0, 1)")
@@ -197,6 +214,9 @@ class OptimalTransportMatcher:
         sample_weight: ArrayLike | None = None,
         part_weights: str = "equal",
         ignored: Sequence[int] = (),
+        n_jobs: int | None = None,
+        keep: str | Path | None = None,
+        progress: BlockProgress | None = None,
     ) -> Coupling:
         """Match the rows of a table.
 
@@ -218,6 +238,14 @@ class OptimalTransportMatcher:
             Whether every part counts the same, or as much as its group has rows.
         ignored : sequence of int, default=()
             Codes of groups that are not matched, in the sorted order of their labels.
+        n_jobs : int, optional
+            How many blocks are solved at a time, as joblib reads it; under
+            ``joblib.parallel_config("dask")`` they are solved on a cluster.
+        keep : str or Path, optional
+            A folder in which solved blocks are kept: after an interrupt, the same call goes on
+            from them. The folder is the caller's to remove.
+        progress : callable, optional
+            Called as ``progress(round, blocks done, blocks, cost)`` when blocks are solved.
 
         Returns
         -------
@@ -240,8 +268,55 @@ class OptimalTransportMatcher:
             part_weights=part_weights,
             ignored=ignored,
         )
-        couple = self._couple if self.batch_size is None else self._couple_batches
-        return couple_parts(parts, lambda part: couple(part, points, groups, weights))
+
+        def couple(part: PartRows) -> Coupling:
+            given = part, points, groups, weights
+            if self.batch_size is not None:
+                return self._couple_batches(*given)
+            if not self._wants_blocks(part):
+                return self._couple(*given)
+            folder = None if keep is None else Path(keep) / f"part-{parts.index(part)}"
+            return self._couple_blocks(*given, n_jobs=n_jobs, keep=folder, progress=progress)
+
+        return couple_parts(parts, couple)
+
+    def _wants_blocks(self, part: PartRows) -> bool:
+        if self.block_size == "auto":
+            return len(part.source_rows) * len(part.target_rows) > WHOLE_PAIRS
+        return self.block_size is not None
+
+    def _couple_blocks(
+        self,
+        part: PartRows,
+        points: Points,
+        groups: Groups,
+        weights: FloatArray | None,
+        *,
+        n_jobs: int | None,
+        **more: Any,
+    ) -> Coupling:
+        rows = part.in_order
+        masses = [np.ones(len(r)) if weights is None else weights[r] for r in rows]
+        first, second = (mass / mass.sum() for mass in masses)
+        total = unit_count(first, second)
+        units = whole_units(first, total), whole_units(second, total)
+        sides = points.take(rows[0]), points.take(rows[1])
+        size = BLOCK_SIZE if isinstance(self.block_size, str | None) else self.block_size
+        given: dict[str, Any] = {"random_state": self.random_state, "n_jobs": n_jobs}
+        plan = match_blocks(sides, units, block_size=size, **given, **more)
+        bound = lower_bound(sides, units, **given)
+        return part.coupling(
+            rows[0][plan.source],
+            rows[1][plan.target],
+            plan.flow / plan.flow.sum(),
+            groups,
+            certificate=Certificate(
+                plan.cost,
+                min(bound.value, plan.cost),
+                f"blocks of {size:,} pairs, {plan.rounds} rounds",
+                bound.confidence,
+            ),
+        )
 
     def _couple(
         self, part: PartRows, points: Points, groups: Groups, weights: FloatArray | None

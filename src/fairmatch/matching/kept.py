@@ -1,0 +1,134 @@
+"""Solved blocks on disk, so that a matching that was interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairmatch.exceptions import CouplingError, FairmatchWarning
+from fairmatch.matching.problem import Floats, Index
+from fairmatch.storage.atomic import whole_file, write_whole
+from fairmatch.tables.points import Points
+
+_FORMAT = 1
+_ABOUT = "matching.json"
+
+
+class KeptBlocks:
+    """A folder of solved blocks, or none.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where blocks are kept. None keeps nothing.
+    points, units, block_size, random_state
+        What is matched. Blocks of another matching in the folder are an error.
+    """
+
+    def __init__(
+        self,
+        folder: Any,
+        points: tuple[Points, Points],
+        units: tuple[Floats, Floats],
+        block_size: int,
+        random_state: int,
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is None:
+            return
+        digest = hashlib.sha256()
+        for group, side in zip(points, units, strict=True):
+            for array in (group.numbers, group.codes, side):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        about = {
+            "format": _FORMAT,
+            "matched": digest.hexdigest(),
+            "block_size": block_size,
+            "random_state": random_state,
+        }
+        file = self.folder / _ABOUT
+        if not file.exists():
+            if self.folder.exists() and any(self.folder.iterdir()):
+                raise CouplingError(
+                    f"{self.folder} holds files that are no blocks of a matching. Name a folder "
+                    "that is new or empty."
+                )
+            self._try(lambda: write_whole(file, json.dumps(about)))
+        elif json.loads(file.read_text(encoding="utf-8")) != about:
+            raise CouplingError(
+                f"{self.folder} keeps blocks of another matching: other rows, weights, block_size "
+                "or random_state. Name another folder, or remove it."
+            )
+
+    def last_round(self) -> tuple[int, tuple[Index, Index, Floats] | None]:
+        """Return how many rounds are done, and the plan after the last of them."""
+        if self.folder is None or not self.folder.exists():
+            return 0, None
+        numbers = sorted(int(file.stem.split("-")[1]) for file in self.folder.glob("round-*.npz"))
+        if not numbers:
+            return 0, None
+        return numbers[-1] + 1, _read(self.folder / f"round-{numbers[-1]:03d}.npz")
+
+    def read_task(self, number: int, place: int) -> tuple[Index, Index, Floats] | None:
+        """Return some blocks of a round, where they are kept."""
+        if self.folder is None:
+            return None
+        file = self._task(number, place)
+        return _read(file) if file.exists() else None
+
+    def write_task(self, number: int, place: int, pairs: tuple[Index, Index, Floats]) -> None:
+        """Keep some blocks of a round."""
+        if self.folder is not None:
+            file = self._task(number, place)
+            self._try(lambda: _write(file, pairs))
+
+    def write_round(self, number: int, pairs: tuple[Index, Index, Floats]) -> None:
+        """Keep the plan after a round, in the place of its blocks and of the round before."""
+        if self.folder is None:
+            return
+        folder = self.folder
+        if self._try(lambda: _write(folder / f"round-{number:03d}.npz", pairs)):
+            shutil.rmtree(folder / f"blocks-{number:03d}", ignore_errors=True)
+            (folder / f"round-{number - 1:03d}.npz").unlink(missing_ok=True)
+
+    def _task(self, number: int, place: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"blocks-{number:03d}" / f"{place:06d}.npz"
+
+    def _try(self, write: Any) -> bool:
+        """Write, or warn and keep nothing any more: hours of work are not lost to a full disk."""
+        try:
+            write()
+        except OSError as error:
+            warnings.warn(
+                f"Blocks can no longer be kept in {self.folder}: {error.strerror or error}. The "
+                "matching goes on without keeping them; an interrupt would lose what comes now.",
+                FairmatchWarning,
+                stacklevel=2,
+            )
+            self.folder = None
+            return False
+        return True
+
+
+def _write(file: Path, pairs: tuple[Index, Index, Floats]) -> None:
+    source, target, flow = pairs
+    with whole_file(file) as partial, partial.open("wb") as stream:
+        np.savez(stream, source=source, target=target, flow=flow)
+
+
+def _read(file: Path) -> tuple[Index, Index, Floats]:
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return arrays["source"], arrays["target"], arrays["flow"]
+    except (ValueError, KeyError, OSError, EOFError) as error:
+        raise CouplingError(
+            f"{file} is damaged and cannot be read as blocks: {error}. Remove it, and its blocks "
+            "are solved again."
+        ) from error
