@@ -12,7 +12,9 @@ _HOMES = {
     "Coupling": "matching.coupling",
     "ExponentiatedGradientClassifier": "learning.reductions",
     "FTMBoostingClassifier": "learning.trees.classifiers",
+    "FTMBoostingRegressor": "learning.trees.regressors",
     "FTMClassifier": "learning.networks.classifiers",
+    "FTMRegressor": "learning.networks.regressors",
     "GapRegularizedBoostingClassifier": "learning.trees.classifiers",
     "GapRegularizedClassifier": "learning.networks.classifiers",
     "LAFTRTransformer": "learning.representations.adversarial",
@@ -29,9 +31,11 @@ _HOMES = {
     "audit": "auditing.assembly",
     "compare_models": "auditing.assembly",
     "fair_matching": "matching.quantiles",
+    "find_alternatives": "auditing.alternatives",
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.anymodel.adjustment",
     "load": "learning.saving",
+    "matching_curve": "matching.curve",
     "nearest_fair_matching": "matching.nearest",
 }
 

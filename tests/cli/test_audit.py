@@ -94,7 +94,7 @@ def test_bounds_decide_the_exit_code(run, tmp_path):
     code, printed, _ = run(*FEATURES, "--fail-above", between, "--gate", "upper")
     assert code == 1
     assert "the upper limit of mean_parity_gap of score" in printed
-    two = ["--fail-above", "mean_parity_gap=1", "--fail-above", "ks_parity_gap=0"]
+    two = ["--fail-above", "mean_parity_gap=0.99", "--fail-above", "ks_parity_gap=0"]
     assert run(*FEATURES, *two)[0] == 1
 
 
@@ -104,7 +104,10 @@ def test_bounds_decide_the_exit_code(run, tmp_path):
         ("mean_parity=0.1", "Did you mean 'mean_parity_gap'?"),
         ("mean_parity_gap", "GAP=BOUND"),
         ("mean_parity_gap=small", "GAP=BOUND"),
-        ("true_positive_gap=0.1", "no gap named 'true_positive_gap'"),
+        ("mean_parity_gap=1", "[0, 1)"),
+        ("mean_parity_gap=-0.1", "[0, 1)"),
+        ("mean_parity_gap=nan", "[0, 1)"),
+        ("true_positive_gap=0.1", "needs the labels"),
     ],
 )
 def test_a_bound_that_cannot_be_checked_is_an_error(run, bound, said):
@@ -146,8 +149,9 @@ def test_several_scores_and_several_tables_are_compared(run, table, tmp_path):
         score=("--score", "score", "--score", "fair"),
     )
     assert code == 0
-    assert "score" in printed.splitlines()[0]
-    assert "fair" in printed.splitlines()[0]
+    header = next(line for line in printed.splitlines() if line.startswith("gap ["))
+    assert "score" in header
+    assert "fair" in header
     found = Comparison.from_json(out.read_text())
     assert [one.model_name for one in found.audits] == ["score", "fair"]
     assert found.pairs[0].undesirable_flips is not None
@@ -239,7 +243,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
     ("content", "name", "said"),
     [
         ("", "empty.csv", "cannot be read"),
-        ("a,b\n1,2\n", "people.txt", "neither a .csv nor a .parquet file"),
+        ("a,b\n1,2\n", "people.docx", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "must be numeric"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
@@ -284,3 +288,153 @@ def test_labels_that_are_words_ask_which_is_positive(tmp_path, capsys):
     assert main(asked) == 2
     assert "with --positive" in capsys.readouterr().err
     assert main([*asked, "--positive", "yes"]) == 0
+
+
+def test_the_reading_of_every_column_is_shown_first_and_kept(run, tmp_path):
+    out = tmp_path / "audit.json"
+    code, printed, _ = run("--id", "name", "--drop", "noise", "--json", out)
+    assert code == 0
+    lines = printed.splitlines()
+    assert lines[0] == "How the 10 columns are read (1,200 rows):"
+    assert lines.index(next(line for line in lines if line.startswith("score: "))) > 10
+    found = Audit.from_json(out.read_text())
+    roles = {column.name: column.role for column in found.columns}
+    assert roles["name"] == "id"
+    assert roles["noise"] == "ignored"
+    assert roles["repaid"] == "feature"
+    assert list(found.individuals.columns) == [c.name for c in found.columns if c.role == "feature"]
+
+
+def test_identifiers_are_left_out_and_said(run, tmp_path):
+    out = tmp_path / "audit.json"
+    code, printed, _ = run("--json", out)
+    assert code == 0
+    assert "looks like an identifier" in printed
+    assert "name" not in json.loads(out.read_text())["individuals"]["columns"]
+
+
+def test_rates_ratio_and_direction_are_printed(run):
+    _, printed, _ = run(*FEATURES, "--outcome", "hired")
+    assert "score: 1,200 people; hired are scores at or above 0.5" in printed
+    assert "Smallest rate over the largest: 0." in printed
+    line = next(line for line in printed.splitlines() if line.startswith("demographic_parity"))
+    assert line.endswith(("male ahead of female", "female ahead of male"))
+    _, turned, _ = run(*FEATURES, "--favourable", "low")
+    assert "not flagged are scores below 0.5" in turned
+
+
+def test_a_ratio_is_held_to_a_bound(run):
+    code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=1")
+    assert code == 1
+    assert "Below the bound: selection_ratio of score, 0." in printed
+    assert run(*FEATURES, "--fail-below", "selection_ratio=0.01")[0] == 0
+    code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=0.95", "--gate", "upper")
+    assert code == 1
+    assert "the lower limit of selection_ratio" in printed
+    for bad, said in (("mean_parity_gap=0.8", "no ratio"), ("selection_ratio=0", "(0, 1]")):
+        code, _, error = run(*FEATURES, "--fail-below", bad)
+        assert code == 2
+        assert said in error
+
+
+@pytest.mark.parametrize("gate", ["demographic_parity_gap=0.5", "equalized_odds_gap=0.5"])
+@pytest.mark.parametrize("threshold", ["0", "1"])
+def test_decisions_that_tell_nobody_apart_pass_no_gate(run, gate, threshold):
+    labels = ["--label", "repaid", "--positive", "yes"]
+    code, _, error = run(
+        *FEATURES, *labels, "--threshold", threshold, "--fail-above", gate, tables=None
+    )
+    assert code == 2
+    assert "cannot pass a gate" in error
+    assert ("Everybody" if threshold == "0" else "Nobody") in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--threshold", "5"], "threshold must be a number in [0, 1]"),
+        (["--confidence", "1.5"], "confidence"),
+        (["--out", "report.pdf"], "does not end in .html"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_the_work(run, arguments, said):
+    code, _, error = run(*FEATURES, *arguments)
+    assert code == 2
+    assert said in error
+
+
+def test_who_made_the_audit_is_kept(run, tmp_path):
+    out = tmp_path / "audit.json"
+    given = {"title": "Loans", "author": "A. Body", "date": "2026-11-17", "purpose": "Yearly"}
+    options = [part for name, text in given.items() for part in (f"--{name}", text)]
+    run(*FEATURES, *options, "--json", out)
+    assert json.loads(out.read_text())["about"] == given
+
+
+def test_a_column_that_gives_the_group_away_is_refused(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people["title"] = np.where(people.sex == "female", "Ms", "Mr")
+    leaking = tmp_path / "leaking.csv"
+    people.to_csv(leaking, index=False)
+    code, _, error = run("--id", "name", tables=[leaking])
+    assert code == 2
+    assert "column 'title' determines the group" in error
+    assert "--drop title" in error
+    code, printed, _ = run("--id", "name", "--keep", "title", tables=[leaking])
+    assert code == 0
+    assert "Look at it: column 'title' determines the group." in printed
+
+
+def test_an_aggregated_table_is_audited_by_its_counts(tmp_path, capsys):
+    people = pd.DataFrame({"score": [0.2, 0.8] * 2, "sex": ["f", "f", "m", "m"]})
+    people["n"] = [600, 400, 300, 700]
+    file, out = tmp_path / "counts.csv", tmp_path / "audit.json"
+    people.to_csv(file, index=False)
+    asked = ["audit", str(file), "--score", "score", "--sensitive", "sex", "--weight", "n"]
+    assert main([*asked, "--weight-kind", "counts", "--json", str(out)]) == 0
+    found = Audit.from_json(out.read_text())
+    assert found.n_rows == 2000
+    assert found.gap("demographic_parity_gap").value == pytest.approx(0.3)
+    assert main(asked) == 0  # two rows of a group are too few to speak of
+    assert "--weight-kind counts" in capsys.readouterr().out
+
+
+def test_several_attributes_are_crossed(run, tmp_path):
+    out = tmp_path / "audit.json"
+    features = ["--id", "name", "--features", "age", "job"]
+    code, printed, _ = run(*features, "--json", out, sensitive="sex,marital_status")
+    assert code == 0
+    found = Audit.from_json(out.read_text())
+    assert len(found.groups) == 8
+    assert [attribute.name for attribute in found.attributes] == ["sex", "marital_status"]
+    assert "female, divorced" in printed
+
+
+def test_people_of_whom_the_group_is_missing_are_counted(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people.loc[:99, "sex"] = np.nan
+    file, out = tmp_path / "some.csv", tmp_path / "audit.json"
+    people.to_csv(file, index=False)
+    code, printed, _ = run(*FEATURES, "--json", out, tables=[file])
+    assert code == 0
+    assert "Of 100 people 'sex' is missing." in printed
+    assert Audit.from_json(out.read_text()).unknown == ("unknown",)
+
+
+def test_individuals_can_be_hidden_as_a_whole(run, tmp_path):
+    out = tmp_path / "audit.json"
+    run(*FEATURES, "--json", out, "--hide", "individuals")
+    assert json.loads(out.read_text())["individuals"] is None
+
+
+def test_tables_to_file_are_written(run, tmp_path):
+    folder = tmp_path / "filed"
+    code, printed, _ = run("--id", "name", "--features", "age", "--tables", folder)
+    assert code == 0
+    assert f"Table: {folder / 'sex.csv'}" in printed
+    assert (folder / "sex.csv").read_text().startswith("sex,number of people,number selected,")
+    taken = tmp_path / "taken.txt"
+    taken.write_text("mine")
+    code, _, error = run("--id", "name", "--tables", taken)
+    assert code == 2
+    assert "--tables must be a folder" in error

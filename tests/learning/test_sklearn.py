@@ -22,7 +22,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from synthetic import NETWORKS, QUICK, people
 
-from fairmatch import ExponentiatedGradientClassifier, FTMBoostingClassifier, FTMClassifier
+from fairmatch import (
+    ExponentiatedGradientClassifier,
+    FTMBoostingClassifier,
+    FTMBoostingRegressor,
+    FTMClassifier,
+    FTMRegressor,
+)
 from fairmatch.exceptions import InputError
 from fairmatch.measures import demographic_parity_gap
 from fairmatch.tables.encoder import TableEncoder
@@ -40,6 +46,14 @@ class FTM(_GroupsFromX, FTMClassifier):
 
 
 class FTMBoosting(_GroupsFromX, FTMBoostingClassifier):
+    pass
+
+
+class FTMForNumbers(_GroupsFromX, FTMRegressor):
+    pass
+
+
+class FTMBoostingForNumbers(_GroupsFromX, FTMBoostingRegressor):
     pass
 
 
@@ -75,7 +89,8 @@ COUNTED = "LightGBM counts rows, whatever their weights, where it bins columns a
 def expected_failures(estimator):
     if isinstance(estimator, ExponentiatedGradient):
         return {}
-    reason = COUNTED if isinstance(estimator, FTMBoosting) else STOCHASTIC
+    is_boosting = isinstance(estimator, FTMBoosting | FTMBoostingForNumbers)
+    reason = COUNTED if is_boosting else STOCHASTIC
     return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 
@@ -86,6 +101,10 @@ LEARN_FAST = {"epochs": 4, "learning_rate": 0.05, "network": (8,)}
     [
         FTM(sensitive_at_prediction=False, **LEARN_FAST),
         FTMBoosting(sensitive_at_prediction=False, n_rounds=10, min_child_samples=2),
+        FTMForNumbers(fairness_weight=0.1, sensitive_at_prediction=False, **LEARN_FAST),
+        FTMBoostingForNumbers(
+            fairness_weight=0.1, sensitive_at_prediction=False, n_rounds=20, min_child_samples=2
+        ),
         ExponentiatedGradient(sensitive_at_prediction=False, max_iter=2),
     ],
     expected_failed_checks=expected_failures,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from fairmatch.matching import pricing, problem
+from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
 from fairmatch.matching.problem import Atoms, Problem
 from fairmatch.matching.solver import solve_transport
 
@@ -104,3 +106,36 @@ def test_memory_of_the_first_arcs_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 5.0 * peaks[0]  # four times the rows, sixteen times the pairs
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("price", [0.0, 1e-3, 1.0, 1e6, np.inf])
+def test_blocks_of_priced_scores_are_lower_bounds(precision, price: float) -> None:
+    """Blocks never exceed what exact fractions give, and forbidden pairs are those with excess."""
+    rng = np.random.default_rng(6)
+    atoms = [
+        Atoms(rng.normal(size=(40, 16)) / 4, np.empty((40, 0), np.int32), np.full(40, 3.0))
+        for _ in range(2)
+    ]
+    scores = [np.rint(rng.beta(1 + k, 2, 40) / SCORE_UNIT) * SCORE_UNIT for k in range(2)]
+    term = ScoreTerm.between(scores[0], atoms[0].weight, scores[1], atoms[1].weight, price)
+    here = Problem(*atoms, term=term)
+    here.precision = precision
+    u, v = rng.normal(size=40), rng.normal(size=40)
+    if 0.0 < price < np.inf:
+        u, v = u + price * term.lift[0], v - price * term.lift[1]  # as potentials do
+    i, j = np.divmod(np.arange(1600), 40)
+    excess = term.excess(i, j)
+    assert excess.min() >= 0.0
+    blocks = np.concatenate([block for _, block in here.reduced_costs(u, v)]).ravel()
+    if price == np.inf:
+        assert np.array_equal(np.isinf(blocks), excess > 0.0)
+    else:
+        exact = [
+            sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, z, strict=True))
+            + Fraction(price) * Fraction(e) - Fraction(one) - Fraction(other)
+            for x, z, e, one, other in zip(here.x[i], here.z[j], excess, u[i], v[j], strict=True)
+        ]  # fmt: skip
+        assert all(Fraction(float(b)) <= e for b, e in zip(blocks, exact, strict=True))
+        loose = max(float(e) - float(b) for b, e in zip(blocks, exact, strict=True))
+        assert loose <= 400 * np.finfo(precision).eps * max(1.0, price)

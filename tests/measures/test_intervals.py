@@ -4,17 +4,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fairmatch.measures.closed_forms import (
+    fold,
+    mean_difference,
+    mean_interval,
+    rate_difference,
+    rate_gaps_limit,
+    rate_ratio,
+    wilson,
+)
 from fairmatch.measures.distributions import ScoreDistributions
 from fairmatch.measures.intervals import (
     ScoreGrid,
-    fold,
-    mean_interval,
     mean_of_rate_gaps,
     norm_interval,
     pair_mean,
-    rate_difference,
-    rate_ratio,
-    wilson,
 )
 from fairmatch.tables.groups import Groups
 
@@ -184,16 +188,88 @@ def test_the_permutation_test_is_that_of_scipy():
     assert grid.wasserstein(0.95).p_value == pytest.approx(known.pvalue, abs=0.03)
 
 
-def test_means_have_the_intervals_of_scipy():
-    generator = np.random.default_rng(13)
-    scores = generator.beta(2, 3, 80), generator.beta(3, 3, 90)
-    grid = ScoreGrid(scores, bins=20, n_resamples=100, generator=generator)
-    spread = grid.mean_gap(0.95)
-    test = stats.ttest_ind(scores[1], scores[0], equal_var=False)
-    known = test.confidence_interval(0.95)
-    assert (spread.low, spread.high) == pytest.approx((known.low, known.high))
-    known = stats.ttest_1samp(scores[0], 0.5).confidence_interval(0.9)
-    assert mean_interval(scores[0], 0.9) == pytest.approx((known.low, known.high))
+UNBOUNDED = (-np.inf, np.inf)
+
+
+def test_a_mean_without_bounds_has_the_interval_of_student():
+    scores = np.random.default_rng(13).beta(2, 3, 80)
+    known = stats.ttest_1samp(scores, 0.5).confidence_interval(0.9)
+    found = mean_interval(scores, 0.9, within=UNBOUNDED)
+    assert found == pytest.approx((known.low, known.high))
+    low, high = mean_interval(scores, 0.9)
+    assert low < known.low
+    assert high > known.high
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 29, 30])
+def test_the_mean_of_decisions_has_the_interval_of_wilson(count):
+    # Student's quantile is the normal one where there are many people.
+    decisions = np.tile(np.repeat([0.0, 1.0], [30 - count, count]), 4000)
+    known = wilson(count * 4000, len(decisions), 0.95)
+    assert mean_interval(decisions, 0.95) == pytest.approx(known, rel=2e-4, abs=1e-12)
+
+
+def test_the_interval_of_a_mean_solves_its_equation():
+    scores = np.random.default_rng(3).beta(1, 5, 25)
+    _, high = mean_interval(scores, 0.95)
+    distance = 1.0 - scores.mean()
+    share = (high - scores.mean()) / distance
+    variance = (1 - share) * (scores.var(ddof=1) + share * distance**2)
+    t = stats.t.ppf(0.975, 24)
+    assert share * distance == pytest.approx(t * np.sqrt(variance / 25), rel=1e-12)
+
+
+def test_margins_of_means_are_combined_as_newcombe_combines_rates():
+    first, second = np.repeat([0.0, 1.0], [9000, 3000]), np.repeat([0.0, 1.0], [3000, 1000])
+    found = mean_difference(first, second, 0.95)
+    assert found == pytest.approx(rate_difference((3000, 1000), (12000, 4000), 0.95), rel=1e-3)
+
+
+def test_the_limit_of_several_gaps_of_rates_is_that_of_one():
+    once = fold(rate_difference((12, 30), (40, 50), 0.95))[1]
+    assert rate_gaps_limit(((12, 30),), ((40, 50),), 0.95) == pytest.approx(once, rel=1e-12)
+
+
+# Groups of which one is small, and scores of which some are rare: a sample may show none of them.
+RARE = {"alike": (0.01, 0.01), "more": (0.05, 0.01), "less": (0.01, 0.05)}
+
+
+@pytest.mark.parametrize("case", RARE)
+@pytest.mark.parametrize("sizes", [(30, 1000), (30, 30)])
+def test_intervals_cover_where_scores_are_rare(case, sizes):
+    generator = np.random.default_rng(15)
+    shares, n_draws = RARE[case], 200
+    gap = abs(shares[0] - shares[1])
+    truth = {"mean_gap": 0.8 * gap, "wasserstein": 0.8 * gap, "total_variation": gap}
+    truth["kolmogorov_smirnov"] = gap
+    hits = dict.fromkeys(truth, 0)
+    for _ in range(n_draws):
+        scores = tuple(
+            np.where(generator.random(size) < share, 0.9, 0.1)
+            for size, share in zip(sizes, shares, strict=True)
+        )
+        grid = ScoreGrid(scores, bins=20, n_resamples=100, generator=generator)
+        for name, value in truth.items():
+            spread = getattr(grid, name)(0.95)
+            hits[name] += spread.low <= value + 1e-12 and value <= spread.high + 1e-12
+    assert {name: h / n_draws for name, h in hits.items() if h / n_draws < 0.93} == {}
+
+
+def test_constant_groups_have_an_interval_with_a_width():
+    constant = np.full(30, 0.4), np.full(40, 0.4)
+    grid = ScoreGrid(constant, bins=20, n_resamples=100, generator=np.random.default_rng(0))
+    for name in ("mean_gap", "wasserstein", "kolmogorov_smirnov", "total_variation"):
+        spread = getattr(grid, name)(0.95)
+        assert spread.low == 0.0
+        assert spread.high > 0.05
+
+
+def test_pairs_without_a_gap_have_an_interval_with_a_width():
+    even, mass = np.zeros(30), np.full(30, 1 / 30)
+    generator = np.random.default_rng(0)
+    low, high = pair_mean(even, mass, np.arange(30), 0.95, n_resamples=50, generator=generator)
+    assert low == 0.0
+    assert high == pytest.approx(0.122, abs=5e-3)  # Wilson's for none of thirty, with Student's t
 
 
 def test_equal_vectors_have_lower_limit_zero():

@@ -83,8 +83,11 @@ def test_every_chart_has_its_numbers_as_a_table_and_a_name(page):
     assert len(charts) >= 15
     for chart in charts:
         assert chart["role"] == "img"
-        assert {chart["aria-labelledby"], chart["aria-describedby"]} <= ids
-    assert page.count("<details") == len(charts)
+        assert {*chart["aria-labelledby"].split(), chart["aria-describedby"]} <= ids
+    figures = [attributes for tag, attributes in elements if tag == "figure"]
+    assert len(figures) >= 10
+    for figure in figures:
+        assert f"{figure['id']}-numbers" in ids
 
 
 def test_without_individuals_nobodys_row_is_in_the_file(hostile, tmp_path):
@@ -137,8 +140,8 @@ def test_same_audit_same_bytes(hostile, curve, page, tmp_path):
 def test_no_facts_no_figures(plain, tmp_path):
     text = write_report(plain, tmp_path / "r.html").read_text("utf-8")
     for section in ("subsets", "labels", "comparison", "curve"):
-        assert f'<section id="{section}"' not in text
-    assert '<section id="explorer"' in text
+        assert f'<details class="section" id="{section}"' not in text
+    assert '<details class="section" id="explorer"' in text
 
 
 def test_groups_too_small_are_refused_by_name_in_the_page(tmp_path):
@@ -219,7 +222,7 @@ def test_decisions_are_those_before_rounding():
     )
     (model,) = json.loads(explorer_json([found]))["models"]
     assert set(model["scores"]) == {0.5}
-    assert model["accepted"] == [0, 1] * 40
+    assert model["selected"] == [0, 1] * 40
 
 
 def test_models_of_the_same_name_are_told_apart(plain, tmp_path):

@@ -39,7 +39,7 @@ def by_name(table):
 
 
 class TestReading:
-    def test_the_table_of_issue_18(self, compas):
+    def test_every_column_has_its_role_and_the_doubts_are_told(self, compas):
         table = Roles(scores=["score"], sensitive="race").read(compas)
         found = by_name(table)
         assert {name: column.role for name, column in found.items()} == {
@@ -60,7 +60,7 @@ class TestReading:
         assert {name: column.doubt for name, column in found.items() if column.doubt} == {
             "id": "looks like an identifier: 200 different values in 200 rows",
             "name": "looks like an identifier: 200 different values in 200 rows",
-            "priors": "nearly all numbers, except 'unknown' (1); so it is read as text",
+            "priors": "is nearly all numbers, except 'unknown' (1); so it is read as text",
             "score_b": "has the name of a score: is it another model's output?",
             "two_year_recid": "has two values and the name of an outcome: is it the label?",
             "country": "holds the same value in every row",

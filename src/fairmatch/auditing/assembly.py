@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch import __version__
+from fairmatch.auditing.building import build_audit
 from fairmatch.auditing.comparing import compare_scores
-from fairmatch.auditing.facts import (
-    About,
-    AttributeFacts,
-    Audit,
-    Comparison,
-    Matching,
-    Provenance,
-)
-from fairmatch.auditing.gaps import take_gaps
-from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, selection_ratio
-from fairmatch.auditing.matchings import PairMatcher, join_pairs, matched_parity_gaps
-from fairmatch.auditing.people import (
-    UNKNOWN,
-    PeopleTable,
-    list_people,
-    read_model,
-    read_people,
-    sha256,
-)
-from fairmatch.auditing.sample import draw_rows
-from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.facts import About, Audit, Comparison
+from fairmatch.auditing.people import read_model, read_people
 from fairmatch.auditing.settings import AuditSettings
-from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
 from fairmatch.exceptions import InputError
-from fairmatch.matching.quantiles import fair_matching
-from fairmatch.tables.arrays import FloatArray
-from fairmatch.tables.groups import Groups
-
-# A table of more numbers than this is not encoded whole, and ties of more than this share of the
-# mass leave the cost of matching everybody too open to state.
-_MOST_CELLS = 50_000_000
-_FEW_TIES = 0.01
 
 
 def audit(
@@ -54,6 +24,7 @@ def audit(
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
+    keep: Collection[str] = (),
     threshold: float = 0.5,
     favourable: str = "high",
     outcome: str | None = None,
@@ -95,6 +66,9 @@ def audit(
         a row of an aggregated table stands for.
     ids : array-like of shape (n_rows,), optional
         Who the rows are; row numbers by default.
+    keep : collection of str, default=()
+        Columns of X that stay although they identify people or give their group away; without it
+        such a column is an error.
     threshold : float in [0, 1], default=0.5
         Selected are scores at or above it; with ``favourable="low"``, scores below it.
     favourable : {"high", "low"}, default="high"
@@ -164,10 +138,10 @@ def audit(
     )
     inside = getattr(y_score, "sensitive_column", None)
     table = read_people(
-        sensitive_features, X, y_true, ids, pos_label, inside, sample_weight, weight_kind
+        sensitive_features, X, y_true, ids, pos_label, inside, sample_weight, weight_kind, keep
     )
     about = About(title, author, date, purpose)
-    return _audit(table, read_model(y_score, table), settings, model_name, about, progress)
+    return build_audit(table, read_model(y_score, table), settings, model_name, about, progress)
 
 
 def compare_models(
@@ -179,6 +153,7 @@ def compare_models(
     y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
+    keep: Collection[str] = (),
     pos_label: Any = 1,
     title: str | None = None,
     author: str | None = None,
@@ -206,6 +181,8 @@ def compare_models(
         Weight of every row.
     ids : array-like of shape (n_rows,), optional
         Who the rows are; row numbers by default.
+    keep : collection of str, default=()
+        Columns of X that stay although they identify people or give their group away.
     pos_label : default=1
         The label that a high score predicts.
     title, author, date, purpose : str, optional
@@ -251,12 +228,13 @@ def compare_models(
         inside.pop() if inside else None,
         sample_weight,
         governed.weight_kind,
+        keep,
     )
     if privileged is not None:
         table.groups.code_of(privileged, "privileged")
     scores = {name: read_model(model, table) for name, model in y_scores.items()}
     audits = tuple(
-        _audit(table, own, governed, name, about, progress) for name, own in scores.items()
+        build_audit(table, own, governed, name, about, progress) for name, own in scores.items()
     )
     (reference, first), *others = scores.items()
     return Comparison(
@@ -266,146 +244,4 @@ def compare_models(
             for name, own in others
         ),
         privileged=None if privileged is None else str(privileged),
-    )
-
-
-def _audit(
-    table: PeopleTable,
-    scores: FloatArray,
-    settings: AuditSettings,
-    model_name: str,
-    about: About,
-    progress: Callable[[str], None] | None,
-) -> Audit:
-    step = progress or (lambda name: None)
-    data = Scored(scores, table.groups, table.positive, settings, table.unknown, table.weights)
-    step("groups and gaps")
-    groups, ratio = describe_groups(data), selection_ratio(data)
-    gaps, by_pair = take_gaps(data)
-    attributes = tuple(
-        _describe_attribute(name, own, data) for name, own in table.attributes.items()
-    )
-    step("matchings")
-    sample = table.sample(settings.n_sample, settings.random_state)
-    matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
-    matchings = _with_costs_of_all(data, table, matchers)
-    step("subsets")
-    subsets = None
-    if table.columns:
-        # The stream of the sample, so that of a small table both are the same people.
-        drawn = draw_rows(table.groups, table.weights, HALF_SPACE_ROWS // 2, settings.generator(2))
-        part = Part(*drawn)
-        subsets = scan_subsets(data, table.columns, part, table.encode(part.rows))
-    step("people")
-    nearest = matched_parity_gaps(matchings)
-    pairs = join_pairs(matchers)
-    return Audit(
-        model_name=model_name,
-        n_rows=table.weights.people,
-        threshold=settings.threshold,
-        confidence=settings.confidence,
-        score_edges=tuple(SCORE_EDGES.tolist()),
-        groups=groups,
-        selection_ratio=ratio,
-        gaps=(*gaps, *sorted(nearest, key=lambda gap: -(gap.value or 0.0))[:1]),
-        matchings=matchings,
-        subsets=subsets,
-        individuals=list_people(data, sample, table, pairs) if pairs else None,
-        provenance=_provenance(data, table),
-        pair_gaps=(*by_pair, *(nearest if len(nearest) > 1 else ())),
-        reference=data.labels[data.reference],
-        unknown=tuple(data.labels[code] for code in data.unknown),
-        attributes=attributes,
-        n_selected=table.weights.take(data.selected).people,
-        favourable=settings.favourable,
-        outcome=settings.named_outcome,
-        about=about,
-        weights=None if table.weights.values is None else settings.weight_kind,
-        notes=_notes(table),
-    )
-
-
-def _notes(table: PeopleTable) -> tuple[str, ...]:
-    """Return what a reader should know of how the rows count."""
-    weights, notes = table.weights, []
-    if table.positions is not None:
-        notes.append("Rows of weight 0 were left out.")
-    if weights.values is not None and weights.is_survey:
-        if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
-            notes.append(
-                "The weights are whole numbers and were read as weights of a survey. If each is "
-                'a number of people, say so: weight_kind="counts" (--weight-kind counts).'
-            )
-        notes.append(
-            f"The rows are weighted. {weights.n_rows:,} rows are worth {weights.size:,.0f} people "
-            "of equal weight, and the intervals speak of so many."
-        )
-    return tuple(notes)
-
-
-def _describe_attribute(name: str, groups: Groups, data: Scored) -> AttributeFacts:
-    """Return what holds in the groups of one of several attributes."""
-    unknown = [code for code, label in enumerate(groups.labels) if label == UNKNOWN]
-    own = replace(data, groups=groups, unknown=tuple(unknown))
-    gaps, by_pair = take_gaps(own)
-    return AttributeFacts(
-        name=name,
-        groups=describe_groups(own),
-        selection_ratio=selection_ratio(own),
-        gaps=gaps,
-        pair_gaps=by_pair,
-        reference=own.labels[own.reference],
-        unknown=tuple(own.labels[code] for code in own.unknown),
-    )
-
-
-def _with_costs_of_all(
-    data: Scored, table: PeopleTable, matchers: list[PairMatcher]
-) -> tuple[Matching, ...]:
-    """Return the facts of every matching, with the cost of matching everybody where it is had."""
-    if data.refused:
-        return (Matching((0, 0), False, refused=data.refused),)
-    found = [matcher.facts() for matcher in matchers]
-    n_rows = len(data.scores)
-    features = None
-    if any(f.transport and f.is_sample for f in found) and n_rows * table.n_encoded <= _MOST_CELLS:
-        features = table.encode(np.arange(n_rows))
-    for k, (matcher, facts) in enumerate(zip(matchers, found, strict=True)):
-        if facts.transport is None:
-            continue
-        cost: float | None = facts.transport.cost
-        if facts.is_sample:
-            cost = None if features is None else _cost_of_all(data, features, matcher.codes)
-        found[k] = replace(facts, transport=replace(facts.transport, all_rows=cost))
-    return tuple(found)
-
-
-def _cost_of_all(data: Scored, features: FloatArray, codes: tuple[int, int]) -> float | None:
-    rows = np.flatnonzero(np.isin(data.groups.codes, codes))
-    coupling = fair_matching(
-        data.scores[rows],
-        data.groups.codes[rows],
-        sample_weight=data.weights.take(rows).values,
-    )
-    return None if coupling.undetermined > _FEW_TIES else coupling.transport_cost(features[rows])
-
-
-def _provenance(data: Scored, table: PeopleTable) -> Provenance:
-    settings = asdict(data.settings)
-    weights = data.weights.values
-    return Provenance(
-        version=__version__,
-        seed=settings.pop("random_state"),
-        scores_sha256=sha256(data.scores.tobytes()),
-        groups_sha256=sha256(data.groups.codes.tobytes()),
-        labels_sha256=None if data.positive is None else sha256(data.positive.tobytes()),
-        features_sha256=table.sha256,
-        source=None,
-        source_sha256=None,
-        settings={
-            **settings,
-            "pos_label": str(table.pos_label),
-            "described_by": ", ".join(column.name for column in table.columns) or None,
-        },
-        weights_sha256=None if weights is None else sha256(weights.tobytes()),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,48 +14,41 @@ import pandas as pd
 from fairmatch.auditing.assembly import audit, compare_models
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.auditing.people import score_people
-from fairmatch.exceptions import GroupError, InputError
-from fairmatch.tables.files import (
-    MISSING_WORDS,
-    check_column,
-    class_written,
-    find_value,
-    read_table,
-)
+from fairmatch.exceptions import InputError
+from fairmatch.tables.files import MISSING_WORDS, class_written, find_value, read_table
+from fairmatch.tables.names import check_names
+from fairmatch.tables.roles import Roles, RoleTable
 
 
-@dataclass(frozen=True)
-class Roles:
-    """Which columns of a table are what.
+def split_attributes(given: str, columns: Collection[str]) -> str | list[str]:
+    """Return the attribute that a person named, or several that commas separate.
 
-    Attributes
+    Parameters
     ----------
-    scores : sequence of str
-        Columns with scores; each is a model.
-    sensitive : str
-        The group.
-    label, id : str or None
-        The outcome; who the person is.
-    features : sequence of str or None
-        What describes people; None takes all columns without another role.
-    models : sequence of str
-        Folders of saved models, which score the features.
-    """
+    given : str
+        What was written.
+    columns : collection of str
+        Columns of the table; one of them may have a comma in its name.
 
-    scores: Sequence[str]
-    sensitive: str
-    label: str | None = None
-    id: str | None = None
-    features: Sequence[str] | None = None
-    models: Sequence[str] = ()
+    Examples
+    --------
+    >>> split_attributes("sex,race", ["age", "sex", "race"]), split_attributes("sex", ["sex"])
+    (['sex', 'race'], 'sex')
+    """
+    if given in columns or "," not in given:
+        return given
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def audit_files(
     paths: Sequence[str],
     roles: Roles,
     *,
+    models: Sequence[str] = (),
     pos_label: str = "1",
     privileged: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    show: Callable[[RoleTable], None] | None = None,
     progress: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Audit | Comparison:
@@ -65,11 +58,17 @@ def audit_files(
     ----------
     paths : sequence of str
         CSV or Parquet files, by their ending. Several must hold the same people in the same
-        order; features and labels are those of the first.
+        order; features, labels and weights are those of the first.
     roles : Roles
         Which columns are what.
+    models : sequence of str
+        Folders of saved models, which score the features.
     pos_label, privileged : str
         The positive label and the favoured group, as they are written in the table.
+    reading : mapping, optional
+        Further arguments of `fairmatch.tables.files.read_table`.
+    show : callable, optional
+        Called with how every column is read, before the work.
     progress
         As in `fairmatch.audit`.
     **settings
@@ -80,22 +79,23 @@ def audit_files(
     Audit or Comparison
         A comparison if there is more than one model.
     """
-    if not roles.scores and not roles.models:
+    if not roles.scores and not models:
         raise InputError("Nothing to audit: name a column of scores, or a saved model.")
-    text = [] if roles.id is None else [roles.id]
-    tables = [read_table(path, text=text).rename(columns=str) for path in paths]
+    options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
+    tables = [read_table(path, **options).rename(columns=str) for path in paths]
     first = tables[0]
-    for path, table in zip(paths, tables, strict=True):
-        _check_columns(path, table, [*roles.scores, roles.sensitive, roles.label, roles.id])
-    _check_columns(paths[0], first, roles.features or [])
-    _check_same_people(paths, tables, roles)
-    features = _features(first, roles)
-    sensitive = first[roles.sensitive]
-    if n_missing := int(sensitive.isna().sum()):
-        raise GroupError(
-            f"Column {roles.sensitive!r} of {paths[0]} has {n_missing} missing values. Drop those "
-            f"rows, or give them a group of their own on purpose. {MISSING_WORDS}"
-        )
+    if isinstance(roles.sensitive, str):
+        columns = list(first.columns)
+        roles = replace(roles, sensitive=split_attributes(roles.sensitive, columns))
+    read = roles.read(first, name=paths[0])
+    shared = [name for role in ("score", "sensitive", "label", "id") for name in read.named(role)]
+    for path, table in zip(paths[1:], tables[1:], strict=True):
+        check_names(shared, list(table.columns), table=path)
+    _check_same_people(paths, tables, read)
+    if show is not None:
+        show(read)
+    attributes = [name for name, role in roles.named() if role == "sensitive"]
+    sensitive = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
     label_value = (
         None if roles.label is None else _value(first[roles.label], pos_label, "--positive")
     )
@@ -104,57 +104,52 @@ def audit_files(
         for column in roles.scores:
             name = _name(Path(path).stem, column, len(paths) > 1, len(roles.scores) > 1)
             scores[name if name not in scores else f"{path}: {column}"] = table[column]
-    for folder in roles.models:
+    for folder in models:
         scores[Path(folder).name] = _model_scores(
-            folder, paths[0], first, features, roles, pos_label
+            folder, paths[0], first, read, sensitive, pos_label
         )
+    features = read.features
     given: dict[str, Any] = {
-        "sensitive_features": sensitive.to_numpy(),
+        "sensitive_features": sensitive,
         "X": first[features] if features else None,
         "y_true": None if roles.label is None else first[roles.label].to_numpy(),
+        "sample_weight": None if roles.weight is None else first[roles.weight].to_numpy(),
         "ids": None if roles.id is None else first[roles.id].to_numpy(),
         "pos_label": 1 if label_value is None else label_value,
         "progress": progress,
         **settings,
     }
-    favoured = None if privileged is None else _value(sensitive, privileged, "--privileged")
     if len(scores) == 1:
         ((name, own),) = scores.items()
-        return _signed(audit(own.to_numpy(), model_name=name, **given), paths[0])
+        return _signed(audit(own.to_numpy(), model_name=name, **given), paths[0], read)
+    favoured = None if privileged is None else _privileged(first, read, privileged)
     arrays = {name: own.to_numpy() for name, own in scores.items()}
     found = compare_models(arrays, privileged=favoured, **given)
-    n_models = len(roles.models)
-    sources = [path for path in paths for _ in roles.scores] + [paths[0]] * n_models
-    signed = tuple(_signed(a, path) for a, path in zip(found.audits, sources, strict=True))
+    sources = [path for path in paths for _ in roles.scores] + [paths[0]] * len(models)
+    signed = tuple(_signed(a, path, read) for a, path in zip(found.audits, sources, strict=True))
     return replace(found, audits=signed)
 
 
-def _check_columns(path: str, table: pd.DataFrame, names: Sequence[str | None]) -> None:
-    for name in names:
-        if name is not None:
-            check_column(table, name, table=path)
+def _privileged(table: pd.DataFrame, read: RoleTable, written: str) -> Any:
+    attributes = read.named("sensitive")
+    if len(attributes) > 1:  # combinations are called by their values, one after the other
+        return written
+    return _value(table[attributes[0]], written, "--privileged")
 
 
-def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], roles: Roles) -> None:
+def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: RoleTable) -> None:
     for path, table in zip(paths[1:], tables[1:], strict=True):
         if len(table) != len(tables[0]):
             raise InputError(
                 f"{path} has {len(table)} rows and {paths[0]} has {len(tables[0])}: only models "
                 "of the same people can be compared."
             )
-        for column in (roles.id, roles.sensitive, roles.label):
-            if column is not None and not table[column].equals(tables[0][column]):
+        for column in (name for role in ("id", "sensitive", "label") for name in read.named(role)):
+            if not table[column].equals(tables[0][column]):
                 raise InputError(
                     f"{path} and {paths[0]} differ in column {column!r}: only models of the same "
                     "people, in the same order, can be compared."
                 )
-
-
-def _features(table: pd.DataFrame, roles: Roles) -> list[str]:
-    if roles.features is not None:
-        return list(roles.features)
-    taken = {*roles.scores, roles.sensitive, roles.label, roles.id}
-    return [name for name in table.columns if name not in taken]
 
 
 def _value(column: pd.Series[Any], written: str, option: str) -> Any:
@@ -180,8 +175,8 @@ def _model_scores(
     folder: str,
     path: str,
     table: pd.DataFrame,
-    features: list[str],
-    roles: Roles,
+    read: RoleTable,
+    sensitive: Any,
     positive: str,
 ) -> pd.Series[float]:
     from fairmatch import load  # it needs torch, which an audit of scores does not
@@ -189,14 +184,28 @@ def _model_scores(
     model = load(folder)
     inside = getattr(model, "sensitive_column", None)
     known = getattr(model, "feature_names_in_", None)
-    names = list(known) if known is not None else [*features, *([roles.sensitive] * bool(inside))]
-    _check_columns(path, table, names)
+    attributes = read.named("sensitive") if inside else []
+    names = list(known) if known is not None else [*read.features, *attributes]
+    check_names(names, list(table.columns), table=path)
     label = class_written(model, positive)
-    scores = score_people(model, table[names], table[roles.sensitive].to_numpy(), label)
-    return pd.Series(np.asarray(scores))
+    return pd.Series(np.asarray(score_people(model, table[names], sensitive, label)))
 
 
-def _signed(found: Audit, path: str) -> Audit:
+def _signed(found: Audit, path: str, read: RoleTable) -> Audit:
+    """Return an audit with where its table came from, and how its columns were read."""
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     provenance = replace(found.provenance, source=Path(path).name, source_sha256=digest)
-    return replace(found, provenance=provenance)
+    notes = list(found.notes)
+    for column in read.columns:
+        if column.role == "sensitive" and column.n_missing:
+            words = f" {MISSING_WORDS}" if Path(path).suffix.lower() == ".csv" else ""
+            notes.append(
+                f"Of {column.n_missing:,} people {column.name!r} is missing. They are shown as "
+                f"unknown, and compared with nobody.{words}"
+            )
+    impact, attributes = found.impact, read.named("sensitive")
+    if len(attributes) == 1:
+        impact = tuple(replace(table, attributes=tuple(attributes)) for table in impact)
+    return replace(
+        found, provenance=provenance, columns=read.columns, notes=tuple(notes), impact=impact
+    )

@@ -14,19 +14,13 @@ from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import MEASURES
+from fairmatch.measures.closed_forms import Limits, fold, rate_difference
 from fairmatch.measures.distributions import ScoreDistributions
-from fairmatch.measures.intervals import (
-    Limits,
-    ScoreGrid,
-    Spread,
-    fold,
-    mean_of_rate_gaps,
-    rate_difference,
-)
+from fairmatch.measures.intervals import ScoreGrid, Spread, mean_of_rate_gaps
 from fairmatch.tables.groups import Groups
 
 _FOLDED_RATES = "Newcombe's interval of the signed difference, folded at 0"
-_FOLDED_MEANS = "Welch's interval of the signed difference, folded at 0"
+_FOLDED_MEANS = "Newcombe's interval carried over to means, of the signed difference, folded at 0"
 _DISTANCE = "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test rejects"
 _MEAN_OF_GAPS = "binomial bootstrap of both differences, corrected for upward bias"
 

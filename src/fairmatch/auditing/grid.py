@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairmatch.auditing.weighting import RowWeights, difference_limits
-from fairmatch.measures.intervals import ScoreGrid, Spread, fold
+from fairmatch.measures.closed_forms import fold
+from fairmatch.measures.intervals import ScoreGrid, Spread
 from fairmatch.tables.arrays import FloatArray
 
 # As in `ScoreGrid`: more cells change no limit by more than its Monte Carlo error.

@@ -11,7 +11,7 @@ from scipy.special import expit, logit, ndtri
 from fairmatch.auditing.facts import CalibrationBin, Estimate, GroupFacts
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights, mean_limits
-from fairmatch.measures.intervals import Limits, mean_interval, rate_ratio, wilson
+from fairmatch.measures.closed_forms import Limits, mean_interval, rate_ratio, wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 
 SCORE_BINS = 20

@@ -24,7 +24,8 @@ from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures import MEASURES
-from fairmatch.measures.intervals import Limits, pair_mean
+from fairmatch.measures.closed_forms import Limits
+from fairmatch.measures.intervals import pair_mean
 from fairmatch.tables.arrays import FloatArray
 
 GAP_BINS = 20

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.auditing.facts import Individuals, Pairs
+from fairmatch.auditing.facts import Individuals, LeakFacts, Pairs
+from fairmatch.auditing.leaking import leaks_of, take
 from fairmatch.auditing.sample import Sample, draw_rows
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights, read_row_weights
@@ -68,6 +69,8 @@ class PeopleTable:
         Weight of every row.
     positions : array of int or None
         Where the rows stand in the table that was given; None where all of its rows are here.
+    leaks : tuple of LeakFacts
+        Columns that give the group away.
     samples : dict
         Samples that were drawn already.
     """
@@ -84,6 +87,7 @@ class PeopleTable:
     ids: list[str]
     weights: RowWeights
     positions: IndexArray | None
+    leaks: tuple[LeakFacts, ...]
     samples: dict[tuple[int, int], Sample]
 
     def sample(self, n_sample: int, seed: int) -> Sample:
@@ -109,7 +113,7 @@ class PeopleTable:
 
     def encode(self, rows: IndexArray) -> FloatArray:
         """Encode some rows only, since all of a large table may not be needed."""
-        encoded: FloatArray = self.encoder.transform(_take(self.features, rows))
+        encoded: FloatArray = self.encoder.transform(take(self.features, rows))
         return encoded
 
     @property
@@ -132,6 +136,7 @@ def read_people(
     sensitive_column: Any,
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "survey",
+    keep: Collection[str] = (),
 ) -> PeopleTable:
     """Read what a caller gave; the parameters are those of `fairmatch.audit`.
 
@@ -144,9 +149,9 @@ def read_people(
         assert weights.values is not None
         if (is_there := weights.values > 0.0).sum() < weights.n_rows:
             positions = np.flatnonzero(is_there)
-            sensitive_features = _take(sensitive_features, positions)
+            sensitive_features = take(sensitive_features, positions)
             X, y_true, ids = (
-                None if given is None else _take(given, positions) for given in (X, y_true, ids)
+                None if given is None else take(given, positions) for given in (X, y_true, ids)
             )
             weights = weights.take(positions)
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
@@ -169,12 +174,15 @@ def read_people(
             raise InputError(
                 f"X has {len(column.values)} rows where sensitive_features has {n_rows}."
             )
-        if column.levels is not None and identifies(len(column.levels), n_rows):
+        if column.name in keep or column.levels is None:
+            continue
+        if identifies(len(column.levels), n_rows):
             raise InputError(
                 f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
                 "rows: it looks like a name or a number that identifies people. Leave it out of "
                 "X, and give it as ids (--id) if the audit should show it."
             )
+    leaks = leaks_of(features, sensitive_features, n_rows, keep) if columns else []
     names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
     if names and len(names) != n_rows:
         raise InputError(f"ids has {len(names)} rows where {n_rows} were expected.")
@@ -193,6 +201,7 @@ def read_people(
         ids=names,
         weights=weights,
         positions=positions,
+        leaks=tuple(leaks),
         samples={},
     )
 
@@ -221,12 +230,6 @@ def _without(X: Any, column: Any) -> Any:
 
 def _n_rows(given: Any) -> int:
     return len(attribute_columns(given, "sensitive_features")[0][1])
-
-
-def _take(X: Any, rows: IndexArray) -> Any:
-    if not nw.dependencies.is_into_dataframe(X):
-        return np.asarray(X)[rows]
-    return nw.from_native(X, eager_only=True)[rows].to_native()
 
 
 def read_model(y_score: Any, table: PeopleTable) -> FloatArray:

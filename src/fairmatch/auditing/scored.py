@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fairmatch.auditing.facts import Estimate
 from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.weighting import RowWeights
-from fairmatch.measures.intervals import wilson
+from fairmatch.measures.closed_forms import wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
 

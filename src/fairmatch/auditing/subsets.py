@@ -20,7 +20,7 @@ from fairmatch.auditing.sums import GroupSums
 from fairmatch.auditing.weighting import RowWeights, difference_limits, draw_people
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import random_subset_gaps
-from fairmatch.measures.intervals import fold
+from fairmatch.measures.closed_forms import fold
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.columns import Column
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from fairmatch.exceptions import InputError
-from fairmatch.measures.intervals import Limits
+from fairmatch.measures.closed_forms import Limits
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 
 KINDS = ("survey", "counts")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmatch.cli.command import Command
+from fairmatch.cli.findings import print_audits
+from fairmatch.cli.gates import hold_to, read_gates
 from fairmatch.cli.output import follow_steps, print_table
-from fairmatch.exceptions import GroupError, InputError, MissingExtraError
+from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import check_outputs, write_whole
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Comparison, Gap
+    from fairmatch.auditing.facts import Audit, Comparison
+    from fairmatch.tables.roles import RoleTable
+
+INDIVIDUALS = "individuals"
+"""What ``--hide`` is told to leave people's rows out altogether."""
 
 # Steps that the audit of one model reports, for the length of the bar.
 _STEPS = 4
@@ -24,14 +30,46 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("tables", nargs="+", metavar="TABLE", help="CSV or Parquet; several hold the same people")
     add("--score", action="append", default=[], metavar="COL", help="scores in [0, 1] or decisions")
-    add("--sensitive", required=True, metavar="COL", help="the group of each person; two groups")
+    add(
+        "--sensitive",
+        required=True,
+        metavar="COL[,COL]",
+        help="the group of each person; of several columns the combinations are the groups",
+    )
     add("--label", metavar="COL", help="the outcome, for error rates and calibration")
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
     add("--id", metavar="COL", help="who each person is; not a feature")
+    add("--weight", metavar="COL", help="how much each row counts")
+    add(
+        "--weight-kind",
+        choices=("survey", "counts"),
+        default="survey",
+        help="what weights are: of a survey, or numbers of people (default: survey)",
+    )
     add("--features", nargs="+", metavar="COL", help="what describes people (default: the rest)")
+    add("--drop", nargs="+", default=[], metavar="COL", help="columns to leave out")
+    add(
+        "--keep",
+        nargs="+",
+        default=[],
+        metavar="COL",
+        help="describe people by these although they identify them or give the group away",
+    )
     add("--model", action="append", default=[], metavar="DIR", help="a saved model to score TABLE")
     add("--privileged", metavar="GROUP", help="the favoured group, to tell undesirable flips")
-    add("--threshold", type=float, default=0.5, help="accepted at or above it (default: 0.5)")
+    add("--threshold", type=float, default=0.5, help="selected at or above it (default: 0.5)")
+    add(
+        "--favourable",
+        choices=("high", "low"),
+        default="high",
+        help="which scores are good for a person; with low, selected are those below",
+    )
+    add(
+        "--outcome",
+        metavar="WORDS",
+        help="what the selected are called, such as 'granted bail' (default: selected, or not "
+        "flagged)",
+    )
     add("--confidence", type=float, default=0.95, help="level of the intervals (default: 0.95)")
     add("--resamples", type=int, default=1000, help="of the bootstrap (default: 1000)")
     add("--sample", type=int, default=4096, help="people of each group to match (default: 4096)")
@@ -39,6 +77,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="same seed, same audit (default: 0)")
     add("--out", metavar="FILE.html", help="write a report that opens in any browser")
     add("--json", metavar="FILE.json", help="write the facts for a program to read")
+    add(
+        "--tables",
+        dest="tables_folder",
+        metavar="DIR",
+        help="write rates and impact ratios by category as CSV, in the shape of New York's Local "
+        "Law 144",
+    )
     add(
         "--fail-above",
         action="append",
@@ -48,22 +93,41 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "the first are held to it",
     )
     add(
+        "--fail-below",
+        action="append",
+        default=[],
+        metavar="RATIO=BOUND",
+        help="exit with 1 if this ratio is below the bound, such as selection_ratio=0.8",
+    )
+    add(
         "--gate",
         choices=("estimate", "upper"),
         default="estimate",
-        help="what is held against the bound: the estimate, or its upper confidence limit",
+        help="what is held against the bound: the estimate, or the worse limit of its interval",
     )
+    for name in ("title", "author", "date", "purpose"):
+        add(f"--{name}", metavar="TEXT", help=f"{name} of the audit, for the report")
     add("--no-individuals", action="store_true", help="write no person's row")
-    add("--hide", action="append", default=[], metavar="COL", help="leave a column out of the rows")
+    add(
+        "--hide",
+        action="append",
+        default=[],
+        metavar="COL",
+        help="leave a column out of people's rows; 'individuals' leaves all of the rows out",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Audit, print and write what was asked for; 1 if a gap is above its bound."""
+    """Audit, print and write what was asked for; 1 if a bound is broken."""
     from fairmatch.auditing.facts import Comparison
-    from fairmatch.auditing.files import Roles, audit_files
+    from fairmatch.auditing.files import audit_files
+    from fairmatch.auditing.filing import write_tables
+    from fairmatch.tables.roles import Roles
 
-    bounds = [_read_bound(given) for given in arguments.fail_above]
-    check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
+    gates = read_gates(
+        arguments.fail_above, arguments.fail_below, has_labels=arguments.label is not None
+    )
+    _check_outputs(arguments)
     write_report = _report_writer() if arguments.out else None
     hidden = list(dict.fromkeys(arguments.hide))
     roles = Roles(
@@ -71,55 +135,74 @@ def _run(arguments: argparse.Namespace) -> int:
         sensitive=arguments.sensitive,
         label=arguments.label,
         id=arguments.id,
+        weight=arguments.weight,
         features=arguments.features,
-        models=arguments.model,
+        ignored=arguments.drop,
     )
     n_models = len(arguments.tables) * len(arguments.score) + len(arguments.model)
     with follow_steps(_STEPS * n_models + 1) as progress:
         found: Audit | Comparison = audit_files(
             arguments.tables,
             roles,
+            models=arguments.model,
             pos_label=arguments.positive,
             privileged=arguments.privileged,
+            show=print_roles,
+            weight_kind=arguments.weight_kind,
+            keep=arguments.keep,
             threshold=arguments.threshold,
+            favourable=arguments.favourable,
+            outcome=arguments.outcome,
             confidence=arguments.confidence,
             n_resamples=arguments.resamples,
             n_sample=arguments.sample,
             min_group_size=arguments.min_group_size,
             random_state=arguments.seed,
+            title=arguments.title,
+            author=arguments.author,
+            date=arguments.date,
+            purpose=arguments.purpose,
             progress=progress,
         )
-    if arguments.no_individuals:
+    columns = [name for name in hidden if name != INDIVIDUALS]
+    if arguments.no_individuals or INDIVIDUALS in hidden:
         found = found.without_individuals()
-    elif hidden:
-        found = found.hiding(*hidden)
+    elif columns:
+        found = found.hiding(*columns)
     audits = found.audits if isinstance(found, Comparison) else (found,)
-    _print_audits(audits)
+    print_audits(audits)
     if arguments.json:
         write_whole(arguments.json, found.to_json(indent=2))
         print(f"Facts: {arguments.json}")
     if write_report is not None:
         write_report(found, arguments.out)
         print(f"Report: {arguments.out}")
-    held = audits if len(audits) == 1 else audits[1:]
-    return _hold_to(bounds, held, arguments.gate)
+    if arguments.tables_folder:
+        for file in write_tables(audits, arguments.tables_folder):
+            print(f"Table: {file}")
+    return hold_to(gates, audits if len(audits) == 1 else audits[1:], arguments.gate)
 
 
-def _read_bound(given: str) -> tuple[str, float]:
-    from fairmatch.measures import MEASURES
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Raise before the work where a result could not be written as what its name says."""
+    check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
+    folder = arguments.tables_folder
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise InputError(f"--tables must be a folder, and {folder} is a file.")
+    out = arguments.out
+    is_file = out is not None and (not Path(out).exists() or Path(out).is_file())
+    if is_file and Path(out).suffix.lower() not in (".html", ".htm"):
+        raise InputError(
+            f"--out writes a page, and {out} does not end in .html. Name it so, and print it to "
+            "PDF from a browser if that is what you need."
+        )
 
-    name, _, bound = given.partition("=")
-    if name not in MEASURES:
-        near = get_close_matches(name, list(MEASURES), n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise InputError(f"There is no gap {name!r}. {hint}There are: {', '.join(MEASURES)}.")
-    try:
-        limit = float(bound)
-    except ValueError:
-        limit = float("nan")
-    if not 0.0 <= limit <= 1.0:  # nothing is above NaN: such a gate would always be open
-        raise InputError(f"--fail-above takes GAP=BOUND, such as {name}=0.05; got {given!r}.")
-    return name, limit
+
+def print_roles(roles: RoleTable) -> None:
+    """Print how every column is read, before the work."""
+    print(f"How the {len(roles.columns):,} columns are read ({roles.n_rows:,} rows):")
+    print_table(*roles.cells())
+    print()
 
 
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:
@@ -136,60 +219,9 @@ def _report_writer() -> Callable[[Audit | Comparison, str], object]:
     return write_report
 
 
-def _hold_to(bounds: list[tuple[str, float]], audits: Sequence[Audit], gate: str) -> int:
-    """Tell which gaps are above their bounds; a gap that is not stated cannot pass."""
-    failed = False
-    for name, bound in bounds:
-        for audit in audits:
-            gap = audit.gap(name)
-            value = gap.value if gate == "estimate" else gap.high
-            if value is None:
-                raise GroupError(f"{name} of {audit.model_name} is not stated. {gap.refused}")
-            if value > bound:
-                failed = True
-                what = name if gate == "estimate" else f"the upper limit of {name}"
-                print(f"Above the bound: {what} of {audit.model_name}, {value:.4f} > {bound:g}")
-    return int(failed)
-
-
-def _print_audits(audits: Sequence[Audit]) -> None:
-    level = f"{audits[0].confidence:.0%}"
-    names = [gap.name for gap in audits[0].gaps]
-    print_table(
-        [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
-        [[name, *(_shown(audit.gap(name)) for audit in audits)] for name in names],
-    )
-    for audit in audits:
-        sizes = " and ".join(f"{group.label} ({group.n_rows:,})" for group in audit.groups)
-        print(f"\n{audit.model_name}: {sizes}")
-        if described := audit.provenance.settings["described_by"]:
-            print(f"  Described by: {described}.")
-        transport = audit.matching.transport
-        if transport is not None and transport.relative is not None:
-            print(
-                f"  People treated alike are {transport.shown} of the way from the nearest "
-                "matching (0) to a random one (1)."
-            )
-        if audit.subsets is not None and audit.subsets.subsets:
-            worst = audit.subsets.subsets[0]
-            limits = worst.confirmed
-            shown = f"{worst.gap:.3f}"
-            if limits.value is not None and limits.low is not None:
-                shown = f"{limits.value:.3f} [{limits.low:.3f}, {limits.high:.3f}] on fresh rows"
-            print(f"  Surest gap in a subset: {shown}, where {worst.description}.")
-        for reason in audit.refusals:
-            print(f"  {reason}")
-
-
-def _shown(gap: Gap) -> str:
-    if gap.value is None:
-        return "not stated"
-    return f"{gap.value:.4f} [{gap.low:.4f}, {gap.high:.4f}]"
-
-
 COMMAND = Command(
     name="audit",
-    help="State how the scores in a table treat two groups, and who is treated like whom.",
+    help="State how the scores in a table treat groups of people, and who is treated like whom.",
     example="fairmatch audit people.csv --score score --sensitive sex --out report.html",
     add_arguments=_add_arguments,
     run=_run,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from fairmatch import __version__
 from fairmatch.cli import adjust, audit, datasets, groups, paper, predict, train
+from fairmatch.cli.output import plain_output, print_line
 from fairmatch.exceptions import FairmatchError
 
 COMMANDS = (
@@ -33,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well, 1 if a gap is above a bound, 2 if the input was at fault.
+        0 if all went well, 1 if a gap is above a bound or a page is stale, 2 if the input was at
+        fault or a file cannot be written, 130 after an interrupt, 141 if nobody reads the output.
 
     Examples
     --------
@@ -45,14 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         _spare_backends()
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    _complete(parser)
+    arguments = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
-        return run(arguments)
+        with plain_output():
+            return run(arguments)
     except FairmatchError as error:
         if arguments.debug:
             raise
-        print(f"fairmatch: {' '.join(str(error).split())}", file=sys.stderr)
+        print_line(f"fairmatch: {error}")
         return 2
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -61,13 +66,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.debug:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
-        print(f"fairmatch: {where}{error.strerror or error}", file=sys.stderr)
+        print_line(f"fairmatch: {where}{error.strerror or error}")
+        return 2
+    except MemoryError as error:
+        if arguments.debug:
+            raise
+        print_line(f"fairmatch: there is not enough memory ({error}). Use fewer rows or columns.")
         return 2
     except KeyboardInterrupt:
         if arguments.debug:
             raise
-        print("fairmatch: interrupted", file=sys.stderr)
+        print_line("fairmatch: interrupted")
         return 130  # as shells have it
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer a shell that asks what may be typed next, where argcomplete is installed."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(parser)
 
 
 def _spare_backends() -> None:

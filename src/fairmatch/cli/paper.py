@@ -1,4 +1,4 @@
-"""The command ``fairmatch paper``, with its actions run, status, tables and figures."""
+"""The command ``fairmatch paper``, with its actions run, matchings, status, tables and figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,14 @@ def _add_study_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_status_arguments(parser: argparse.ArgumentParser) -> None:
     _add_study_arguments(parser)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these experiments")
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="NAME", help="only these experiments")
+    add(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help="only these methods, and what they are compared with",
+    )
 
 
 def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +70,7 @@ def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
-    """Give the study, its records, and the folder of all that is written."""
+    """Return the study, its records, and the folder of all that is written."""
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.custom.study import extend_study
     from fairmatch.experiments.page.page import RECORDS
@@ -91,11 +98,13 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
 def _runs(study: Study, arguments: argparse.Namespace) -> list[RunSpec]:
     from fairmatch.exceptions import InputError
 
-    specs = study.runs(arguments.only)
+    specs = study.runs(arguments.only, arguments.methods)
     if not specs:
+        methods = f" of {', '.join(arguments.methods)}" if arguments.methods else ""
         raise InputError(
-            f"There is nothing to run: {', '.join(arguments.only)} has no runs on "
-            f"{', '.join(study.datasets)}{' with --quick' if arguments.quick else ''}."
+            f"There is nothing to run: {', '.join(arguments.only or ['the study'])} has no runs"
+            f"{methods} on {', '.join(study.datasets)}"
+            f"{' with --quick' if arguments.quick else ''}."
         )
     return specs
 
@@ -150,6 +159,28 @@ def _add_runs(arguments: argparse.Namespace) -> int:
     return 2 if failures else 0
 
 
+def _matchings(arguments: argparse.Namespace) -> int:
+    """Match the test rows of the recorded models nearest to the paper's levels."""
+    from fairmatch.experiments.matchings.cases import FOLDER, matched_cases
+    from fairmatch.experiments.runs.records import RecordStore
+
+    study, store, out = _opened(arguments)
+    found = RecordStore(out / FOLDER)
+    cases = list(matched_cases(study, store))
+    missing = [case for case in cases if case.spec not in found]
+    print(f"{len(cases) - len(missing)} of {len(cases)} models are matched in {found.folder}.")
+    if not missing:
+        return 0
+    from fairmatch.experiments.matchings.run import run_case
+
+    with follow_runs(len(missing)) as advance:
+        for case in missing:
+            spec = case.spec
+            found.write(run_case(spec, study.loaders[spec.dataset], study.methods[spec.method]))
+            advance(spec.name)
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.runs.records import estimate_seconds
     from fairmatch.experiments.study import EXPERIMENTS
@@ -158,7 +189,7 @@ def _status(arguments: argparse.Namespace) -> int:
     wanted = _runs(study, arguments)
     missing = store.missing(wanted)
     for name in arguments.only or EXPERIMENTS:
-        specs = study.runs([name])
+        specs = study.runs([name], arguments.methods)
         if specs:
             done = sum(spec in store for spec in specs)
             print(f"{name:15}{done:4} of {len(specs):<4} {EXPERIMENTS[name].title}")
@@ -179,7 +210,7 @@ def _duration(seconds: float) -> str:
 
 
 def _options(arguments: argparse.Namespace) -> str:
-    """Give the options that say which study this is, as one would type them."""
+    """Return the options that say which study this is, as one would type them."""
     given = [" --quick"] if arguments.quick else []
     if arguments.spec is not None:
         given.append(f" --spec {Path(arguments.spec).name}")
@@ -242,6 +273,13 @@ ACTIONS = (
         example="fairmatch paper status --only tradeoff",
         add_arguments=_add_status_arguments,
         run=_status,
+    ),
+    Command(
+        name="matchings",
+        help="Match people by the recorded models nearest to the paper's levels of ΔDP.",
+        example="fairmatch paper matchings --datasets adult --seeds 1",
+        add_arguments=_add_study_arguments,
+        run=_matchings,
     ),
     Command(
         name="tables",

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairmatch.cli.command import Command
+from fairmatch.cli.reading import add_reading, print_roles, reading
 from fairmatch.exceptions import InputError
 from fairmatch.storage.atomic import check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairmatch.tables.roles import RoleTable
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of the rows of a table.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Who each person is, where that is known; the score, and the prediction.
+    label : object
+        The class that the score is the probability of.
+    roles : RoleTable
+        How every column of the table was read.
+    """
+
+    frame: pd.DataFrame
+    label: Any
+    roles: RoleTable
 
 
 def predict_table(
@@ -19,8 +43,10 @@ def predict_table(
     frame: pd.DataFrame,
     *,
     positive: str | None = None,
-    sensitive: str | None = None,
-) -> tuple[pd.DataFrame, Any]:
+    sensitive: str | Sequence[str] | None = None,
+    ids: str | None = None,
+    name: object = "The table",
+) -> Predictions:
     """Score the rows of a table with a saved model.
 
     Parameters
@@ -31,74 +57,98 @@ def predict_table(
         Rows with the columns of the training table; others are left alone.
     positive : str, optional
         The class whose probability is the score, as it is written; by default the second in order.
-    sensitive : str, optional
-        The column with the groups, for models that were not given a name for it in training.
-
-    Returns
-    -------
-    DataFrame
-        The score and the prediction of every row.
-    object
-        The class that the score is the probability of.
+    sensitive : str or sequence of str, optional
+        The columns with the groups, for models that were not given a name for them in training.
+    ids : str, optional
+        Column that is carried along. By default these are the columns that the model does not
+        use and that surely identify people.
+    name : object
+        What errors call the table, such as its file.
     """
     import numpy as np
     import pandas as pd
 
+    from fairmatch.datasets.labelled import split_names
+    from fairmatch.learning.reader import as_list
     from fairmatch.learning.saving import load
-    from fairmatch.tables.files import check_column, class_written
+    from fairmatch.tables.files import class_written
+    from fairmatch.tables.roles import Roles
 
     model = load(model_folder)
-    names = getattr(model, "feature_names_in_", np.array(frame.columns, dtype=object))
-    wanted = [
-        name
-        for name in names
-        if name in frame.columns or model.sensitive_at_prediction or name != model.sensitive_column
-    ]
-    for name in wanted:
-        check_column(frame, name)
-    given = {}
-    if model.sensitive_column is None and model.sensitive_at_prediction:
-        if sensitive is None:
-            raise InputError(
-                "This model decides by the group too, and does not know which column that is: name "
-                "it with --sensitive."
-            )
-        check_column(frame, sensitive)
-        given["sensitive_features"] = frame[sensitive].to_numpy()
+    known = [str(column) for column in frame.columns]
+    inside = [str(column) for column in as_list(getattr(model, "sensitive_column", None))]
+    sees_groups = getattr(model, "sensitive_at_prediction", True)
+    given = [] if sensitive is None else split_names(sensitive, known)
+    if not inside and sees_groups and not given:
+        raise InputError(
+            "This model decides by the group too, and does not know which column that is: name "
+            "it with --sensitive."
+        )
+    names = list(getattr(model, "feature_names_in_", [n for n in known if n not in (*given, ids)]))
+    wanted = [n for n in names if n in known or sees_groups or n not in inside]
+    groups = given if sees_groups and not inside else [n for n in wanted if n in inside]
+    features = [n for n in wanted if n not in inside]
+    roles = Roles(sensitive=groups, id=ids, features=features).read(frame, name=name)
+    people = [ids] if ids is not None else _identifiers(frame, roles)
+    asked = {}
+    if groups and not inside:
+        several = len(groups) > 1
+        asked["sensitive_features"] = frame[groups] if several else frame[groups[0]].to_numpy()
     classes = np.asarray(model.classes_).tolist()
     label = classes[1] if positive is None else class_written(model, positive)
-    probabilities = model.predict_proba(frame[wanted], **given)
+    probabilities = model.predict_proba(frame[wanted], **asked)
     scores = probabilities[:, classes.index(label)]
     decided = model.classes_[(probabilities[:, 1] >= 0.5).astype(np.intp)]
-    return pd.DataFrame({"score": scores, "prediction": decided}), label
+    own = {n: frame[n].to_numpy() for n in people if n not in ("score", "prediction")}
+    return Predictions(pd.DataFrame({**own, "score": scores, "prediction": decided}), label, roles)
+
+
+def _identifiers(frame: pd.DataFrame, roles: RoleTable) -> list[str]:
+    """Return the columns that surely identify people, among those that the model does not use."""
+    from fairmatch.tables.roles import Roles
+
+    unused = frame[roles.named("ignored")]
+    if not len(unused.columns):
+        return []
+    found = Roles().read(unused)
+    return [c.name for c in found.columns if c.doubt.startswith("looks like an identifier")]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="DIR", help="folder of a saved model")
-    parser.add_argument("table", help="a .csv or .parquet file with the training columns")
-    parser.add_argument("--out", metavar="FILE", required=True, help="a .csv or .parquet file")
-    parser.add_argument(
+    add = parser.add_argument
+    add("model", metavar="DIR", help="folder of a saved model")
+    add("table", help="a .csv or .parquet file with the training columns")
+    add("--out", metavar="FILE", required=True, help="a .csv or .parquet file")
+    add("--id", metavar="COL", help="column to carry along (default: those that identify people)")
+    add(
         "--positive",
         metavar="LABEL",
         help="the score is the probability of this label (default: the second in order)",
     )
-    parser.add_argument(
-        "--sensitive", metavar="COL", help="the group, for models saved from Python that need it"
+    add(
+        "--sensitive",
+        metavar="COL[,COL]",
+        help="the group, for models saved from Python that need it",
     )
+    add_reading(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fairmatch.tables.files import read_table, write_table
+    from fairmatch.tables.files import check_table_name, read_table, write_table
 
     check_outputs([arguments.table], {"--out": arguments.out})
-    predictions, label = predict_table(
+    check_table_name(arguments.out)
+    found = predict_table(
         arguments.model,
-        read_table(arguments.table),
+        read_table(arguments.table, **reading(arguments, ids=[arguments.id])).rename(columns=str),
         positive=arguments.positive,
         sensitive=arguments.sensitive,
+        ids=arguments.id,
+        name=arguments.table,
     )
-    file = write_table(predictions, arguments.out)
-    print(f"{len(predictions):,} rows scored in {file}: the probability of {label!r}")
+    print_roles(found.roles)
+    file = write_table(found.frame, arguments.out)
+    print(f"{len(found.frame):,} rows scored in {file}: the probability of {found.label!r}")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from fairmatch import __version__
 from fairmatch.cli.command import Command
 from fairmatch.cli.output import print_table
-from fairmatch.exceptions import InputError
-from fairmatch.storage.atomic import write_whole
+from fairmatch.cli.reading import add_reading, print_roles, reading
+from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.storage.atomic import check_place, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,30 +79,41 @@ def train_model(
         Columns that are neither features nor label nor group, such as identifiers.
     **settings
         Further parameters of `FTMClassifier` or `FTMBoostingClassifier`.
+
+    Raises
+    ------
+    InputError
+        If nothing is left to learn from, or a group is too small to be compared.
     """
     import fairmatch
-    from fairmatch.auditing.people import identifies
+    from fairmatch.learning.groupsizes import GroupSizes
     from fairmatch.learning.path import fairness_path
     from fairmatch.learning.rows import stratified_split
     from fairmatch.learning.weights import PAPER_WEIGHTS
     from fairmatch.tables.encoder import TableEncoder
-    from fairmatch.tables.files import check_column
+    from fairmatch.tables.groups import read_groups
+    from fairmatch.tables.names import check_names
 
-    for name in drop:
-        check_column(table.frame, name)
-    if {table.target, table.sensitive} & {*drop}:
+    frame, attributes = table.frame, table.attributes
+    check_names(drop, list(frame.columns), table="The table")
+    if {table.target, *attributes} & {*drop}:
         raise InputError("The columns of the labels and of the groups cannot be dropped.")
-    features = table.frame.drop(columns=[table.target, *drop])
-    for name in features.select_dtypes(exclude=["number", "bool"]).columns:
-        if identifies(features[name].nunique(), len(features)):
-            raise InputError(
-                f"Column {name!r} has {features[name].nunique()} different values in "
-                f"{len(features)} rows: it looks like a name or a number that identifies people. "
-                f"Leave it out: --drop {name}."
-            )
-    y, groups = table.frame[table.target], table.frame[table.sensitive]
-    seed = settings.get("random_state")
-    train, test = stratified_split(y.to_numpy(), groups, test_size, seed)
+    features = frame.drop(columns=[table.target, *drop])
+    if len(features.columns) == len(attributes):
+        raise InputError(
+            "No column is left to learn from: all were dropped, or left out because they look "
+            "like identifiers. Name those that describe people with --keep."
+        )
+    y = frame[table.target]
+    sensitive = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
+    least = settings.get("min_group_size", GroupSizes().min_group_size)
+    ways = {"min_group_size": least, "small_groups": settings.get("small_groups", "error")}
+    groups, _ = GroupSizes(**ways).apply(read_groups(sensitive, name="--sensitive"))
+    # Groups that are learned from and not compared may lie on one side of the split.
+    split = stratified_split(
+        y.to_numpy(), groups.pooled(least), test_size, settings.get("random_state")
+    )
+    train, test = split
     if learner == "network":  # trees take missing values as they are
         settings = {"encoder": TableEncoder(missing="encode"), **settings}
     estimator = getattr(fairmatch, LEARNERS[learner])(
@@ -124,31 +137,55 @@ def train_model(
 
 
 def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture: bool) -> Path:
-    """Write the model, the numbers of the trade-off as JSON, and its picture."""
+    """Write the model, the numbers of the trade-off as JSON, and its picture: all, or nothing."""
+    from fairmatch.learning.saving import save_model
     from fairmatch.report.charts import save_chart, tradeoff_chart
 
-    home: Path = trained.model.save(folder)
     numbers = {
         "fairmatch": __version__,
         "fairness_weight": trained.fairness_weight,
         "n_test_rows": len(trained.test_index),
         "curve": trained.curve.to_dict(orient="records"),
     }
-    write_whole(home / "curve.json", json.dumps(numbers, indent=1) + "\n")
-    if not picture:
-        (home / "curve.svg").unlink(missing_ok=True)  # it would show another model's curve
-    else:
-        chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
-        save_chart(chart, home / "curve.svg")
-    return home
+
+    def write_curve(home: Path) -> None:
+        write_whole(home / "curve.json", json.dumps(numbers, indent=1) + "\n")
+        if picture:
+            chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
+            save_chart(chart, home / "curve.svg")
+
+    return save_model(trained.model, folder, beside=write_curve)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", help="a .csv or .parquet file, or the name of a dataset")
-    parser.add_argument("--target", metavar="COL", help="column with the labels (of a file)")
-    parser.add_argument("--sensitive", metavar="COL", help="column with the groups (of a file)")
-    parser.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
-    parser.add_argument(
+    add = parser.add_argument
+    add("table", help="a .csv or .parquet file, or the name of a dataset")
+    add("--target", metavar="COL", help="column with the labels (of a file)")
+    add(
+        "--sensitive",
+        metavar="COL[,COL]",
+        help="column with the groups (of a file); of several columns the combinations are the "
+        "groups",
+    )
+    add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
+    add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+    add("--id", metavar="COL", help="who each person is; not a feature")
+    add(
+        "--keep",
+        metavar="COL",
+        nargs="+",
+        default=[],
+        help="learn from these although they look like an identifier, a score or the group",
+    )
+    add_reading(parser)
+    add(
+        "--criterion",
+        choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
+        default="demographic_parity",
+        help="who is compared: everybody, those with the positive label, or each class by itself "
+        "(default: demographic_parity)",
+    )
+    add(
         "--transport",
         choices=("marginal", "joint", "predicted"),
         default="marginal",
@@ -158,18 +195,31 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--max-gap", type=float, help="keep the most accurate model within this gap")
     how.add_argument("--fairness-weight", type=float, default=1.0, help="the weight (default: 1)")
-    parser.add_argument(
+    add(
         "--gap-measure",
         metavar="NAME",
-        default="demographic_parity_gap",
-        help="which gap --max-gap bounds (default: demographic_parity_gap)",
+        help="which gap --max-gap bounds and the picture shows (default: the criterion's)",
     )
-    parser.add_argument(
+    add(
+        "--confidence",
+        type=float,
+        metavar="LEVEL",
+        help="with --max-gap: hold the upper confidence limit of the gap to it, such as 0.95",
+    )
+    add(
+        "--small-groups",
+        choices=("error", "pool", "ignore"),
+        default="error",
+        help="groups below --min-group-size: refuse them, put them together as 'other', or learn "
+        "from them without comparing them (default: error)",
+    )
+    add("--min-group-size", type=int, default=2, metavar="N", help="default: 2")
+    add(
         "--without-sensitive",
         action="store_true",
         help="train a model that does not need the group to predict",
     )
-    parser.add_argument(
+    add(
         "--learner",
         choices=("boosting", "network"),
         help="boosted trees by LightGBM, or a neural network (default: boosting; with --epochs "
@@ -178,43 +228,132 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=int, help="of a network (default: 200)")
     length.add_argument("--rounds", type=int, help="of boosting (default: 200)")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
-    parser.add_argument("--no-picture", action="store_true", help="do not draw the trade-off")
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder for the model")
+    add("--seed", type=int, default=0, help="default: 0")
+    add("--no-picture", action="store_true", help="do not draw the trade-off")
+    add("--out", metavar="DIR", required=True, help="folder for the model")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.datasets.labelled import read_labelled
+    from fairmatch.learning.saving import check_folder
     from fairmatch.report.charts import require_charts
 
     if arguments.learner is None:
         arguments.learner = "boosting" if arguments.epochs is None else "network"
     length = _training_length(arguments)
-    if Path(arguments.out).exists() and not Path(arguments.out).is_dir():
-        raise InputError(f"--out must be a folder, and {arguments.out} is a file.")
+    gap = _check_numbers(arguments)
+    check_folder(arguments.out)
+    check_place(arguments.out)
     if not arguments.no_picture:
         require_charts()  # before the training, not after it
-    table = read_labelled(arguments.table, arguments.target, arguments.sensitive)
+    table = read_labelled(
+        arguments.table,
+        arguments.target,
+        arguments.sensitive,
+        positive=arguments.positive,
+        **reading(arguments, ids=[arguments.id]),
+    )
+    _check_positive(table, arguments)
+    left_out = _read_roles(table, arguments)
     trained = train_model(
         table,
         max_gap=arguments.max_gap,
         fairness_weight=arguments.fairness_weight,
         learner=arguments.learner,
-        drop=arguments.drop,
+        drop=left_out,
+        criterion=arguments.criterion,
         transport=arguments.transport,
-        gap_measure=arguments.gap_measure,
+        gap_measure=gap,
+        confidence=arguments.confidence,
+        min_group_size=arguments.min_group_size,
+        small_groups=arguments.small_groups,
         sensitive_at_prediction=not arguments.without_sensitive,
         **length,
         random_state=arguments.seed,
-        verbose=1,
+        verbose=int(sys.stderr.isatty()),
     )
     print_curve(trained)
     picture = not arguments.no_picture
-    folder = save_trained(trained, arguments.out, gap=arguments.gap_measure, picture=picture)
+    folder = save_trained(trained, arguments.out, gap=gap, picture=picture)
     print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
     label = trained.model.classes_.tolist()[1]
-    print(f"Its scores are the probability of {table.target} = {label!r}.")
+    meant = f" ({arguments.positive})" if arguments.positive is not None else ""
+    print(f"Its scores are the probability of {table.target} = {label!r}{meant}.")
     return 0
+
+
+def _check_numbers(arguments: argparse.Namespace) -> str:
+    """Raise unless bounds and names make sense, also those that are not used; return the gap."""
+    from fairmatch.measures.table import read_measure
+    from fairmatch.tables.criterion import read_criterion
+    from fairmatch.tables.parameters import check_count, check_number
+
+    named = arguments.gap_measure
+    if named is not None:
+        read_measure(named, "--gap-measure")
+    if arguments.max_gap is not None:
+        check_number("--max-gap", arguments.max_gap, "[0, 1)")
+    check_number("--fairness-weight", arguments.fairness_weight, "[0, inf)")
+    check_count("--min-group-size", arguments.min_group_size)
+    check_count("--seed", arguments.seed, 0)
+    for option, value in (("--epochs", arguments.epochs), ("--rounds", arguments.rounds)):
+        check_count(option, value, optional=True)
+    if arguments.confidence is not None:
+        check_number("--confidence", arguments.confidence, "[0.5, 1)")
+        if arguments.max_gap is None:
+            raise InputError("--confidence is about the bound --max-gap: give both, or neither.")
+    gap: str = named or read_criterion(arguments.criterion).gap_measure
+    return gap
+
+
+def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
+    """Raise where a criterion speaks of the positive label, and nobody has said which it is."""
+    from fairmatch.tables.criterion import read_criterion
+
+    labels = sorted(map(str, table.frame[table.target].unique()))
+    numbers = table.frame[table.target].dtype.kind in "biuf"
+    open_question = arguments.positive is None and len(labels) == 2 and not numbers
+    if open_question and read_criterion(arguments.criterion).needs_labels:
+        raise InputError(
+            f"--criterion {arguments.criterion} speaks of people with the positive label, and "
+            f"{table.target!r} holds {labels[0]!r} and {labels[1]!r}. Name the positive one with "
+            "--positive."
+        )
+
+
+def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str]:
+    """Show how every column is read; return those left out, or raise where one must decide."""
+    from fairmatch.tables.questions import ask
+    from fairmatch.tables.roles import Roles
+
+    roles = Roles(
+        sensitive=table.attributes,
+        label=table.target,
+        id=arguments.id,
+        ignored=arguments.drop,
+        kept=arguments.keep,
+    ).read(table.frame, name=arguments.table)
+    print_roles(roles)
+    asked = ask(
+        table.frame,
+        roles,
+        sees_groups=not arguments.without_sensitive,
+        kept=arguments.keep,
+    )
+    if asked.notes:
+        print(f"Look at these columns before you use the model:\n{_sentences(asked.notes)}\n")
+    if asked.open:
+        raise ColumnError(
+            f"{_sentences(asked.open)}\nDecide: leave a column out with --drop, or learn from it "
+            "with --keep. Words "
+            "among numbers can be read as missing with --missing WORD."
+        )
+    return [column.name for column in roles.columns if column.role in ("ignored", "id")]
+
+
+def _sentences(lines: Sequence[str]) -> str:
+    """Return lines as sentences, one below the other."""
+    return "\n".join(f"{line[0].upper()}{line[1:]}{'.' * (line[-1] != '?')}" for line in lines)
 
 
 def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
@@ -242,6 +381,11 @@ def print_curve(trained: TrainedModel) -> None:
             for weight, *values in curve[["fairness_weight", "accuracy", *shown]].to_numpy()
         ],
     )
+    if getattr(trained.model, "max_gap", None) is not None:
+        print(
+            "It was chosen on other rows, which were held out of the training; so another model "
+            "may look better here."
+        )
 
 
 COMMAND = Command(

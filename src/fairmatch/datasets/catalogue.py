@@ -192,7 +192,7 @@ def summarise(name: str) -> DatasetSummary:
         return DatasetSummary(name, source.title, source.licence, None)
     dataset = load_dataset(name)
     by_group = dataset.y.groupby(dataset.group)
-    encoder = TableEncoder().fit(dataset.X)
+    encoder = TableEncoder(max_levels=None).fit(dataset.X)  # what is counted is every level
     return DatasetSummary(
         name,
         source.title,

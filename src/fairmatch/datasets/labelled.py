@@ -1,34 +1,54 @@
 """A table with its label and group columns: a file, or a dataset that knows its own."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from fairmatch.datasets.catalogue import DATASET_NAMES, load_dataset
 from fairmatch.exceptions import ColumnError, InputError
-from fairmatch.tables.files import MISSING_WORDS, LabelledTable, check_column, read_table
+from fairmatch.tables.files import MISSING_WORDS, LabelledTable, find_value, read_table
+from fairmatch.tables.names import check_names
 
 
-def read_labelled(name: str, target: str | None, sensitive: str | None) -> LabelledTable:
+def read_labelled(
+    name: str,
+    target: str | None,
+    sensitive: str | Sequence[str] | None,
+    *,
+    positive: str | None = None,
+    **reading: Any,
+) -> LabelledTable:
     """Read a file with its label and group columns, or a dataset that knows its own.
 
     Parameters
     ----------
     name : str
         A file, or the name of a dataset. A file of the same name is preferred.
-    target, sensitive : str or None
-        Names of the columns with the labels and with the groups; None is for datasets.
+    target : str or None
+        Name of the column with the labels; None is for datasets.
+    sensitive : str, sequence of str or None
+        Name of the column with the groups, or of several, whose combinations are the groups; a
+        text may hold several names with commas between them. None is for datasets.
+    positive : str, optional
+        The label that is positive, as it is written. The labels are then 1 where it stands and 0
+        elsewhere.
+    **reading
+        Further arguments of `fairmatch.tables.files.read_table`.
 
     Returns
     -------
     LabelledTable
-        All columns, and the names of the two.
+        All columns, and the names of those with labels and groups.
 
     Raises
     ------
     InputError
         If a file is given without the names of its columns, or these have missing values.
     ColumnError
-        If a column is not there, or both names are the same.
+        If columns are not there, or one is named twice.
 
     Examples
     --------
@@ -38,24 +58,82 @@ def read_labelled(name: str, target: str | None, sensitive: str | None) -> Label
     ('good_credit', 'sex', 1000)
     """
     if name in DATASET_NAMES and not Path(name).exists():
-        dataset = load_dataset(name)
-        label, group = str(dataset.y.name), str(dataset.sensitive_features.name)
-        frame = dataset.X.copy()
-        frame[group], frame[label] = dataset.sensitive_features, dataset.y
-        return LabelledTable(frame, label, group)
+        return _from_dataset(name, target, sensitive)
     if target is None or sensitive is None:
         near = get_close_matches(name, DATASET_NAMES, n=1)
         hint = f" (Did you mean the dataset {near[0]!r}?)" if near else ""
         raise InputError(
             f"{name} is a file, so --target and --sensitive must name its columns.{hint}"
         )
-    frame = read_table(name)
-    for column in (target, sensitive):
-        check_column(frame, column)
-    if target == sensitive:
+    frame = read_table(name, **reading).rename(columns=str)
+    columns = split_names(sensitive, list(frame.columns))
+    check_names([target, *columns], list(frame.columns), table=name)
+    if target in columns:
         raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
-    missing = {c: int(frame[c].isna().sum()) for c in (target, sensitive)}
+    missing = {c: int(frame[c].isna().sum()) for c in (target, *columns)}
     if any(missing.values()):
         said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
         raise InputError(f"Missing values: {said}. Drop those rows first. {MISSING_WORDS}")
-    return LabelledTable(frame, target, sensitive)
+    if positive is not None:
+        frame[target] = (frame[target] == _value(frame[target], positive)).astype("int64")
+    return LabelledTable(frame, target, columns[0] if len(columns) == 1 else columns)
+
+
+def split_names(given: str | Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the columns that were named, one or several with commas between them.
+
+    Parameters
+    ----------
+    given : str or sequence of str
+        What was written.
+    known : sequence of str
+        Columns of the table: one whose name holds a comma is named by its whole name.
+
+    Raises
+    ------
+    ColumnError
+        If a column is named twice.
+
+    Examples
+    --------
+    >>> from fairmatch.datasets.labelled import split_names
+    >>> split_names("sex, race", ["sex", "race"]), split_names("age, years", ["age, years"])
+    (['sex', 'race'], ['age, years'])
+    """
+    if isinstance(given, str):
+        given = [given] if given in known else [part.strip() for part in given.split(",")]
+    names = list(given)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ColumnError(f"--sensitive names the column {twice!r} twice.")
+    return names
+
+
+def _from_dataset(
+    name: str, target: str | None, sensitive: str | Sequence[str] | None
+) -> LabelledTable:
+    chosen = None if sensitive is None else split_names(sensitive, ())
+    dataset = load_dataset(name, sensitive=chosen[0] if chosen and len(chosen) == 1 else chosen)
+    label = str(dataset.y.name)
+    if target not in (None, label):
+        raise InputError(
+            f"The labels of the dataset {name!r} are {label!r}, and not {target!r}. Leave --target "
+            "out."
+        )
+    groups = pd.DataFrame(dataset.sensitive_features)
+    frame = dataset.X.copy()
+    frame[list(groups.columns)], frame[label] = groups, dataset.y
+    columns = [str(column) for column in groups.columns]
+    return LabelledTable(frame, label, columns[0] if len(columns) == 1 else columns)
+
+
+def _value(column: Any, written: str) -> Any:
+    values = column.unique().tolist()
+    try:
+        return find_value(values, written)
+    except LookupError:
+        shown = ", ".join(map(repr, values[:5]))
+        raise InputError(
+            f"Column {column.name!r} has no value {written!r}; it holds {shown}. Name one of them "
+            "with --positive."
+        ) from None

@@ -127,14 +127,30 @@ class Study:
         found = {seed: store.find(spec) for seed, spec in specs.items()}
         return {seed: record for seed, record in found.items() if record is not None}
 
-    def runs(self, names: Sequence[str] | None = None) -> list[RunSpec]:
-        """List the runs of some experiments, and those they are compared with, each once."""
+    def runs(
+        self, names: Sequence[str] | None = None, methods: Sequence[str] | None = None
+    ) -> list[RunSpec]:
+        """List the runs of some experiments, and those they are compared with, each once.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The experiments; by default all.
+        methods : sequence of str, optional
+            Only runs of these methods, and those that they are compared with.
+        """
+        for name in methods or ():
+            if name not in self.methods:
+                known = ", ".join(self.methods)
+                raise InputError(f"There is no method {name!r}; there are {known}.")
         chosen = [find_experiment(name) for name in names] if names else EXPERIMENTS.values()
         listed: dict[str, RunSpec] = {}
         for seed in range(self.n_seeds):
             for experiment in chosen:
                 for dataset in self.datasets:
                     for spec in experiment.runs(self, dataset, seed):
+                        if methods and spec.method not in methods:
+                            continue
                         # A record must not depend on which experiments were asked for.
                         for run in (*self._references(spec), spec):
                             listed.setdefault(run.digest, run)

@@ -48,6 +48,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _zero_is_plain: ClassVar[bool] = True
     # What is predicted, what learns it, and whether it can use a ready coupling.
     _target: ClassVar[Target]
+    _choice: ClassVar[type[GapChoice]] = GapChoice
     _family: ClassVar[Any]
     _matches: ClassVar[bool] = False
 
@@ -156,7 +157,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             (model,) = self._fit_path(X, y, [self._weight], coupling=coupling, **given)
             self._adopt(learned(model))
             return self
-        choice = GapChoice.of(self)
+        choice = self._choice.of(self)
         if coupling is not None:
             raise CouplingError(
                 "With max_gap part of the rows is held out, so a ready coupling of all the rows "

@@ -139,7 +139,7 @@ class GapChoice(Settings):
         if self.confidence is not None:
             curve[f"{measure}_limit"] = self._limits(path, measure, kept, rows)
         best = self.best(curve, measure)
-        self._warn_of_few(groups.take(held_out), ignored, curve[measure][best], measure)
+        self._warn_of_few(groups.take(held_out), ignored, curve.iloc[best], measure)
         chosen = models[best]
         if self.refit:
             chosen = clone(chosen).fit(
@@ -151,7 +151,7 @@ class GapChoice(Settings):
         """Return the held-out rows as the models read them."""
         features, _ = model.reader_.split(kept[0], kept[2])
         points = model.reader_.points(features)
-        labels = np.asarray(read_column(kept[1], "y") == model.classes_[1], dtype=np.float64)
+        labels = model._target.labels(model, kept[1])
         weights = read_weights(kept[3], n_rows=len(labels))
         return TrainingRows(labels, groups, weights, points, points)
 
@@ -202,9 +202,9 @@ class GapChoice(Settings):
         ]
 
     def _warn_of_few(
-        self, groups: Groups, ignored: Sequence[int], gap: float, measure: str
+        self, groups: Groups, ignored: Sequence[int], kept: pd.Series, measure: str
     ) -> None:
-        half = noise(groups, ignored)
+        half, gap = noise(groups, ignored), float(kept[measure])
         if self.confidence is not None or half <= float(self.max_gap or 0.0):
             return
         notify(

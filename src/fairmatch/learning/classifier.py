@@ -8,8 +8,10 @@ from sklearn.base import ClassifierMixin
 
 from fairmatch.exceptions import InputError
 from fairmatch.learning.base import FairEstimator
+from fairmatch.learning.curve import measured
 from fairmatch.learning.targets import Target, TwoClasses
-from fairmatch.tables.arrays import read_column, read_weights
+from fairmatch.matching.coupling import Coupling
+from fairmatch.tables.arrays import FloatArray, read_column, read_weights
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
@@ -67,6 +69,25 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         decided: NDArray[Any] = self.classes_[(positive >= 0.5).astype(np.intp)]
         return decided
+
+    def _measured(
+        self,
+        scores: FloatArray,
+        y: ArrayLike,
+        *,
+        groups: Any,
+        sample_weight: ArrayLike | None,
+        coupling: Coupling | None,
+    ) -> dict[str, float]:
+        """Return accuracy, acceptance rate and gaps of the scores of some rows."""
+        return measured(
+            self.classes_,
+            scores,
+            y,
+            groups=groups,
+            sample_weight=sample_weight,
+            coupling=coupling,
+        )
 
     def score(
         self,

@@ -1,14 +1,19 @@
 """Whom a penalty compares: the parts of a criterion, and people matched within them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
+
+import numpy as np
 
 from fairmatch.exceptions import InputError
+from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
 from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.settings import Settings
-from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.matching.parts import PART_WEIGHTS, PartRows, match_parts, plan_parts
+from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.parameters import check_count
 from fairmatch.tables.points import Points
@@ -17,20 +22,17 @@ from fairmatch.tables.points import Points
 # random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
 # identical, more could not be proven in float64 and would be an error.
 _TRAINING_TOLERANCE = 1e-3
-# What it costs to match people with different labels, or a whole difference of predicted scores.
-JOINT_WEIGHT = 100.0
-_LABEL_WEIGHTS = {"marginal": 0.0, "joint": JOINT_WEIGHT, "predicted": 0.0}
+# What it costs to match people with different labels, or a whole difference of predicted scores;
+# and people whose real targets differ by a standard deviation: two of them count like two labels.
+JOINT_WEIGHT, REAL_WEIGHT = 100.0, 25.0
 
 
 @dataclass(frozen=True)
-class Comparison(Settings):
-    """Which rows of which groups are compared.
+class GroupComparison(Settings):
+    """Which groups are compared.
 
     Parameters
     ----------
-    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Who is compared with whom: by default everybody; those with a positive label; or people
-        with the same label, each class by itself.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
     part_weights : {"equal", "size"}, default="equal"
@@ -38,15 +40,32 @@ class Comparison(Settings):
         as much as it has rows.
     """
 
-    criterion: str = "demographic_parity"
     reference: Any = None
     part_weights: str = "equal"
 
     def check(self) -> None:
-        """Raise unless criterion and weights of parts are known."""
-        read_criterion(self.criterion)
+        """Raise unless the weights of parts are known."""
         if self.part_weights not in PART_WEIGHTS:
             raise InputError(f"part_weights must be 'equal' or 'size', got {self.part_weights!r}.")
+
+
+@dataclass(frozen=True)
+class Comparison(GroupComparison):
+    """Which rows of which groups are compared.
+
+    Parameters
+    ----------
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Who is compared with whom: by default everybody; those with a positive label; or people
+        with the same label, each class by itself.
+    """
+
+    criterion: str = "demographic_parity"
+
+    def check(self) -> None:
+        """Raise unless criterion and weights of parts are known."""
+        super().check()
+        read_criterion(self.criterion)
 
     @property
     def gap_measure(self) -> str:
@@ -143,13 +162,55 @@ class Transport:
         Whom to match.
     names : tuple of str
         The names that the estimator knows.
+    unseen : callable, optional
+        Returns scores of rows by models that have not seen them, for the map of that name.
+    fresh : bool, default=False
+        Whether a matcher with a ``batch_size`` matches afresh in every step.
+    real : bool, default=False
+        Whether the target is a real number, in standard deviations, and not a class.
+    sampling : Sampling, optional
+        How many people to match; by default all.
     """
 
     transport: Any
     comparison: Comparison
     names: tuple[str, ...] = ("marginal", "joint")
+    unseen: Callable[[TrainingRows], FloatArray] | None = None
+    fresh: bool = False
+    real: bool = False
+    sampling: Sampling | None = None
 
-    TRANSPORTS: ClassVar[dict[str, float]] = _LABEL_WEIGHTS
+    def check(self, coupling: Any) -> None:
+        """Raise unless the matcher is one, and a ready coupling too."""
+        self.matcher()
+        check_coupling(coupling)
+
+    def penalty(
+        self, rows: TrainingRows, coupling: Coupling | None = None
+    ) -> MatchedGap | FreshlyMatchedGap:
+        """Return the matched gap of rows, by a ready coupling or one that is made now."""
+        if coupling is not None:
+            coupling.check_groups(rows.groups)
+            return MatchedGap(coupling)
+        matcher = self.matcher()
+        if self.fresh and getattr(matcher, "batch_size", None) is not None:
+            assert isinstance(matcher, OptimalTransportMatcher)
+            points = matcher.points(self._points(rows), rows.labels)
+            return FreshlyMatchedGap(matcher, points, self.comparison.parts(rows))
+        return MatchedGap(self.match(rows))
+
+    def match(self, rows: TrainingRows) -> Coupling:
+        """Return the coupling of rows."""
+        return self.comparison.match(self.matcher(), rows, self.sampling, self._points(rows))
+
+    def match_held_out(self, rows: TrainingRows) -> Coupling:
+        """Return the coupling of rows that no model was trained on."""
+        if self._is("predicted"):
+            raise InputError(
+                "With transport='predicted' people are matched on scores of the training rows, "
+                "which held-out rows do not have: matched_parity_gap cannot be the gap_measure."
+            )
+        return self.match(rows)
 
     def matcher(self) -> Matcher:
         """Return the matcher of a single part."""
@@ -159,15 +220,34 @@ class Transport:
                 names = ", ".join(map(repr, self.names))
                 raise InputError(f"transport must be {names} or a matcher, got {chosen!r}.")
             self._refuse_labels_within_labels(chosen == "joint", f"transport={chosen!r}")
-            return OptimalTransportMatcher(_LABEL_WEIGHTS[chosen], tolerance=_TRAINING_TOLERANCE)
+            weight = JOINT_WEIGHT if chosen == "joint" and not self.real else 0.0
+            return OptimalTransportMatcher(weight, tolerance=_TRAINING_TOLERANCE)
         if not hasattr(chosen, "match") or isinstance(chosen, type):
             raise InputError(f"transport={chosen!r} is no matcher: it has no match method.")
         if isinstance(chosen, OptimalTransportMatcher):
             self._refuse_other_criterion(chosen)
             within = chosen.label_weight > 0.0
             self._refuse_labels_within_labels(within, f"label_weight={chosen.label_weight:g}")
+            if within and self.real:
+                raise InputError(
+                    f"The matcher has label_weight={chosen.label_weight:g}, which compares "
+                    "classes, and a regressor has none. Use transport='joint', or label_weight=0."
+                )
             return replace(chosen, criterion="demographic_parity", reference=None)
         return chosen  # type: ignore[no-any-return]
+
+    def _is(self, name: str) -> bool:
+        return isinstance(self.transport, str) and self.transport == name
+
+    def _points(self, rows: TrainingRows) -> Points:
+        """Return what people are matched on: their features, and scores or targets beside them."""
+        weight = REAL_WEIGHT if self.real else JOINT_WEIGHT
+        if self._is("predicted"):
+            assert self.unseen is not None
+            return rows.points.with_number(np.sqrt(weight) * self.unseen(rows))
+        if self._is("joint") and self.real:
+            return rows.points.with_number(np.sqrt(weight) * rows.labels)
+        return rows.points
 
     def _refuse_labels_within_labels(self, joint: bool, what: str) -> None:
         if joint and read_criterion(self.comparison.criterion).needs_labels:

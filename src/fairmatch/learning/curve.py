@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.matching.coupling import Coupling
@@ -32,7 +32,7 @@ class FairnessPath:
         return len(self.models)
 
     def scores(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> list[FloatArray]:
-        """Return every model's probability of the positive class.
+        """Return every model's probability of the positive class, or prediction.
 
         Parameters
         ----------
@@ -79,16 +79,17 @@ class FairnessPath:
         Returns
         -------
         DataFrame
-            One row per weight: the weight, the accuracy, the share of people who are accepted and
-            every gap of `fairmatch.measures`; NaN for gaps of error rates where a group has no
-            rows of a class.
+            One row per weight. For classifiers: the weight, the accuracy, the share of people who
+            are accepted and every gap of `fairmatch.measures`; NaN for gaps of error rates where
+            a group has no rows of a class. For regressors: the weight, the errors, and the gaps
+            of `fairmatch.measures.real`, in units of the target and of its standard deviation.
         """
         scored = self.scores(X, sensitive_features=sensitive_features)
         reader = self.models[0].reader_
         groups = reader.labels(reader.split(X, sensitive_features, "curve")[1])
         rows = [
-            measured(
-                model, scores, y, groups=groups, sample_weight=sample_weight, coupling=coupling
+            model._measured(
+                scores, y, groups=groups, sample_weight=sample_weight, coupling=coupling
             )
             for model, scores in zip(self.models, scored, strict=True)
         ]
@@ -97,7 +98,7 @@ class FairnessPath:
 
 
 def measured(
-    model: Any,
+    classes: NDArray[Any],
     scores: FloatArray,
     y: ArrayLike,
     *,
@@ -110,13 +111,13 @@ def measured(
     gaps = gap_table(None, scores, coupling=coupling, **given)
     for name, measure in MEASURES.items():
         if measure.needs_labels:
-            gaps[name] = _gap_or_nan(measure, y, scores, model.classes_[1], given)
+            gaps[name] = _gap_or_nan(measure, y, scores, classes[1], given)
     accepted = scores >= 0.5
     labels = read_column(y, "y")
     if len(labels) != len(scores):
         raise InputError(f"y has {len(labels)} rows, X has {len(scores)}.")
     weights = read_weights(sample_weight, n_rows=len(scores))
-    right = model.classes_[accepted.astype(np.intp)] == labels
+    right = classes[accepted.astype(np.intp)] == labels
     return {
         "accuracy": float(np.average(right, weights=weights)),
         "acceptance_rate": float(np.average(accepted, weights=weights)),

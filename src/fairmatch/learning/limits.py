@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from fairmatch.measures.intervals import fold, mean_difference, rate_difference
+from fairmatch.measures.closed_forms import fold, mean_difference, rate_difference
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 from fairmatch.tables.groups import Groups
 

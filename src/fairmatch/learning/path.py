@@ -10,6 +10,7 @@ import fairmatch
 from fairmatch.exceptions import InputError
 from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.curve import FairnessPath
+from fairmatch.learning.regressor import FairRegressor
 from fairmatch.matching.coupling import Coupling
 
 __all__ = ["FairnessPath", "fairness_path"]
@@ -36,14 +37,14 @@ def fairness_path(
     X : table or array of shape (n_rows, n_columns)
         Features.
     y : array-like of shape (n_rows,)
-        Labels of two classes.
+        Labels of two classes, or the numbers that a regressor predicts.
     sensitive_features : array-like of shape (n_rows,), optional
         Group of every row, unless the estimator's ``sensitive_column`` says where it is.
     fairness_weights : sequence of float, optional
         The paper's lambda; by default the weights of the paper's curve for the method, 18 for FTM.
     estimator : estimator, optional
         What to train, with all its settings but the fairness weight: any of fairmatch's
-        classifiers. By default ``FTMClassifier()``.
+        classifiers or regressors. By default ``FTMClassifier()``.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     coupling : Coupling, optional
@@ -72,10 +73,10 @@ def fairness_path(
             f"{type(estimator).__name__} has no fairness weight, so it has no path. Fit one for "
             "each eps, or choose one by max_gap."
         )
-    if not isinstance(estimator, FairClassifier):
+    if not isinstance(estimator, FairClassifier | FairRegressor):
         wrapped = f" Wrap it: RepresentationClassifier({type(estimator).__name__}(...))."
         raise InputError(
-            f"estimator must be one of fairmatch's classifiers, got {estimator!r}."
+            f"estimator must be one of fairmatch's classifiers or regressors, got {estimator!r}."
             f"{wrapped if hasattr(estimator, 'transform') else ''}"
         )
     if fairness_weights is None:

@@ -15,6 +15,9 @@ from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_count
 from fairmatch.tables.points import Points
 
+# Numbers of more values than this are no classes.
+_MOST_CLASSES = 10
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
@@ -97,7 +100,7 @@ def stratified_split(
     Parameters
     ----------
     y : array of shape (n_rows,)
-        Labels.
+        Labels. Numbers of many values, as regressors predict them, count by their quarters.
     sensitive : array-like of shape (n_rows,), or Groups
         Group of every row.
     held_out : float
@@ -111,7 +114,9 @@ def stratified_split(
         Row positions.
     """
     groups = sensitive if isinstance(sensitive, Groups) else read_groups(sensitive, n_rows=len(y))
-    _, label = np.unique(y, return_inverse=True)
+    values, label = np.unique(y, return_inverse=True)
+    if len(values) > _MOST_CLASSES and values.dtype.kind in "iuf":
+        label = np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y, side="right")
     generator = np.random.default_rng(seed_sequence(random_state))
     chosen = np.zeros(len(y), dtype=bool)
     strata = groups.n_groups * label + groups.codes

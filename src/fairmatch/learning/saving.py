@@ -9,6 +9,7 @@ damaged or exchanged file is found before it is used. A model says what it has l
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,21 @@ class UnsavedMatcher:
         )
 
 
-def save_model(model: Any, path: str | Path) -> Path:
-    """Write a fitted model to a folder; `load` reads it back."""
+def save_model(
+    model: Any, path: str | Path, *, beside: Callable[[Path], object] | None = None
+) -> Path:
+    """Write a fitted model to a folder; `load` reads it back.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    path : str or Path
+        The folder: new, empty, or of another model of ours, whose place is taken.
+    beside : callable, optional
+        Writes what belongs to the model into the folder that it is given, such as the model's
+        curve. Model and curve then are there together or not at all.
+    """
     check_is_fitted(model)
     name = type(model).__name__
     if getattr(fairmatch, name, None) is not type(model) or not model._can_be_saved:
@@ -91,6 +105,8 @@ def save_model(model: Any, path: str | Path) -> Path:
     with whole_folder(path) as partial:
         (partial / state.file).write_bytes(state.content)
         (partial / _DESCRIPTION).write_bytes(text.encode())
+        if beside is not None:
+            beside(partial)
     return Path(path)
 
 
@@ -285,7 +301,7 @@ def plain_label(value: Any) -> Any:
 
 def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, TableEncoder):
-        return {"missing": value.missing, "dtype": np.dtype(value.dtype).name}
+        return value.parameters_to_dict()
     if name == "transport" and not isinstance(value, str):
         if type(value) is OptimalTransportMatcher:
             return asdict(value)
@@ -307,7 +323,7 @@ def _from_json(name: str, value: Any) -> Any:
             return UnsavedMatcher(str(value["own_matcher"]))
         return OptimalTransportMatcher(**value)
     if name == "encoder" and isinstance(value, dict):
-        return TableEncoder(missing=value["missing"], dtype=np.dtype(value["dtype"]).type)
+        return TableEncoder.from_parameters(value)
     if name == "representation" and isinstance(value, dict):
         kind = _class(Path(), value["class"])
         if not hasattr(kind, "transform"):

@@ -1,4 +1,4 @@
-"""What is predicted: labels of two classes, read and checked, with the loss that learns them."""
+"""What is predicted: two classes or a real number, read and checked, with the loss of each."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,11 +9,17 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from fairmatch.exceptions import LabelError
-from fairmatch.learning.loss import LOGISTIC, Loss
+from fairmatch.exceptions import InputError, LabelError, ModelFileError
+from fairmatch.learning.loss import LOGISTIC, SQUARED, Loss
 from fairmatch.learning.saving import plain_label
 from fairmatch.learning.state import classes_from
-from fairmatch.tables.arrays import FloatArray, read_column, read_labels
+from fairmatch.tables.arrays import (
+    FloatArray,
+    read_column,
+    read_labels,
+    read_numbers,
+    read_weights,
+)
 
 Read = tuple[FloatArray, dict[str, Any]]
 
@@ -60,6 +66,69 @@ class TwoClasses:
     def known(self, facts: dict[str, Any]) -> dict[str, Any]:
         """Return the classes, or raise where they are not two."""
         return {"classes_": classes_from(facts["classes"])}
+
+
+@dataclass(frozen=True)
+class RealNumbers:
+    """Real numbers, learned in standard deviations from their mean.
+
+    The loss and the penalty are then of the same size whatever the unit of the target, and so a
+    fairness weight means the same for hours as for euros.
+    """
+
+    loss: Loss = SQUARED
+
+    def read(self, y: ArrayLike, sample_weight: ArrayLike | None) -> Read:
+        """Return the target in standard deviations, and its mean and standard deviation."""
+        numbers = read_targets(y)
+        weights = read_weights(sample_weight, n_rows=len(numbers))
+        if weights is not None and weights.sum() <= 0.0:
+            raise InputError("The weights sum to zero: there is nothing to learn from.")
+        mean = np.average(numbers, weights=weights)
+        scale = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
+        if len(numbers) == 1:
+            raise LabelError("y has one sample: there is nothing to learn from.")
+        if not scale > 1e-12 * np.abs(numbers).max():
+            raise LabelError(f"y is constant ({mean:g}): there is nothing to learn.")
+        known = {"target_mean_": float(mean), "target_scale_": float(scale)}
+        return (numbers - mean) / scale, known
+
+    def labels(self, model: Any, y: ArrayLike) -> FloatArray:
+        """Return targets in the standard deviations of a model."""
+        return np.asarray((read_targets(y) - model.target_mean_) / model.target_scale_)
+
+    def facts(self, model: Any) -> dict[str, Any]:
+        """Return mean and standard deviation."""
+        return {"target": {"mean": model.target_mean_, "scale": model.target_scale_}}
+
+    def known(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return mean and standard deviation, or raise where they are none."""
+        mean, scale = (facts["target"][name] for name in ("mean", "scale"))
+        numbers = [v for v in (mean, scale) if type(v) in (int, float) and np.isfinite(v)]
+        if len(numbers) < 2 or scale <= 0.0:
+            raise ModelFileError("The file is damaged: target must have a mean and a scale.")
+        return {"target_mean_": float(mean), "target_scale_": float(scale)}
+
+
+def read_targets(y: ArrayLike) -> FloatArray:
+    """Return the numbers that a regressor predicts, all of them finite."""
+    if y is None:
+        raise LabelError("A regressor requires y to be passed, but the target y is None.")
+    try:
+        column = column_or_1d(y, warn=True)
+        if column.dtype.kind == "c":
+            raise InputError(f"Complex data not supported: y has dtype {column.dtype}.")
+        if column.dtype.kind == "O":
+            column = column.astype(np.float64)
+        numbers = read_numbers(column, "y")
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"y cannot be used as numbers: {error}") from error
+    if not (bad := ~np.isfinite(numbers)).any():
+        return numbers
+    raise LabelError(
+        f"y has {int(bad.sum())} entries that are NaN or infinite (the first in row "
+        f"{int(np.argmax(bad))}). Every row needs a number: leave those rows out."
+    )
 
 
 def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:

@@ -31,3 +31,5 @@ ALIGNMENT_STRENGTHS = (
 )
 # Of match smoothing, whose penalty is a squared difference.
 SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
+# Of regressors: the squared loss of a target in standard deviations yields to smaller weights.
+REGRESSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)

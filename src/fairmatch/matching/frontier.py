@@ -17,7 +17,6 @@ from fairmatch.matching.coupling import Certificate, IndexArray
 from fairmatch.matching.solver import Transport, TransportPlan
 from fairmatch.tables.arrays import FloatArray
 
-_MAX_PRICES = 100
 _STRICTER = 0.25  # share of the tolerance that one plan may use up
 
 
@@ -117,14 +116,12 @@ class Frontier:
             return _mixture(self.nearest, self.nearest, 0.0, self.nearest.bound)
         fair, near = self.fairest, self.nearest
         share, bound = 0.0, near.bound
-        for _ in range(_MAX_PRICES):
-            if fair.cost <= self._transport.rounding:
-                break
+        while fair.cost > self._transport.rounding:
             share = (slack - fair.excess) / (near.excess - fair.excess)
             cost = share * near.cost + (1.0 - share) * fair.cost
-            price = (fair.cost - near.cost) / (near.excess - fair.excess)
             if cost - bound <= self._tolerance * cost:
                 break
+            price = (fair.cost - near.cost) / (near.excess - fair.excess)
             if not near.price < price < fair.price:
                 raise SolverError(_stopped(cost, bound, self._tolerance))
             point = self.at_price(price)
@@ -135,17 +132,28 @@ class Frontier:
     def refine(self, height: float) -> None:
         """Find plans until the chords between them are nowhere more than ``height`` too high."""
         ends = [(self.fairest, self.nearest)]
-        while ends and len(self.points) < _MAX_PRICES:
+        while ends:
             fair, near = ends.pop()
-            if near.excess <= fair.excess:
+            if _too_high(fair, near) <= height:
                 continue
             price = (fair.cost - near.cost) / (near.excess - fair.excess)
-            if not near.price < price < fair.price:
-                continue
             point = self.at_price(price)
-            chord = near.cost + price * near.excess
-            if chord - point.bound > height:
+            if near.cost + price * near.excess - point.bound > height:
                 ends += [(fair, point), (point, near)]
+
+
+def _too_high(fair: Point, near: Point) -> float:
+    """Return by how much the chord of two points can lie above the curve.
+
+    The curve lies above the line through either point that has the point's price as its slope.
+    """
+    width, fall = near.excess - fair.excess, fair.cost - near.cost
+    if width <= 0.0 or not near.price < fall / width < fair.price:
+        return 0.0
+    above = fall / width - near.price
+    if fair.price == np.inf:
+        return above * width
+    return above * width * (fair.price - fall / width) / (fair.price - near.price)
 
 
 def _mixture(fair: Point, near: Point, share: float, bound: float) -> Mixture:

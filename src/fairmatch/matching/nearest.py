@@ -100,22 +100,18 @@ def nearest_fair_matching(
     (25.0, 0.0)
     """
     check_number("slack", slack, "[0, inf]")
-    check_number("tolerance", tolerance, "(0, 1)")
-    if X is None:
-        raise InputError(
-            "nearest_fair_matching got X=None and needs the encoded features, between which "
-            "distances are taken. Pass X, or use fair_matching, which needs the scores alone."
-        )
-    given = ScoredParts.read(
+    given, features = read_scored(
+        "nearest_fair_matching",
         y_score,
         sensitive_features,
+        X,
+        tolerance=tolerance,
         y_true=y_true,
         criterion=criterion,
         reference=reference,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    features = read_points(X, n_rows=len(given.scores))
 
     def couple(part: PartRows) -> Coupling:
         first, second = part.in_order
@@ -124,6 +120,26 @@ def nearest_fair_matching(
         return part.coupling(*pairs, given.groups, certificate=found.certificate)
 
     return couple_parts(given.parts, couple)
+
+
+def read_scored(
+    caller: str,
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    X: Any,
+    *,
+    tolerance: float,
+    **more: Any,
+) -> tuple[ScoredParts, Points]:
+    """Return scores in their parts, and features, or raise what is wrong with them."""
+    check_number("tolerance", tolerance, "(0, 1)")
+    if X is None:
+        raise InputError(
+            f"{caller} got X=None and needs the encoded features, between which distances are "
+            "taken. Pass X, or use fair_matching, which needs the scores alone."
+        )
+    given = ScoredParts.read(y_score, sensitive_features, **more)
+    return given, read_points(X, n_rows=len(given.scores))
 
 
 def part_frontier(

@@ -1,4 +1,4 @@
-r"""Confidence intervals for rates, for gaps between two groups, and for means over pairs.
+r"""Confidence intervals by resampling: of gaps between two groups, and of means over pairs.
 
 A gap is never negative, so the percentile bootstrap of a gap never reaches 0 and would miss a
 true gap of 0 every time. Three ways around it are taken here:
@@ -10,6 +10,9 @@ true gap of 0 every time. Three ways around it are taken here:
   estimate is an ordinary value of :math:`\|t \hat D / \|\hat D\| + Z\|`, which undoes that bias.
   The upper limit is at least the bootstrap percentile less its bias, which simulation shows to be
   needed for small gaps; the lower limit is 0 unless a permutation test rejects equality as well.
+  The bootstrap knows nothing of scores that the sample lacks. But each of these distances is the
+  largest of many differences of rates or means, and the limit of that one difference in closed
+  form holds. So the upper limit is at least the largest limit of them.
 - *Means over pairs*: the pairs are taken as given, and people are resampled with their partners.
 """
 
@@ -17,15 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
+from fairmatch.measures.closed_forms import (
+    Limits,
+    fold,
+    mean_difference,
+    mean_interval,
+    rate_differences,
+    rate_gaps_limit,
+)
 from fairmatch.tables.arrays import FloatArray
 
-Limits: TypeAlias = tuple[float, float]
 Norm: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # The bootstrap counts people in cells of the score axis; five hundred cells of equal mass change
@@ -33,126 +42,6 @@ Norm: TypeAlias = Callable[[FloatArray], FloatArray]
 _CELLS = 512
 # Limits are found to this part of the range they can lie in; Monte Carlo error is far larger.
 _PRECISION = 2.0**-13
-
-
-def wilson(count: float, n_rows: int, confidence: float) -> Limits:
-    r"""Interval of a rate: Wilson's, which is honest at 0 and 1 too.
-
-    Notes
-    -----
-    The rates p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
-
-    Examples
-    --------
-    >>> low, high = wilson(0, 10, 0.95)
-    >>> low, round(high, 3)
-    (0.0, 0.278)
-    """
-    z2 = float(ndtri((1.0 + confidence) / 2.0)) ** 2
-    rate = count / n_rows
-    centre = rate + z2 / (2 * n_rows)
-    spread = np.sqrt(z2 * (rate * (1.0 - rate) / n_rows + z2 / (4 * n_rows**2)))
-    low, high = (centre - spread) / (1 + z2 / n_rows), (centre + spread) / (1 + z2 / n_rows)
-    return (
-        0.0 if count == 0 else float(max(low, 0.0)),
-        1.0 if count == n_rows else float(min(high, 1.0)),
-    )
-
-
-def rate_difference(
-    counts: tuple[float, float], n_rows: tuple[int, int], confidence: float
-) -> Limits:
-    """Interval of the second rate minus the first: Newcombe's, made of two Wilson intervals.
-
-    Examples
-    --------
-    >>> [round(limit, 4) for limit in rate_difference((48, 56), (80, 70), 0.95)]
-    [0.0524, 0.3339]
-    """
-    (low0, high0), (low1, high1) = (
-        wilson(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
-    )
-    rate0, rate1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
-    below = np.hypot(rate1 - low1, high0 - rate0)
-    above = np.hypot(high1 - rate1, rate0 - low0)
-    return float(rate1 - rate0 - below), float(rate1 - rate0 + above)
-
-
-def rate_ratio(counts: tuple[float, float], n_rows: tuple[int, int], confidence: float) -> Limits:
-    """Interval of the smaller rate over the larger, folded at 1.
-
-    Both Wilson intervals are combined as Donner and Zou combine limits for a ratio; it stays
-    usable where a rate is 0.
-
-    Examples
-    --------
-    >>> [round(limit, 3) for limit in rate_ratio((48, 56), (80, 70), 0.95)]
-    [0.601, 0.927]
-    """
-    (low0, high0), (low1, high1) = (
-        wilson(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
-    )
-    rate0, rate1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
-    low = _ratio_limit(rate0, rate1, low0, high1, -1.0)
-    high = _ratio_limit(rate0, rate1, high0, low1, 1.0)
-    if low <= 1.0 <= high:
-        return min(low, 1.0 / high), 1.0
-    return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
-
-
-def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side: float) -> float:
-    scale = limit1 * (2 * rate1 - limit1)
-    product = rate0 * rate1
-    root = np.sqrt(max(product**2 - limit0 * (2 * rate0 - limit0) * scale, 0.0))
-    if scale == 0.0:
-        return 0.0 if side < 0 else float("inf")
-    return float(max((product + side * root) / scale, 0.0))
-
-
-def fold(limits: Limits) -> Limits:
-    """Interval of an absolute difference, from the interval of the signed one.
-
-    Examples
-    --------
-    >>> fold((-0.1, 0.3)), fold((-0.3, -0.1))
-    ((0.0, 0.3), (0.1, 0.3))
-    """
-    low, high = limits
-    return (0.0 if low <= 0.0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-
-
-def mean_interval(values: FloatArray, confidence: float) -> Limits:
-    """Interval of a mean: Student's.
-
-    Examples
-    --------
-    >>> [round(limit, 3) for limit in mean_interval(np.array([0.2, 0.4, 0.6]), 0.95)]
-    [-0.097, 0.897]
-    """
-    mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-    half = -float(stdtrit(len(values) - 1, (1.0 - confidence) / 2.0)) * error
-    return mean - half, mean + half
-
-
-def mean_difference(first: FloatArray, second: FloatArray, confidence: float) -> Limits:
-    """Interval of the second mean minus the first: Welch's.
-
-    Simulation shows it to cover better than the bootstrap percentile where groups are small.
-
-    Examples
-    --------
-    >>> low, high = mean_difference(np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 0.95)
-    >>> round(low, 3), round(high, 3)
-    (0.173, 0.627)
-    """
-    parts = np.array([values.var(ddof=1) / len(values) for values in (first, second)])
-    difference = float(second.mean() - first.mean())
-    if not parts.any():
-        return difference, difference
-    sizes = np.array([len(first), len(second)])
-    freedom = parts.sum() ** 2 / (parts**2 / (sizes - 1)).sum()
-    half = -float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * float(np.sqrt(parts.sum()))
-    return difference - half, difference + half
 
 
 def _percentiles(values: FloatArray, confidence: float) -> Limits:
@@ -308,19 +197,43 @@ class ScoreGrid:
         """Interval of the area between the distribution functions."""
         widths = np.diff(self.values)
         spread = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
-        # The area is never less than the gap between means, so neither is its upper limit.
-        return replace(spread, high=max(spread.high, self.mean_gap(confidence).high))
+        # The area is the largest gap between means of a function of slope 1 or -1, such as the
+        # score itself; the other one is that which the sample shows to be the largest.
+        limits = self.mean_gap(confidence).high, self._slope_limit(widths, confidence)
+        return replace(spread, high=max(spread.high, *limits))
+
+    def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
+        steps = -np.sign(self._estimate[:-1]) * widths
+        heights = np.append(0.0, np.cumsum(steps))
+        beyond = max(self.values[0], 1.0 - self.values[-1])
+        within = float(heights.min() - beyond), float(heights.max() + beyond)
+        first, second = (np.interp(scores, self.values, heights) for scores in self._scores)
+        return fold(mean_difference(first, second, confidence, within=within))[1]
 
     def kolmogorov_smirnov(self, confidence: float) -> Spread:
         """Interval of the largest difference of the distribution functions."""
-        return self._distance(lambda d: d, _largest, confidence)
+        spread = self._distance(lambda d: d, _largest, confidence)
+        limit = self._rate_limit(np.cumsum(self.counts, axis=1), confidence)
+        return replace(spread, high=max(spread.high, limit))
 
     def total_variation(self, confidence: float) -> Spread:
         """Interval of half the summed difference over the bins."""
         ends = np.append(self._starts, len(self.values) - 1)
-        return self._distance(
+        spread = self._distance(
             lambda d: np.diff(d[..., ends], axis=-1, prepend=0.0) / 2.0, _length, confidence
         )
+        # It is the largest difference of rates of a set of bins. Looked at are those up to a
+        # border, each one, and all in which the sample shows more of the first group.
+        below = np.cumsum(self.counts, axis=1)[:, ends]
+        each = np.diff(below, axis=1, prepend=0)
+        more = each[0] / self.sizes[0] > each[1] / self.sizes[1]
+        sets = np.column_stack([below, each, each[:, more].sum(axis=1)])
+        return replace(spread, high=max(spread.high, self._rate_limit(sets, confidence)))
+
+    def _rate_limit(self, counts: NDArray[np.integer[Any]], confidence: float) -> float:
+        """Return the largest upper limit of many absolute differences of rates."""
+        low, high = rate_differences(counts.astype(np.float64), self.sizes, confidence)
+        return float(max(-low.min(), high.max()))
 
     def _distance(
         self, part: Callable[[FloatArray], FloatArray], norm: Norm, confidence: float
@@ -371,7 +284,8 @@ def mean_of_rate_gaps(
     drawn = generator.binomial(sizes, rates, size=(n_resamples, *sizes.shape)) / sizes
     noise = np.diff(drawn - rates, axis=-1)[..., 0]
     difference = np.diff(hits / sizes, axis=-1)[:, 0]
-    return norm_interval(difference / len(sizes), noise / len(sizes), _length, confidence)
+    low, high = norm_interval(difference / len(sizes), noise / len(sizes), _length, confidence)
+    return low, max(high, rate_gaps_limit(counts, n_rows, confidence))
 
 
 def pair_mean(
@@ -406,4 +320,7 @@ def pair_mean(
         size = min(step, n_resamples - start)
         drawn = generator.multinomial(n_members, even, size=size)
         means[start : start + size] = (drawn @ totals) / (drawn @ weights)
-    return _percentiles(means, confidence)
+    low, high = _percentiles(means, confidence)
+    # Pairs of which none differs may still have others like them that do.
+    below, above = mean_interval(totals / weights, confidence)
+    return min(low, below), max(high, above)

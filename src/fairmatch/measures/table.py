@@ -72,7 +72,8 @@ class Measure:
     formula : str
         The formula for two groups, as LaTeX.
     interval : str
-        Name of the method in `fairmatch.measures.intervals` that says how sure it is.
+        Name of the method in `fairmatch.measures.intervals` or `closed_forms` that says how sure it
+        is.
     statistic : callable
         What is known of each group: from distributions and settings to one number per group. The
         group with the larger one is better off.

@@ -1,6 +1,6 @@
 """Pictures and pages for people."""
 
 from fairmatch.report.page import require_report, write_report
-from fairmatch.report.wording import sentences
+from fairmatch.report.summary import sentences
 
 __all__ = ["require_report", "sentences", "write_report"]

@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 
 from fairmatch.auditing.facts import Audit, Individuals
-from fairmatch.report.wording import MATCHINGS
+from fairmatch.report.wording import (
+    MATCHINGS,
+    by_size,
+    column_words,
+    other_words,
+    outcome_words,
+    selected_from,
+    told_apart,
+)
 
 # The page shall stay below 6 MB with several models; the charting library is 1 MB of it.
 MOST_BYTES = 3_000_000
 
 
 def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
-    """Write down the people of some audits and who is matched with whom.
+    """Return the people of some audits and who is matched with whom, as JSON.
 
     Parameters
     ----------
@@ -41,7 +49,7 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> sorted(json.loads(explorer_json([found])))
-    ['groups', 'matchings', 'models', 'n_people', 'tables']
+    ['groups', 'matchings', 'models', 'n_people', 'order', 'reference', 'tables']
     """
     shown = [(audit, audit.individuals) for audit in audits if audit.individuals is not None]
     if not shown:
@@ -66,7 +74,7 @@ Shown = Sequence[tuple[Audit, Individuals]]
 
 
 def _same_people(shown: Shown) -> list[list[Individuals]]:
-    """Put together the models that were audited on the same people."""
+    """Return the people of all models, those of the same people together."""
     tables: list[list[Individuals]] = []
     for _, people in shown:
         for table in tables:
@@ -83,7 +91,7 @@ def _table_facts(people: Individuals) -> tuple[Any, ...]:
 
 
 def _n_written(shown: Shown, n_listed: int) -> float:
-    """Count the people written, on average over the tables."""
+    """Return how many people are written, on average over the tables."""
     tables = _same_people(shown)
     return sum(len(_order(table, n_listed)[0]) for table in tables) / len(tables)
 
@@ -98,20 +106,27 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
     models = []
     for audit, people in shown:
         number, order, listed = places[id(people)]
+        selected = _selected(audit, people)
         models.append(
             {
                 "name": audit.model_name,
                 "table": number,
-                "threshold": audit.threshold,
+                "outcome": outcome_words(audit),
+                "other": other_words(audit),
+                "rule": selected_from(audit),
                 "scores": [round(people.scores[k], 4) for k in order],
                 # Taken before rounding, which could move a score across the threshold.
-                "accepted": [int(people.scores[k] >= audit.threshold) for k in order],
+                "selected": [selected[k] for k in order],
                 "pairs": {name: _pairs(people, name, order, listed) for name in people.pairs},
             }
         )
     names = {name for _, people in shown for name in people.pairs}
+    groups, reference = shown[0][0].groups, shown[0][0].reference
+    labels = [group.label for group in groups]
     return {
-        "groups": [group.label for group in shown[0][0].groups],
+        "groups": labels,
+        "order": [labels.index(group.label) for group in by_size(groups)],
+        "reference": labels.index(reference) if reference in labels else None,
         "matchings": {name: words for name, words in MATCHINGS.items() if name in names},
         "n_people": max(len(people.ids) for _, people in shown),
         "tables": tables,
@@ -119,8 +134,14 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
     }
 
 
+def _selected(audit: Audit, people: Individuals) -> Sequence[int]:
+    """Return who is selected, 1 or 0."""
+    known: Sequence[int] = getattr(people, "selected", ())
+    return known or [int(score >= audit.threshold) for score in people.scores]
+
+
 def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:
-    """Draw the people who are listed, followed by their counterparts who are not."""
+    """Return the people drawn for the list, followed by their counterparts who are not."""
     n_people = len(members[0].ids)
     if n_listed >= n_people:
         return list(range(n_people)), n_people
@@ -136,18 +157,23 @@ def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], in
 
 
 def _table(people: Individuals, order: list[int], n_listed: int) -> dict[str, Any]:
+    words = told_apart([*people.columns, *people.hidden], column_words, longest=1000)
     return {
         "n_listed": n_listed,
         "ids": [people.ids[k] for k in order],
         "group": [people.group[k] for k in order],
         "labels": [people.labels[k] for k in order] if people.labels else [],
-        "columns": [_column(name, values, order) for name, values in people.columns.items()],
+        "columns": [
+            {"words": words[name], **_column(name, values, order)}
+            for name, values in people.columns.items()
+        ],
         "hidden": list(people.hidden),
+        "hidden_words": [words[name] for name in people.hidden],
     }
 
 
 def _column(name: str, values: Sequence[str | float | None], order: list[int]) -> dict[str, Any]:
-    """Write categories as numbers, with a list of what they mean; numbers as they are."""
+    """Return categories as numbers, with a list of what they mean; numbers as they are."""
     own = [values[k] for k in order]
     if all(value is None or isinstance(value, float) for value in own):
         return {"name": name, "values": [_number(v) for v in own if not isinstance(v, str)]}

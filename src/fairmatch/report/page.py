@@ -19,8 +19,19 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json
+from fairmatch.report.figures.selection import selection_figure
 from fairmatch.report.sections import sections
-from fairmatch.report.wording import sentences, shown_name, shown_number
+from fairmatch.report.summary import sentences
+from fairmatch.report.wording import (
+    by_size,
+    column_words,
+    listed,
+    n_people,
+    outcome_words,
+    selected_from,
+    shown_name,
+    shown_number,
+)
 from fairmatch.storage.atomic import whole_file
 
 # Signs that could end a script element or a line of JavaScript; JSON knows them by number too.
@@ -44,7 +55,7 @@ def write_report(
     ----------
     audits : Audit, Comparison or sequence of Audit
         What to report. A `Comparison` also says which decisions change; a sequence needs the same
-        two groups and the same level of confidence.
+        groups and the same level of confidence.
     path : str or Path
         Where to write; an existing file is replaced.
     curve : DataFrame, optional
@@ -88,26 +99,32 @@ def write_report(
     """
     require_report()
     comparison = audits if isinstance(audits, Comparison) else None
-    listed = _listed(audits)
+    shown = _listed(audits)
     if hide:
-        listed = [audit.hiding(*hide) for audit in listed]
+        shown = [audit.hiding(*hide) for audit in shown]
     if not individuals:
-        listed = [audit.without_individuals() for audit in listed]
-    people = explorer_json(listed)
-    parts = sections(listed, comparison, curve)
-    charts = [figure.chart for part in parts for figure in part.figures]
+        shown = [audit.without_individuals() for audit in shown]
+    people = explorer_json(shown)
+    parts = sections(shown, comparison, curve)
+    first = selection_figure(shown)
+    figures = [first, *(figure for part in parts for figure in part.figures)]
+    charts = [panel.chart for figure in figures for panel in figure.panels]
     scripts = [_vega(), _resource("charts.js")]
     if people is not None:
         scripts.append(_resource("explorer.js"))
     html = _template().render(
         title=title,
-        audits=listed,
-        summaries=[(audit, sentences(audit)) for audit in listed],
+        audits=shown,
+        groups=by_size(shown[0].groups),
+        rules=listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in shown)]),
+        summaries=[(audit, sentences(audit)) for audit in shown],
+        first=first,
+        outcome=outcome_words(shown[0]),
         sections=parts,
         charts=_embedded(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         people=None if people is None else _embedded(people),
-        contents=_contents(listed, people),
-        refusals=list(dict.fromkeys(reason for audit in listed for reason in audit.refusals)),
+        contents=_contents(shown, people),
+        refusals=list(dict.fromkeys(reason for audit in shown for reason in audit.refusals)),
         style=_resource("style.css"),
         scripts=scripts,
         policy=_policy(scripts),
@@ -122,26 +139,26 @@ def write_report(
 def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
     if isinstance(audits, Audit):
         return [audits]
-    listed = list(audits.audits if isinstance(audits, Comparison) else audits)
-    if not listed:
+    given = list(audits.audits if isinstance(audits, Comparison) else audits)
+    if not given:
         raise InputError("There is no audit to report; pass at least one.")
     for what, kinds in (
-        ("groups", {tuple(group.label for group in audit.groups) for audit in listed}),
-        ("levels of confidence", {audit.confidence for audit in listed}),
+        ("groups", {tuple(group.label for group in audit.groups) for audit in given}),
+        ("levels of confidence", {audit.confidence for audit in given}),
     ):
         if len(kinds) > 1:
             raise InputError(f"Audits of different {what} cannot share a report: {sorted(kinds)}.")
-    counts = Counter(audit.model_name for audit in listed)
+    counts = Counter(audit.model_name for audit in given)
     return [
         replace(audit, model_name=f"{audit.model_name} ({k})")
         if counts[audit.model_name] > 1
         else audit
-        for k, audit in enumerate(listed, start=1)
+        for k, audit in enumerate(given, start=1)
     ]
 
 
 def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
-    """Say what is in the file, for whoever is about to pass it on."""
+    """Return what is in the file, for whoever is about to pass it on."""
     if people is None:
         return [
             "This file holds counts, averages and intervals over groups of people. It holds "
@@ -154,14 +171,14 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
     hidden = list(dict.fromkeys(name for table in tables for name in table["hidden"]))
     labels = ", labels" if any(table["labels"] for table in tables) else ""
     said = [
-        f"This file holds the rows of {n_shown:,} people, in the explorer: their identifiers, "
+        f"This file holds the rows of {n_people(n_shown)}, in the explorer: their identifiers, "
         f"groups, scores{labels}"
         + (f" and {len(columns)} columns." if columns else ".")
         + " Whoever has the file can read them. The same report can be written without any "
         "individuals."
     ]
     if hidden:
-        names = ", ".join(shown_name(name) for name in hidden)
+        names = ", ".join(column_words(name) for name in hidden)
         said.append(
             f"Left out of people's rows: {names}. Figures about many people still name them."
         )
@@ -176,7 +193,7 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
 
 
 def _embedded(text: str) -> str:
-    """Make JSON safe inside a script element."""
+    """Return JSON that is safe inside a script element."""
     return text.translate(_UNSAFE)
 
 
@@ -186,7 +203,7 @@ def _resource(name: str) -> str:
 
 @cache
 def _vega() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

@@ -3,60 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pandas as pd
 
 from fairmatch.auditing.facts import Audit, Comparison
-from fairmatch.report.figures.figure import Figure
-from fairmatch.report.figures.groups import (
-    accuracy_figure,
-    calibration_figure,
-    cumulative_figure,
-    gap_figure,
-    score_figure,
-    selection_figure,
-)
+from fairmatch.report.figures.figure import Figure, level
+from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
+from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
+from fairmatch.report.figures.matching import feature_figure, matched_figure, transport_figure
 from fairmatch.report.figures.models import changed_decisions, side_by_side, tradeoff_figure
-from fairmatch.report.figures.people import (
-    feature_figure,
-    half_space_figure,
-    matched_figure,
-    subset_figure,
-    transport_figure,
-)
+from fairmatch.report.figures.scores import score_figure
+from fairmatch.report.figures.selection import attribute_figure
+from fairmatch.report.figures.subsets import half_space_figure, subset_figure
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: what it is about, and its figures.
+    """A part of the page that opens: what it is about, what holds for it, and its figures.
 
     Attributes
     ----------
     key, title : str
         Unique in the page; shown.
-    lead : str
-        What the section is about.
+    about : str
+        What it answers, in one line, which is seen before it is opened.
+    lead : tuple of str
+        What holds for all of its figures, and is said once.
     figures : list of Figure
         In order.
     """
 
     key: str
     title: str
-    lead: str
-    figures: list[Figure] = field(default_factory=list)
+    about: str
+    lead: tuple[str, ...]
+    figures: list[Figure]
 
 
 def sections(
     audits: Sequence[Audit], comparison: Comparison | None, curve: pd.DataFrame | None
 ) -> list[Section]:
-    """Make every part of the report for which there are facts.
+    """Return every part of the report for which there are facts.
 
     Parameters
     ----------
     audits : sequence of Audit
-        Of the same two groups, with different model names.
+        Of the same groups, with different model names.
     comparison : Comparison or None
         Of these audits.
     curve : DataFrame or None
@@ -71,53 +64,69 @@ def sections(
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> [section.key for section in sections([found], None, None)]
-    ['selection', 'gaps', 'scores', 'matching']
+    ['gaps', 'matching', 'scores']
     """
+    described = any(matching.transport for matching in audits[0].matchings)
     parts = [
-        Section(
-            "selection",
-            "Who is accepted",
-            "The share of each group that the model accepts at its threshold.",
-            [selection_figure(audits)],
-        ),
         Section(
             "gaps",
             "Gaps between the groups",
-            "Different definitions of equal treatment, side by side. They can disagree, and in "
-            "general not all of them can be small at once; which one matters is a question of law "
-            "and purpose, not of statistics.",
-            [gap_figure(audits)],
-        ),
-        Section(
-            "scores",
-            "Scores",
-            "How the scores of the two groups are spread, whatever the threshold.",
-            [make(audit) for audit in audits for make in (score_figure, cumulative_figure)],
+            "Definitions of equal treatment, side by side, with their intervals.",
+            (
+                "They can disagree, and in general not all of them can be small at once; which one "
+                "matters is a question of law and purpose, not of statistics. A gap is a fact "
+                "about these people and this threshold; it does not say why it is there.",
+                f"Each measure's interval holds with {level(audits)} confidence by itself: among "
+                "several measures one or another may miss by chance.",
+            ),
+            _figures(audits, gap_figure, pair_figure, attribute_figure, attribute_gap_figure),
         ),
         Section(
             "matching",
-            "Who is treated like whom",
-            "Behind every model stands a matching: people at the same rank of their groups are "
-            "treated alike. If they are very different people, equal averages were reached by "
-            "treating unlike people alike.",
-            _matching(audits),
+            "Who is matched with whom",
+            "Which people of different groups have the same rank, and how much they are alike.",
+            (
+                "Every model stands for a matching of people across groups: those at the same rank "
+                "of their groups' scores. If they are very different people, equal averages were "
+                "reached by ranking unlike people alike.",
+                "Distance is taken over all columns given, numbers scaled to [0, 1] and two "
+                "different categories at squared distance 2. Other columns or scales give other "
+                "distances."
+                if described
+                else "",
+            ),
+            _figures(audits, transport_figure, feature_figure, matched_figure),
         ),
         Section(
             "subsets",
             "Gaps in parts of the people",
-            "A model can treat the groups alike on the whole and differently in a part. Subsets "
-            "were chosen on some of the rows and measured on others, so that a gap found by luck "
-            "does not count as a finding.",
-            _each(audits, lambda audit: audit.subsets, subset_figure, half_space_figure),
+            "Where a fair average may hide an unfair part.",
+            (
+                "Subsets were chosen on some of the rows and measured on others, so that a gap "
+                "found by luck does not count as a finding. The intervals hold for all listed "
+                "subsets of a model at once, and are wider for it. A subset that is not listed is "
+                "not thereby fair.",
+            ),
+            _figures([a for a in audits if a.subsets], subset_figure, half_space_figure),
+        ),
+        Section(
+            "scores",
+            "Scores",
+            "How the scores of every group are spread, whatever the threshold.",
+            (),
+            _figures(audits, score_figure),
         ),
         Section(
             "labels",
             "How well it does in each group",
-            "Compared with the recorded labels. Labels are records of past decisions and outcomes "
-            "and can be unfair themselves; agreeing with them is not the same as being right.",
-            _each(
-                audits,
-                lambda audit: audit.groups[0].calibration,
+            "Accuracy, error rates and calibration against the recorded labels.",
+            (
+                "Labels are records of past decisions and outcomes and can be unfair themselves; "
+                "agreeing with them is not the same as being right. If the model was trained on "
+                "these rows, all of this flatters it.",
+            ),
+            _figures(
+                [a for a in audits if any(group.calibration for group in a.groups)],
                 accuracy_figure,
                 calibration_figure,
             ),
@@ -125,30 +134,27 @@ def sections(
         Section(
             "comparison",
             "The models compared",
-            "The same people under each model. Less of one gap says nothing by itself on how it "
-            "was reached; the distances and the changed decisions do.",
+            "The same people under each model, and whose decisions change.",
+            (
+                "Less of one gap says nothing by itself on how it was reached; the distances and "
+                "the changed decisions do.",
+            ),
             [*side_by_side(audits), *(changed_decisions(comparison) if comparison else [])],
         ),
         Section(
             "curve",
             "The trade-off",
-            "One point per strength of the fairness constraint.",
+            "Accuracy against the gap, one point per strength of the fairness constraint.",
+            (),
             [] if curve is None else [tradeoff_figure(curve)],
         ),
     ]
     return [part for part in parts if part.figures]
 
 
-def _each(
-    audits: Sequence[Audit], has: Callable[[Audit], Any], *makers: Callable[[Audit], Figure | None]
+def _figures(
+    audits: Sequence[Audit], *makers: Callable[[Sequence[Audit]], Figure | None]
 ) -> list[Figure]:
-    made = (make(audit) for audit in audits if has(audit) for make in makers)
-    return [figure for figure in made if figure is not None]
-
-
-def _matching(audits: Sequence[Audit]) -> list[Figure]:
-    figures = []
-    if any(audit.matching.transport for audit in audits):
-        figures.append(transport_figure(audits))
-    figures += _each(audits, lambda audit: audit.matching.transport, feature_figure)
-    return figures + _each(audits, lambda audit: audit.matching.matched_gaps, matched_figure)
+    if not audits:
+        return []
+    return [figure for make in makers if (figure := make(audits)) is not None]

@@ -1,57 +1,32 @@
-"""What the report says in words, and how it writes numbers and names."""
+"""How the report writes names, numbers and conditions."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fairmatch.auditing.facts import Audit, Estimate, Gap, SubsetGap
+from fairmatch.auditing.facts import Audit, Estimate, Gap, GroupFacts, SubsetGap
+from fairmatch.measures import MEASURES
 
-# A gap's name for people, and what it is.
-GAPS = {
-    "demographic_parity_gap": ("Selection rates", "difference of the shares of accepted people"),
-    "mean_parity_gap": ("Mean scores", "difference of the mean scores"),
-    "wasserstein_parity_gap": (
-        "Score distributions, mean distance",
-        "mean score difference of people at the same rank of their groups",
-    ),
-    "total_variation_parity_gap": (
-        "Score distributions, overlap",
-        "share of people who would have to get another score, in intervals of scores",
-    ),
-    "ks_parity_gap": (
-        "Score distributions, largest distance",
-        "difference of selection rates at the threshold where it is largest",
-    ),
-    "matched_parity_gap": (
-        "Nearest people of the other group",
-        "mean score difference of people who are most alike in their features",
-    ),
-    "true_positive_gap": (
-        "True positive rates",
-        "difference of the shares accepted among people with a positive label",
-    ),
-    "false_positive_gap": (
-        "False positive rates",
-        "difference of the shares accepted among people with a negative label",
-    ),
-    "equalized_odds_gap": ("Both error rates", "mean of the two gaps of error rates"),
-}
-
+# How people are matched, in the order of the explorer.
 MATCHINGS = {
-    "fair": "treated alike by the model",
-    "marginal": "nearest people",
-    "joint": "nearest people with the same label",
+    "fair": "same rank of score",
+    "marginal": "nearest matching",
+    "joint": "nearest matching within labels",
 }
 
 _BIDI_CONTROLS = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
+# A sign that joins two words of a column's name, at least one of which begins or ends in a letter.
+_JOINT = re.compile(r"(?<=[^\W\d_])[_.\-]+(?=[^\W_])|(?<=[^\W_])[_.\-]+(?=[^\W\d_])")
 
 
 def shown_name(name: str, longest: int = 80) -> str:
-    r"""Give a name from the data as it can stand in a sentence.
+    r"""Return a name from the data as it can stand in a sentence.
 
     Long names are cut in the middle. Names that are written from right to left, or that carry
     signs which turn the direction of the text, are isolated so that the sentence keeps its own.
@@ -73,8 +48,43 @@ def shown_name(name: str, longest: int = 80) -> str:
     return f"\u2068{text}\u2069" if turned else text
 
 
+def column_words(name: str, longest: int = 80) -> str:
+    """Return the name of a column as people write it.
+
+    Examples
+    --------
+    >>> column_words("hours_per_week"), column_words("education-num"), column_words("1.5")
+    ('hours per week', 'education num', '1.5')
+    """
+    return shown_name(name if re.search(r"\s", name) else _JOINT.sub(" ", name), longest)
+
+
+def told_apart(
+    names: Iterable[str], write: Callable[[str, int], str] = shown_name, longest: int = 60
+) -> dict[str, str]:
+    """Return how each of some names is written, so that no two are written alike.
+
+    Examples
+    --------
+    >>> told_apart(["pay_grade", "pay grade", "age"], column_words)
+    {'pay_grade': 'pay_grade', 'pay grade': 'pay grade', 'age': 'age'}
+    """
+    written = {name: write(name, longest) for name in names}
+    alike = Counter(written.values())
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name, words in written.items():
+        text = words if alike[words] == 1 else shown_name(name, longest)
+        number = 2
+        while text in taken:
+            text, number = f"{shown_name(name, longest)} ({number})", number + 1
+        taken.add(text)
+        found[name] = text
+    return found
+
+
 def shown_number(value: Any) -> str:
-    """Write a number for a table; what is not there is said so.
+    """Return a number as it stands in a table, or that there is none.
 
     Examples
     --------
@@ -93,7 +103,7 @@ def shown_number(value: Any) -> str:
 
 
 def shown_interval(fact: Estimate | Gap) -> str:
-    """Write a number with its interval.
+    """Return a number with its interval.
 
     Examples
     --------
@@ -105,131 +115,106 @@ def shown_interval(fact: Estimate | Gap) -> str:
     return f"{fact.value:.3f} ({fact.low:.3f} to {fact.high:.3f})"
 
 
-def gap_name(name: str) -> str:
-    """Give a gap's name for people."""
-    return GAPS[name][0] if name in GAPS else name.replace("_", " ").capitalize()
+def n_people(number: int) -> str:
+    """Return a number of people in words.
+
+    Examples
+    --------
+    >>> n_people(1), n_people(4096)
+    ('1 person', '4,096 people')
+    """
+    return "1 person" if number == 1 else f"{number:,} people"
 
 
-def sentences(audit: Audit) -> list[str]:
-    """Say in three sentences what an audit found: on selection, on matched people, on subsets.
+def listed(words: Sequence[str]) -> str:
+    """Return some words as a list in a sentence.
 
-    Parameters
-    ----------
-    audit : Audit
-        As made by `fairmatch.audit`.
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
-    Returns
-    -------
-    list of three str
-        Plain text, not escaped.
+
+def by_size(groups: tuple[GroupFacts, ...]) -> list[GroupFacts]:
+    """Return groups in the order of their size, the largest first.
 
     Examples
     --------
     >>> from fairmatch import audit
-    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
-    >>> print(sentences(found)[0])
-    Of 80 people, the model accepts 50.0% of the 40 in group a and 100.0% of the 40 in group b, a
-    difference of 50.0 percentage points (95% interval ...).
+    >>> found = audit([0.1, 0.9] * 40, sensitive_features=["a", "b", "b", "b"] * 20)
+    >>> [group.label for group in by_size(found.groups)]
+    ['b', 'a']
     """
-    return [_on_selection(audit), _on_matching(audit), _on_subsets(audit)]
+    return sorted(groups, key=lambda group: -group.n_rows)
 
 
-def _on_selection(audit: Audit) -> str:
-    rates = []
-    for group in audit.groups:
-        rate = group.selection_rate.value
-        share = "an unstated share" if rate is None else f"{rate:.1%}"
-        rates.append(f"{share} of the {group.n_rows:,} in group {shown_name(group.label)}")
+def group_words(label: str) -> str:
+    """Return how a sentence names a group, in quotes if the name itself has several words.
+
+    Examples
+    --------
+    >>> group_words("female"), group_words("female, Black")
+    ('female', '“female, Black”')
+    """
+    name = shown_name(label)
+    return f"“{name}”" if re.search(r"[\s,;:–]", name) else name
+
+
+def model_words(audit: Audit) -> str:
+    """Return how a sentence calls the model."""
     name = audit.model_name
-    who = "the model" if name == "model" else f"“{shown_name(name)}”"
-    start = f"Of {audit.n_rows:,} people, {who} accepts {rates[0]} and {rates[1]}"
-    gap = audit.gap("demographic_parity_gap")
-    if gap.value is None:
-        return f"{start}; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
-    end = f", a difference of {100 * gap.value:.1f} percentage points"
-    if gap.low is not None and gap.high is not None:
-        end += f" ({audit.confidence:.0%} interval {100 * gap.low:.1f} to {100 * gap.high:.1f}"
-        end += "; no difference at all cannot be ruled out)" if gap.low == 0.0 else ")"
-    return f"{start}{end}."
+    return "the model" if name == "model" else f"“{shown_name(name)}”"
 
 
-def _on_matching(audit: Audit) -> str:
-    matching = audit.matching
-    if matching.refused:
-        return f"Nobody was matched, because: {matching.refused.rstrip('.')}."
-    transport = matching.transport
-    if transport is None:
-        gap = next(m.gap for m in matching.matched_gaps if m.matching == "fair")
-        return (
-            "People at the same rank of their groups get scores that differ by "
-            f"{shown_number(gap.value)} on average; without their features nothing is said of "
-            "how alike these people are."
-        )
-    if transport.relative is None:
-        return (
-            "The nearest and a random matching of the groups cost the same here, so nothing is "
-            "said of how near the people are whom the model treats alike."
-        )
-    place = f"{transport.relative:.2f}"
-    if (high := transport.relative_high) is not None and f"{high:.2f}" != place:
-        place += f" to {high:.2f} (tied scores leave it open)"
-    largest = max(transport.features, key=lambda part: part.cost - part.smallest)
-    return (
-        f"The people whom it treats alike lie at {place} between the nearest possible matching of "
-        f"the two groups (0) and a random one (1); {shown_name(largest.name)} adds most to what "
-        "sets them farther apart than the nearest."
-    )
+def outcome_words(audit: Audit) -> str:
+    """Return what happens to people on the favourable side of the threshold."""
+    return shown_name(str(getattr(audit, "outcome", "selected")))
 
 
-def _on_subsets(audit: Audit) -> str:
-    scan = audit.subsets
-    if scan is None:
-        return "Without features no subsets were searched, so a fair average may hide unfair parts."
-    if not scan.subsets:
-        return (
-            f"No subset had the {scan.min_rows} people of each group that a statement needs, so "
-            "none is listed."
-        )
-    worst = scan.subsets[0]
-    where = subset_name(worst)
-    searched = f"Of {scan.n_examined:,} subsets looked at"
-    if certain(worst):
-        return (
-            f"{searched}, the gap between mean scores is surest where {where}: "
-            f"{shown_interval(worst.confirmed)}, an interval on fresh rows that allows for the "
-            f"{len(scan.subsets)} subsets listed."
-        )
-    return (
-        f"{searched}, none has a gap between mean scores that is certain to differ from 0 on "
-        f"fresh rows; the first in the list is where {where}, with "
-        f"{shown_interval(worst.confirmed)}."
-    )
+def other_words(audit: Audit) -> str:
+    """Return what happens to the others."""
+    words = outcome_words(audit)
+    return words.removeprefix("not ") if words.startswith("not ") else f"not {words}"
+
+
+def selected_from(audit: Audit) -> str:
+    """Return which scores are on the favourable side of the threshold."""
+    low = getattr(audit, "favourable", "high") == "low"
+    return f"score {'below' if low else 'at or above'} {audit.threshold:g}"
+
+
+def gap_title(name: str) -> str:
+    """Return what a gap compares, for people."""
+    return MEASURES[name].title if name in MEASURES else name.replace("_", " ").capitalize()
+
+
+def gap_words(name: str) -> str:
+    """Return what the value of a gap is."""
+    return MEASURES[name].words if name in MEASURES else ""
 
 
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}
 
 
 def subset_name(subset: SubsetGap) -> str:
-    """Describe a subset in words.
+    """Return the conditions of a subset in words.
 
     Examples
     --------
     >>> from fairmatch.auditing.facts import Condition
-    >>> old = Condition("age", ">", 60.0), Condition("status", "!=", "married")
+    >>> old = Condition("age", ">", 60.0), Condition("marital_status", "!=", "married")
     >>> subset_name(SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair"))
-    'age is above 60 and status is not married'
+    'age is above 60 and marital status is not married'
     """
     said = []
     for condition in subset.conditions:
         value = condition.value
-        words = f"{value:g}" if isinstance(value, float) else value
+        words = f"{value:.10g}" if isinstance(value, float) else value
         if value is None:
             words = "missing"
         operator = _OPERATORS.get(condition.operator, condition.operator)
-        said.append(f"{shown_name(condition.column, 60)} {operator} {shown_name(str(words), 60)}")
+        said.append(f"{column_words(condition.column, 60)} {operator} {shown_name(str(words), 60)}")
     return " and ".join(said) or shown_name(subset.description, 200)
-
-
-def certain(subset: SubsetGap) -> bool:
-    """Say whether the interval of a subset's gap leaves 0 out."""
-    return bool(subset.confirmed.low)

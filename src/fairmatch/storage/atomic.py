@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from uuid import uuid4
 
 from fairmatch.exceptions import InputError
@@ -14,7 +15,7 @@ PARTIAL = ".partial"
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a file to write into, which takes the place of another when all is written.
+    """Yield a file to write into, which takes the place of another when all is written.
 
     Parameters
     ----------
@@ -84,6 +85,8 @@ def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> N
     ------
     InputError
         If an output is a folder, one of the inputs, or another output.
+    OSError
+        If an output cannot be written where it is asked for.
     """
     taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
     for option, name in outputs.items():
@@ -98,3 +101,32 @@ def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> N
             )
         if file.is_file() or not file.exists():  # /dev/stdout can be written to twice
             taken[file.resolve()] = f"{option} is written there"
+            check_place(file)
+
+
+def check_place(path: str | Path) -> None:
+    """Raise unless a file or folder can be written at a path; nothing stays there.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where it shall be. Folders that are not there yet are no obstacle.
+
+    Raises
+    ------
+    OSError
+        With the path, as writing would raise it after hours of work.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> check_place(pathlib.Path(tempfile.mkdtemp()) / "new" / "numbers.txt")
+    """
+    home = Path(path).resolve().parent
+    while not home.exists():
+        home = home.parent
+    try:
+        os.rmdir(mkdtemp(prefix=".", suffix=PARTIAL, dir=home))
+    except OSError as error:
+        error.filename = str(path)
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
@@ -21,6 +22,7 @@ from fairmatch.tables.names import nearest_name
 Values: TypeAlias = npt.NDArray[Any]
 
 _WIDE = 1000  # columns beyond which a table of pandas is read by type
+_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +114,27 @@ def read_columns(X: Any) -> list[Column]:
         )
     if isinstance(X, pd.DataFrame) and len(names) > _WIDE:
         return _read_wide(X, [str(name) for name in names])
-    columns = zip(names, table.iter_columns(), strict=True)
-    return [_read_series(str(name), series) for name, series in columns]
+    return _read_all(zip(map(str, names), table.iter_columns(), strict=True))
+
+
+def _read_all(pairs: Iterable[tuple[str, nw.Series[Any]]]) -> list[Column]:
+    """Read named columns; the error names all of those that cannot be read."""
+    columns: list[Column] = []
+    wrong: list[InputError] = []
+    for name, series in pairs:
+        try:
+            columns.append(_read_series(name, series))
+        except InputError as error:
+            wrong.append(error)
+    if len(wrong) == 1:
+        raise wrong[0]
+    if wrong:
+        same = all(isinstance(error, ColumnError) for error in wrong)
+        lines = "\n".join(map(str, wrong[:_SHOWN]))
+        more = f"\nAnd {len(wrong) - _SHOWN} more." if len(wrong) > _SHOWN else ""
+        text = f"{len(wrong)} columns cannot be used as they are.\n{lines}{more}"
+        raise (ColumnError if same else InputError)(text)
+    return columns
 
 
 def _read_array(X: Any) -> list[Column]:
@@ -140,8 +161,8 @@ def _read_wide(frame: pd.DataFrame, names: list[str]) -> list[Column]:
             read = [_numeric(names[i], v) for i, v in zip(places, part.to_numpy().T, strict=True)]
         else:
             table = nw.from_native(part, eager_only=True)
-            pairs = zip(places, table.iter_columns(), strict=True)
-            read = [_read_series(names[i], series) for i, series in pairs]
+            own = [names[i] for i in places]
+            read = _read_all(zip(own, table.iter_columns(), strict=True))
         columns |= dict(zip(places.tolist(), read, strict=True))
     return [columns[place] for place in range(len(names))]
 

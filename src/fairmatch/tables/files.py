@@ -10,6 +10,7 @@ import pandas as pd
 
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import whole_file
+from fairmatch.tables.delimited import read_delimited, refuse_repeated
 from fairmatch.tables.names import check_names
 
 MISSING_WORDS = (
@@ -25,24 +26,49 @@ class LabelledTable:
     ----------
     frame : DataFrame
         All columns.
-    target, sensitive : str
-        Names of the columns with the labels and with the groups.
+    target : str
+        Name of the column with the labels.
+    sensitive : str or list of str
+        Name of the column with the groups, or names of several, whose combinations they are.
     """
 
     frame: pd.DataFrame
     target: str
-    sensitive: str
+    sensitive: str | list[str]
+
+    @property
+    def attributes(self) -> list[str]:
+        """Names of the columns with the groups, as a list."""
+        return [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive)
 
 
-def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
+_DELIMITED = (".csv", ".tsv", ".txt")
+_SHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+
+
+def read_table(
+    path: str | Path,
+    *,
+    text: Iterable[str] = (),
+    missing: Iterable[str] = (),
+    encoding: str | None = None,
+    decimal: str = ".",
+) -> pd.DataFrame:
     r"""Read a CSV or Parquet file.
 
     Parameters
     ----------
     path : str or Path
-        The file; its ending says what it is.
+        The file; its ending says what it is. In a CSV file fields may be separated by commas,
+        semicolons, tabs or bars.
     text : iterable of str
         Columns of a CSV file that are taken as they are written: 007 stays 007.
+    missing : iterable of str
+        Words of a CSV file that stand for a missing value, beside the usual ones such as NA.
+    encoding : str, optional
+        How the letters of a CSV file are written; by default that is found out.
+    decimal : str, default="."
+        What stands before the decimals of a number in a CSV file.
 
     Raises
     ------
@@ -59,23 +85,32 @@ def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
     ['age', 'sex']
     """
     file = Path(path)
-    as_text = dict.fromkeys(text, str)
-    readers: dict[str, Any] = {
-        ".csv": lambda file: pd.read_csv(file, dtype=as_text),
-        ".parquet": pd.read_parquet,
-    }
-    if file.suffix.lower() not in readers:
+    ending = file.suffix.lower()
+    if ending in _SHEETS:
+        raise InputError(
+            f"{file} is a spreadsheet. Save its sheet as CSV (in Excel: File, Save As, CSV UTF-8), "
+            "and give that file."
+        )
+    if ending not in (*_DELIMITED, ".parquet"):
         raise InputError(f"{file} is neither a .csv nor a .parquet file.")
     try:
-        table: pd.DataFrame = readers[file.suffix.lower()](file)
+        if ending == ".parquet":
+            table = pd.read_parquet(file)
+        else:
+            table = read_delimited(
+                file, text=text, missing=missing, encoding=encoding, decimal=decimal
+            )
     except FileNotFoundError:
         raise InputError(f"There is no file {file}.") from None
     except ImportError as error:
         raise MissingExtraError(
             "Reading Parquet needs pyarrow: pip install 'fairmatch[all]'."
         ) from error
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # pandas' and pyarrow's parse errors are ValueErrors
         raise InputError(f"{file} cannot be read: {error}") from error
+    refuse_repeated([str(name) for name in table.columns], file)
     if table.empty:
         raise InputError(f"{file} has no rows.")
     return table
@@ -133,11 +168,17 @@ def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The t
     check_names([column], [str(name) for name in frame.columns], table=table)
 
 
-def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a CSV or Parquet file, whole or not at all."""
+def check_table_name(path: str | Path) -> Path:
+    """Raise unless a name is that of a table that can be written, by its ending."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{file} must end in .csv or .parquet.")
+    return file
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a CSV or Parquet file, whole or not at all."""
+    file = check_table_name(path)
     with whole_file(file) as partial:
         if file.suffix.lower() == ".csv":
             frame.to_csv(partial, index=False)

@@ -35,6 +35,8 @@ class ColumnRole:
         Why it has this role.
     doubt : str
         What a person should look at, or empty.
+    asks : bool
+        Whether a person must decide before a model learns from it.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ColumnRole:
     n_distinct: int
     why: str
     doubt: str = ""
+    asks: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ class Roles:
         that surely are identifiers or cannot be read.
     ignored : sequence of str
         Columns that are left out.
+    kept : sequence of str
+        Features whatever they look like; other columns may be features too.
 
     Examples
     --------
@@ -143,6 +148,7 @@ class Roles:
     weight: str | None = None
     features: Sequence[str] | None = None
     ignored: Sequence[str] = ()
+    kept: Sequence[str] = ()
 
     def named(self) -> Iterator[tuple[str, str]]:
         """Yield every named column with its role."""
@@ -153,7 +159,7 @@ class Roles:
             "label": [self.label],
             "id": [self.id],
             "weight": [self.weight],
-            "feature": self.features or (),
+            "feature": [*(self.features or ()), *self.kept],
             "ignored": self.ignored,
         }.items():
             for name in names:
@@ -216,6 +222,6 @@ class Roles:
                 role, why = "feature", "no other role"
         if found is not None:
             doubt = found.words
-        return ColumnRole(
-            facts.name, role, facts.type, facts.n_missing, facts.n_distinct, why, doubt
-        )
+        asks = found is not None and found.asks and role == "feature" and why != "named"
+        counted = facts.n_missing, facts.n_distinct
+        return ColumnRole(facts.name, role, facts.type, *counted, why, doubt, asks)

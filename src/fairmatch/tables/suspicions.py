@@ -80,10 +80,13 @@ class Suspicion:
         What is suspicious.
     certain : bool
         Whether it is certain enough to leave the column out unless it is asked for.
+    asks : bool
+        Whether a person must decide before a model learns from the column.
     """
 
     words: str
     certain: bool = False
+    asks: bool = False
 
 
 def describe_column(name: str, series: nw.Series[Any]) -> ColumnFacts:
@@ -147,8 +150,9 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
     --------
     >>> import numpy as np
     >>> from fairmatch.tables.suspicions import ColumnFacts, suspect
-    >>> suspect(ColumnFacts("customer_id", "whole numbers", np.array([17, 4, 9]), 0))
-    Suspicion(words='looks like an identifier: 3 different values in 3 rows', certain=True)
+    >>> found = suspect(ColumnFacts("customer_id", "whole numbers", np.array([17, 4, 9]), 0))
+    >>> found.words, found.certain
+    ('looks like an identifier: 3 different values in 3 rows', True)
     """
     if facts.type == "nothing":
         return Suspicion("holds no values", certain=True)
@@ -160,7 +164,7 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
         if found := look(facts):
             return found
     if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
-        return Suspicion("has two values and the name of an outcome: is it the label?")
+        return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
     if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
         return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
     return None
@@ -195,18 +199,20 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
     if numeric.all():
         # Few codes are a category; many numbers as text are an accident.
         many = facts.type == "text" and facts.n_distinct > _FEW_VALUES
-        return Suspicion("holds numbers that are written as text") if many else None
+        return Suspicion("holds numbers that are written as text", asks=True) if many else None
     if share >= _NEARLY_ALL:
         others = counts[~numeric]
         shown = ", ".join(f"{value!r} ({count:,})" for value, count in others[:3].items())
         more = ", …" if len(others) > 3 else ""
-        return Suspicion(f"nearly all numbers, except {shown}{more}; so it is read as text")
+        words = f"is nearly all numbers, except {shown}{more}; so it is read as text"
+        return Suspicion(words, asks=True)
     if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]):
-        return Suspicion("holds numbers with a decimal comma, which are read as text")
+        words = "holds numbers with a decimal comma, which are read as text"
+        return Suspicion(words, asks=True)
     return None
 
 
 def _score(facts: ColumnFacts) -> Suspicion | None:
     if facts.type not in ("numbers", "whole numbers") or not facts.words & _SCORE_WORDS:
         return None
-    return Suspicion("has the name of a score: is it another model's output?")
+    return Suspicion("has the name of a score: is it another model's output?", asks=True)

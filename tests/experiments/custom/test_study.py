@@ -326,7 +326,7 @@ def test_changed_code_is_another_run(write):
         ("[methods.ftm-joint]\n", "something called 'ftm-joint' already"),
         (LOANS + 'favored = "m"\n', "unknown key 'favored'. Did you mean 'favoured'"),
         (LOANS.replace('"loans.csv"', '"lones.csv"'), "no file .*lones.csv"),
-        (LOANS.replace('"loans.csv"', '"loans.xls"'), "neither a .csv nor a .parquet"),
+        (LOANS.replace('"loans.csv"', '"loans.xls"'), "is a spreadsheet"),
         (LOANS.replace('"loans.csv"', "3"), "file must be the name of a file, got 3"),
         (LOANS.replace('"yes"', '"Yes"'), "positive must be 'no' or 'yes', got 'Yes'"),
         (LOANS.replace('"yes"', "2020-01-01"), "positive must be text, finite numbers"),

@@ -10,6 +10,7 @@ from fairmatch.auditing.facts.audit import Audit, Provenance
 from fairmatch.auditing.facts.comparison import Comparison, ModelPair
 from fairmatch.auditing.facts.estimates import Estimate
 from fairmatch.auditing.facts.groups import AttributeFacts, CalibrationBin, Gap, GroupFacts
+from fairmatch.auditing.facts.impact import CategoryImpact, ImpactTable
 from fairmatch.auditing.facts.matchings import (
     FeatureCost,
     MatchedScores,
@@ -25,6 +26,7 @@ __all__ = [
     "AttributeFacts",
     "Audit",
     "CalibrationBin",
+    "CategoryImpact",
     "Comparison",
     "Condition",
     "Difference",
@@ -33,6 +35,7 @@ __all__ = [
     "Gap",
     "GroupFacts",
     "HalfSpaces",
+    "ImpactTable",
     "Individuals",
     "LeakFacts",
     "MatchedScores",

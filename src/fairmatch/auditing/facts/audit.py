@@ -10,6 +10,7 @@ from fairmatch.auditing.facts.about import About, LeakFacts
 from fairmatch.auditing.facts.estimates import Estimate
 from fairmatch.auditing.facts.files import JsonFacts, Upgrades
 from fairmatch.auditing.facts.groups import AttributeFacts, Gap, GroupFacts
+from fairmatch.auditing.facts.impact import ImpactTable
 from fairmatch.auditing.facts.matchings import Matching
 from fairmatch.auditing.facts.people import Individuals
 from fairmatch.auditing.facts.subsets import SubsetScan
@@ -124,6 +125,9 @@ class Audit(JsonFacts):
         Columns that describe people and give their group away.
     notes : tuple of str
         What a reader should know of how the table was read.
+    impact : tuple of ImpactTable
+        Selection and scoring rates with their impact ratios, by category of each attribute and of
+        all crossed, as bias audits are filed.
 
     Examples
     --------
@@ -165,6 +169,7 @@ class Audit(JsonFacts):
     columns: tuple[ColumnRole, ...] = ()
     leaks: tuple[LeakFacts, ...] = ()
     notes: tuple[str, ...] = ()
+    impact: tuple[ImpactTable, ...] = ()
 
     @property
     def undecided(self) -> str | None:

@@ -292,7 +292,7 @@ class MatchSmoothingClassifier(FairClassifier):
         if coupling is not None:
             coupling.check_groups(rows.groups)
             return coupling
-        return Comparison.of(self).match(self._transport().matcher(), rows.encoded, rows)
+        return Comparison.of(self).match(self._transport().matcher(), rows)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None

@@ -15,6 +15,8 @@ from fairmatch.learning.reader import TableReader, as_list, table_width
 from fairmatch.learning.rows import group_columns
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import listed
+from fairmatch.tables.located import read_points
+from fairmatch.tables.points import Points
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,22 +85,22 @@ class WholeTableReader(TableReader):
             )
         return features, codes
 
-    def fit_encoder(self, features: Any, n_rows: int) -> FloatArray:
-        """Return the features as numbers, where people are matched on them."""
+    def fit_encoder(self, features: Any, n_rows: int) -> Points:
+        """Return the features as points, where people are matched on them."""
         if _num_samples(features) != n_rows:
             raise InputError(f"X has {_num_samples(features)} rows, y has {n_rows}.")
         if not self.matches:
-            return np.empty((n_rows, 0))
+            return read_points(np.empty((n_rows, 0)))
         return super().fit_encoder(self._without_groups(features), n_rows)
 
-    def encode(self, features: Any) -> FloatArray:
-        """Return the features of new rows as numbers, where people are matched on them."""
+    def points(self, features: Any) -> Points:
+        """Return the features of new rows as points, where people are matched on them."""
         if not self.matches:
-            return np.empty((_num_samples(features), 0))
-        return super().encode(self._without_groups(features))
+            return read_points(np.empty((_num_samples(features), 0)))
+        return super().points(self._without_groups(features))
 
     def inputs(
-        self, features: Any, codes: NDArray[Any] | None, encoded: FloatArray | None = None
+        self, features: Any, codes: NDArray[Any] | None, points: Points | None = None
     ) -> SeenRows:
         """Return rows as the learner sees them."""
         if codes is not None and len(codes) != _num_samples(features):

@@ -105,8 +105,7 @@ class SmoothingLearner:
             folds = read_folds(self.settings.cv, table, labels, strata)
             scores = learner.unseen_scores(table, labels, rows.weights, folds)
             column = np.sqrt(self.settings.score_weight) * scores
-            points = np.column_stack([rows.encoded, column])
-            coupling = compare(replace(rows, encoded=points))
+            coupling = compare(replace(rows, points=rows.points.with_number(column)))
             targets[smoothed] = smooth_scores(
                 scores, coupling, [weights[k] for k in smoothed], sample_weight=rows.weights
             )

@@ -26,8 +26,8 @@ from fairmatch.learning.weights import (
     REDUCTION_WEIGHTS,
     REG_WEIGHTS,
 )
-from fairmatch.matching.coupling import Coupling, check_coupling
-from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import Matcher
 
 
 @estimator(NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
@@ -270,28 +270,20 @@ class FTMClassifier(FairClassifier):
     _state_file: ClassVar[str] = NetworkScorer.FILE
     _matches: ClassVar[bool] = True
 
-    def _matcher(self) -> Matcher:
-        return Transport(self.transport, Comparison.of(self)).matcher()
+    def _transport(self) -> Transport:
+        sampling = Sampling.of(self)
+        return Transport(self.transport, Comparison.of(self), fresh=True, sampling=sampling)
 
     def _compare(
         self, rows: TrainingRows, coupling: Coupling | None
     ) -> MatchedGap | FreshlyMatchedGap:
-        if coupling is not None:
-            coupling.check_groups(rows.groups)
-            return MatchedGap(coupling)
-        matcher = self._matcher()
-        if isinstance(matcher, OptimalTransportMatcher) and matcher.batch_size is not None:
-            points = matcher.points(rows.points, rows.labels)
-            return FreshlyMatchedGap(matcher, points, Comparison.of(self).parts(rows))
-        return MatchedGap(self._match_held_out(rows))
+        return self._transport().penalty(rows, coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return Comparison.of(self).match(self._matcher(), rows, Sampling.of(self))
+        return self._transport().match_held_out(rows)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._matcher()
-        Sampling.of(self)
-        check_coupling(coupling)
+        self._transport().check(coupling)

@@ -73,7 +73,7 @@ class NetworkScorer:
         network = network_from(read_arrays(content), [facts["n_inputs"], *hidden, 1])
         if network.n_inputs != reader.n_inputs:
             raise ModelFileError("The table does not give as many inputs as the network takes.")
-        return cls(network)
+        return cls(network, loss=model._target.loss)
 
 
 def _outputs(network: NetworkStack, inputs: FloatArray) -> torch.Tensor:

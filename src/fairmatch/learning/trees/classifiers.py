@@ -3,23 +3,30 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-import numpy as np
-
-from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import JOINT_WEIGHT, Comparison, Sampling, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
-from fairmatch.learning.penalties import MatchedGap, SquaredMeanGap, TreePenalty
+from fairmatch.learning.penalties import (
+    FreshlyMatchedGap,
+    MatchedGap,
+    SquaredMeanGap,
+    TreePenalty,
+)
 from fairmatch.learning.reader import GroupSettings
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import estimator
-from fairmatch.learning.trees.learner import TREES, TreeScorer, TreeSettings
+from fairmatch.learning.trees.learner import (
+    TREES,
+    TreeScorer,
+    TreeSettings,
+    refuse_coupling_and_stopping,
+)
 from fairmatch.learning.weights import REG_WEIGHTS
-from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
-from fairmatch.tables.points import Points
+from fairmatch.tables.arrays import FloatArray
 
 
 @estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
@@ -147,39 +154,29 @@ class FTMBoostingClassifier(FairClassifier):
 
     def _transport(self) -> Transport:
         names = ("marginal", "joint", "predicted")
-        return Transport(self.transport, Comparison.of(self), names)
+        return Transport(
+            self.transport,
+            Comparison.of(self),
+            names,
+            self._unseen_scores,
+            sampling=Sampling.of(self),
+        )
 
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> TreePenalty:
-        if coupling is not None:
-            coupling.check_groups(rows.groups)
-            return MatchedGap(coupling)
-        points = None
-        if isinstance(self.transport, str) and self.transport == "predicted":
-            scores = self._learner().unseen_scores(rows)
-            points = rows.points.with_number(np.sqrt(JOINT_WEIGHT) * scores)
-        return MatchedGap(self._match(rows, points))
+    def _unseen_scores(self, rows: TrainingRows) -> FloatArray:
+        scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
+        return scores
 
-    def _match(self, rows: TrainingRows, points: Points | None = None) -> Coupling:
-        matcher = self._transport().matcher()
-        return Comparison.of(self).match(matcher, rows, Sampling.of(self), points)
+    def _compare(
+        self, rows: TrainingRows, coupling: Coupling | None
+    ) -> MatchedGap | FreshlyMatchedGap:
+        return self._transport().penalty(rows, coupling)
+
+    def _match_held_out(self, rows: TrainingRows) -> Coupling:
+        return self._transport().match_held_out(rows)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._transport().matcher()
-        Sampling.of(self)
-        check_coupling(coupling)
-        if coupling is not None and self.early_stopping_rounds is not None:
-            raise CouplingError(
-                "With early_stopping_rounds part of the rows is held out, so a ready coupling of "
-                "all the rows does not fit. Leave one of the two out."
-            )
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        if isinstance(self.transport, str) and self.transport == "predicted":
-            raise InputError(
-                "With transport='predicted' people are matched on scores of the training rows, "
-                "which held-out rows do not have: matched_parity_gap cannot be the gap_measure."
-            )
-        return self._match(rows)
+        self._transport().check(coupling)
+        refuse_coupling_and_stopping(self, coupling)

@@ -1,13 +1,13 @@
 """Boosted trees as a learner: their settings, a path of them, and how they score."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import lightgbm as lgb
 import numpy as np
 
-from fairmatch.exceptions import ModelFileError
+from fairmatch.exceptions import CouplingError, ModelFileError
 from fairmatch.learning.family import Family
 from fairmatch.learning.loss import LOGISTIC, Loss
 from fairmatch.learning.reader import TableReader
@@ -24,7 +24,7 @@ from fairmatch.tables.parameters import check_count, check_number, check_verbose
 
 
 @dataclass(frozen=True)
-class TreeSettings(Settings):
+class GrowingSettings(Settings):
     """How trees are grown.
 
     Parameters
@@ -49,9 +49,6 @@ class TreeSettings(Settings):
         Share of the rows that a tree is grown on.
     colsample_bytree : float, default=1.0
         Share of the columns that a tree is grown on.
-    scale_pos_weight : float, default=1.0
-        What the loss of positive rows is multiplied by, as in LightGBM. The matching and the
-        penalty do not change; ``sample_weight`` weighs rows in all three.
     early_stopping_rounds : int, optional
         Hold out ``validation_size`` of the rows, compare them among themselves, and stop when the
         objective on them has not improved for so many rounds; the trees up to the best round are
@@ -77,7 +74,6 @@ class TreeSettings(Settings):
     reg_lambda: float = 0.0
     subsample: float = 1.0
     colsample_bytree: float = 1.0
-    scale_pos_weight: float = 1.0
     early_stopping_rounds: int | None = None
     validation_size: float = 0.2
     n_jobs: int | None = 1
@@ -94,7 +90,6 @@ class TreeSettings(Settings):
             check_number("validation_size", self.validation_size, "(0, 1)")
         check_number("warmup", self.warmup, "[0, 1)")
         check_number("reg_lambda", self.reg_lambda, "[0, inf]")
-        check_number("scale_pos_weight", self.scale_pos_weight, "(0, inf)")
         for name in ("learning_rate", "subsample", "colsample_bytree"):
             check_number(name, getattr(self, name), "(0, 1]")
         check_count("n_jobs", self.n_jobs, -1, optional=True)
@@ -122,6 +117,25 @@ class TreeSettings(Settings):
             "feature_pre_filter": False,  # with it, LightGBM fails where it leaves no column
             "verbosity": -1,
         }
+
+
+@dataclass(frozen=True)
+class TreeSettings(GrowingSettings):
+    """How trees of classifiers are grown.
+
+    Parameters
+    ----------
+    scale_pos_weight : float, default=1.0
+        What the loss of positive rows is multiplied by, as in LightGBM. The matching and the
+        penalty do not change; ``sample_weight`` weighs rows in all three.
+    """
+
+    scale_pos_weight: float = 1.0
+
+    def check(self) -> None:
+        """Raise an error that names a setting of a wrong type or size."""
+        super().check()
+        check_number("scale_pos_weight", self.scale_pos_weight, "(0, inf)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +209,7 @@ class TreeScorer:
             base_margin,
             np.array([np.inf if v is None else float(v) for v in watched]),
             model.n_jobs,
+            model._target.loss,
         )
 
 
@@ -203,13 +218,13 @@ class TreeLearner:
 
     Parameters
     ----------
-    settings : TreeSettings
+    settings : GrowingSettings
         How to grow them.
     categorical : list of int
         Positions of the categorical inputs.
     """
 
-    def __init__(self, settings: TreeSettings, categorical: list[int]) -> None:
+    def __init__(self, settings: GrowingSettings, categorical: list[int]) -> None:
         self.settings, self.categorical = settings, categorical
 
     def fit_path(
@@ -233,6 +248,7 @@ class TreeLearner:
             Weights of the penalty.
         """
         settings = self.settings
+        heavier = settings.scale_pos_weight if isinstance(settings, TreeSettings) else 1.0
         parts = [rows]
         if settings.early_stopping_rounds is not None:
             split = stratified_split(
@@ -255,9 +271,7 @@ class TreeLearner:
         scorers = []
         for weight in map(float, weights):
             objectives = [
-                BoostingObjective(
-                    part, weight, penalty, settings.learning_rate, settings.scale_pos_weight, loss
-                )
+                BoostingObjective(part, weight, penalty, settings.learning_rate, heavier, loss)
                 for part, penalty in zip(parts, penalties, strict=True)
             ]
             trees, watched = trainer.train(*objectives)
@@ -275,7 +289,16 @@ class TreeLearner:
         )
 
 
-def _tree_learner(settings: TreeSettings, reader: TableReader) -> TreeLearner:
+def refuse_coupling_and_stopping(settings: Any, coupling: Any) -> None:
+    """Raise where rows would be held out of a ready coupling of all the rows."""
+    if coupling is not None and settings.early_stopping_rounds is not None:
+        raise CouplingError(
+            "With early_stopping_rounds part of the rows is held out, so a ready coupling of all "
+            "the rows does not fit. Leave one of the two out."
+        )
+
+
+def _tree_learner(settings: GrowingSettings, reader: TableReader) -> TreeLearner:
     return TreeLearner(settings, reader.categorical)
 
 
@@ -283,3 +306,4 @@ def _tree_learner(settings: TreeSettings, reader: TableReader) -> TreeLearner:
 TREES = Family(
     "codes", TreeSettings, _tree_learner, TreeScorer, lambda: TableEncoder(missing="encode")
 )
+REGRESSION_TREES = replace(TREES, settings=GrowingSettings)

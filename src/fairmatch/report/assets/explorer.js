@@ -33,10 +33,14 @@
   }
   const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
-  // What the chosen model and matching make of the people; made once for each choice.
+  const many = data.groups.length > 2;
+  const chosen = (name) => (form[name].value === "" ? null : Number(form[name].value));
+
+  // What the chosen model, matching and two groups make of the people; made once for each choice.
   const views = new Map();
   function view() {
-    const key = `${form.model.value} ${form.matching.value}`;
+    const groups = many ? [chosen("group"), chosen("other")].sort().join("-") : "";
+    const key = `${form.model.value} ${form.matching.value} ${groups}`;
     if (!views.has(key)) views.set(key, makeView(Number(form.model.value), form.matching.value));
     return views.get(key);
   }
@@ -46,27 +50,23 @@
     const table = data.tables[model.table];
     const pairs = model.pairs[matching];
     const own = table.ids.map(() => []);
-    pairs.first.forEach((person, k) => own[person].push(k));
-    pairs.second.forEach((person, k) => own[person].push(k));
+    const both = many ? [chosen("group"), chosen("other")] : null;
+    for (let k = 0; k < pairs.first.length; k++) {
+      const first = pairs.first[k], second = pairs.second[k];
+      if (both && !(both.includes(table.group[first]) && both.includes(table.group[second]))) continue;
+      own[first].push(k);
+      own[second].push(k);
+    }
     const heaviest = (a, b) => pairs.mass[b] - pairs.mass[a] || a - b;
     for (const list of own) list.sort(heaviest);
     const other = (person, k) => (pairs.first[k] === person ? pairs.second[k] : pairs.first[k]);
+    const flips = (person, k) => model.selected[person] !== model.selected[other(person, k)];
     const rows = [];
     for (let person = 0; person < table.n_listed; person++) {
-      const k = own[person][0];
-      if (k === undefined) continue;
-      const mate = other(person, k);
-      rows.push({
-        person, k, mate,
-        id: table.ids[person],
-        group: table.group[person],
-        score: model.scores[person],
-        gap: pairs.gap[k],
-        distance: pairs.distance.length ? pairs.distance[k] : null,
-        flip: own[person].some((j) => model.accepted[person] !== model.accepted[other(person, j)]),
-      });
+      const flip = own[person].find((k) => flips(person, k));
+      if (own[person].length) rows.push({ person, heaviest: own[person][0], flip });
     }
-    return { model, table, pairs, own, other, rows };
+    return { model, table, pairs, own, other, flips, rows };
   }
 
   const texts = new Map();
@@ -93,7 +93,8 @@
     { key: "gap", title: "Score gap", numeric: true },
     { key: "distance", title: "Distance", numeric: true },
   ];
-  const columns = () => COLUMNS.filter((c) => c.key !== "distance" || view().pairs.distance.length);
+  const columns = () => COLUMNS.filter((c) => (c.key !== "distance" || view().pairs.distance.length)
+    && (c.key !== "group" || chosen("group") === null));
 
   function compare(a, b) {
     const x = a[state.sort], y = b[state.sort];
@@ -102,13 +103,27 @@
   }
 
   function chosenRows() {
-    const { rows, table } = view();
+    const { rows, table, model, pairs, other, flips } = view();
     const words = form.text.value.trim().toLowerCase();
-    const group = form.group.value;
+    const group = chosen("group");
     return rows
-      .filter((row) => (group === "" || row.group === Number(group))
-        && (!form.flips.checked || row.flip)
-        && (words === "" || text(table, row.person).includes(words)))
+      .filter(({ person, flip }) => (group === null || table.group[person] === group)
+        && (!form.flips.checked || flip !== undefined)
+        && (words === "" || text(table, person).includes(words)))
+      .map(({ person, heaviest, flip }) => {
+        // Of several counterparts the heaviest is shown, or the one that the filter asks for.
+        const k = form.flips.checked ? flip : heaviest;
+        return {
+          person, k,
+          mate: other(person, k),
+          id: table.ids[person],
+          group: table.group[person],
+          score: model.scores[person],
+          gap: pairs.gap[k],
+          distance: pairs.distance.length ? pairs.distance[k] : null,
+          flip: flips(person, k),
+        };
+      })
       .sort(compare);
   }
 
@@ -137,7 +152,9 @@
     }));
   }
 
-  const swatch = (group) => element("span", { class: `swatch group-${group + 1}`, "aria-hidden": "true" });
+  // Of two groups the larger has the first colour, as in the charts; of many, the chosen one.
+  const place = (group) => (many ? (group === chosen("group") ? 1 : 2) : data.order.indexOf(group) + 1);
+  const swatch = (group) => element("span", { class: `swatch group-${place(group)}`, "aria-hidden": "true" });
 
   function drawList() {
     const { table, model } = view();
@@ -151,7 +168,7 @@
     drawHead();
     body.replaceChildren(...rows.slice(state.page * PAGE, (state.page + 1) * PAGE).map((row) => {
       const current = row.person === state.person;
-      const pick = element("button", { type: "button", class: "pick", on: { click: () => choose(row.person) } }, isolated(row.id));
+      const pick = element("button", { type: "button", class: "pick", on: { click: () => choose(row.person, row.k) } }, isolated(row.id));
       if (current) pick.setAttribute("aria-current", "true");
       const cells = {
         id: [pick],
@@ -168,12 +185,12 @@
           { "data-key": column.key, ...(column.key === "id" ? { scope: "row" } : column.numeric ? { class: "number" } : {}) }, ...cells[column.key]));
       }
       line.addEventListener("click", (event) => {
-        if (!event.target.closest("button")) choose(row.person);
+        if (!event.target.closest("button")) choose(row.person, row.k);
       });
       return line;
     }));
     const sampled = table.n_listed < data.n_people ? `, a sample of the ${data.n_people.toLocaleString("en")} who were matched` : "";
-    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. Accepted from score ${model.threshold}.`;
+    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. ${model.outcome}: ${model.rule}.`;
     pager.hidden = pages === 1;
     pager.querySelector(".page-number").textContent = `Page ${state.page + 1} of ${pages}`;
     pager.querySelector('[data-step="-1"]').disabled = state.page === 0;
@@ -191,14 +208,14 @@
   function describe(person) {
     const { table, model } = view();
     const label = table.labels.length ? `, label ${table.labels[person] ? "positive" : "negative"}` : "";
-    const decided = model.accepted[person] ? "accepted" : "not accepted";
+    const decided = model.selected[person] ? model.outcome : model.other;
     return element("p", { class: "who" }, swatch(table.group[person]), isolated(table.ids[person]),
       element("span", { class: "what" }, isolated(data.groups[table.group[person]]),
         `, score ${number(model.scores[person], 3)}, ${decided}${label}`));
   }
 
   function drawPerson() {
-    const { table, model, pairs, own, other } = view();
+    const { table, model, pairs, own, other, flips } = view();
     const person = state.person;
     if (person === null || !own[person] || !own[person].length) {
       panel.replaceChildren(element("p", { class: "hint", text: "No person is chosen. Choose one from the list." }));
@@ -226,19 +243,18 @@
       parts.push(element("p", { class: "hint", text: "This person is not in the list; only pairs with people of the list are shown." }));
     }
     const distance = pairs.distance.length ? `, distance ${number(pairs.distance[k], 2)}` : "";
-    const flip = model.accepted[person] !== model.accepted[mate];
     const facts = element("p", { class: "pair-facts" }, `Score gap ${number(pairs.gap[k], 3)}${distance}. `);
-    if (flip) facts.append(element("span", { class: "flip", text: "flip" }), " One is accepted, the other is not.");
+    if (flips(person, k)) facts.append(element("span", { class: "flip", text: "flip" }), ` One is ${model.outcome}, the other is ${model.other}.`);
     parts.push(facts, element("p", {}, element("button", { type: "button", class: "follow", on: { click: () => choose(mate, k, true) } },
       "Go to ", isolated(table.ids[mate]))));
     if (table.columns.length) parts.push(...comparison(table, person, mate));
-    if (table.hidden.length) parts.push(element("p", { class: "hint" }, "Hidden: ", isolated(table.hidden.join(", "))));
+    if (table.hidden.length) parts.push(element("p", { class: "hint" }, "Hidden: ", isolated(table.hidden_words.join(", "))));
     panel.replaceChildren(...parts);
   }
 
   function comparison(table, person, mate) {
     const rows = table.columns.map((column) => ({
-      name: column.name,
+      name: column.words,
       own: shown(column, person),
       other: shown(column, mate),
       differs: column.values[person] !== column.values[mate],
@@ -277,7 +293,37 @@
   }
   form.model.append(...data.models.map((model, k) => option(k, model.name)));
   form.querySelector(".model-choice").hidden = data.models.length === 1;
-  form.group.append(option("", "both"), ...data.groups.map((label, k) => option(k, label)));
+  // Which groups are matched with a group, under the chosen model and matching.
+  function matchedWith(group) {
+    const model = data.models[Number(form.model.value)];
+    const codes = data.tables[model.table].group;
+    const pairs = model.pairs[form.matching.value];
+    const found = new Set();
+    for (let k = 0; k < pairs.first.length; k++) {
+      const a = codes[pairs.first[k]], b = codes[pairs.second[k]];
+      if (group === null || a === group) found.add(b);
+      if (group === null || b === group) found.add(a);
+    }
+    return data.order.filter((code) => found.has(code));
+  }
+  const named = (code) => option(code, data.groups[code]);
+  function fillGroups() {
+    form.querySelector(".other-choice").hidden = !many;
+    if (!many) {
+      if (!form.group.options.length) form.group.append(option("", "both"), ...data.order.map(named));
+      return;
+    }
+    const kept = chosen("group"), known = matchedWith(null);
+    form.group.replaceChildren(...known.map(named));
+    const first = known.find((code) => code !== data.reference);
+    form.group.value = known.includes(kept) ? kept : first;
+    fillOthers();
+  }
+  function fillOthers() {
+    const kept = chosen("other"), known = matchedWith(chosen("group"));
+    form.other.replaceChildren(...known.map(named));
+    form.other.value = known.includes(kept) ? kept : known[0];
+  }
   function fillMatchings() {
     const kept = form.matching.value;
     const names = Object.keys(data.matchings).filter((name) => name in data.models[Number(form.model.value)].pairs);
@@ -287,21 +333,25 @@
   function startWithFirst() {
     const first = chosenRows()[0];
     state.person = first ? first.person : null;
-    state.pair = null;
+    state.pair = first ? first.k : null;
   }
   fillMatchings();
+  fillGroups();
 
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => {
     if (event.target.name === "model") {
-      const before = data.models[0].table;
       fillMatchings();
-      if (data.tables.length > 1 && before !== null) state.person = null;
+      if (data.tables.length > 1) state.person = null;
     }
+    if (["model", "matching"].includes(event.target.name)) fillGroups();
+    if (event.target.name === "group" && many) fillOthers();
+    if (many && ["model", "matching", "group", "other"].includes(event.target.name)) state.person = null;
     state.page = 0;
     state.pair = null;
     drawList();
     if (state.person === null) startWithFirst();
+    drawList();
     drawPerson();
   });
   pager.addEventListener("click", (event) => {

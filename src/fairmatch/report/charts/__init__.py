@@ -5,8 +5,13 @@ stand above their bar and not beside it, so that long ones are readable on a pho
 CSS variables of the page (``var(--group-1)``), which the page sets for light, dark and print.
 """
 
-from fairmatch.report.charts.columns import contribution_chart
-from fairmatch.report.charts.distributions import calibration_chart, cumulative_chart, step_chart
+from fairmatch.report.charts.columns import CONTRIBUTION_COLOURS, contribution_chart
+from fairmatch.report.charts.distributions import (
+    calibration_chart,
+    cell_chart,
+    cumulative_chart,
+    step_chart,
+)
 from fairmatch.report.charts.frame import (
     GROUP_COLOURS,
     SERIES_COLOURS,
@@ -19,10 +24,12 @@ from fairmatch.report.charts.intervals import interval_chart
 from fairmatch.report.charts.tradeoff import tradeoff_chart
 
 __all__ = [
+    "CONTRIBUTION_COLOURS",
     "GROUP_COLOURS",
     "SERIES_COLOURS",
     "Row",
     "calibration_chart",
+    "cell_chart",
     "contribution_chart",
     "cumulative_chart",
     "finished",

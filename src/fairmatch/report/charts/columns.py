@@ -13,6 +13,13 @@ from fairmatch.report.charts.frame import (
     names,
 )
 
+# What a column adds to a distance under three matchings, and the colours of the three.
+CONTRIBUTION_COLOURS = {
+    "same rank": SERIES_COLOURS[0],
+    "nearest possible": "var(--group-2)",
+    "random": "var(--soft)",
+}
+
 
 def contribution_chart(rows: Sequence[Row], *, title: str) -> Any:
     """Draw each column's part as a bar, with marks for what it is compared with.
@@ -35,7 +42,7 @@ def contribution_chart(rows: Sequence[Row], *, title: str) -> Any:
     'LayerChart'
     """
     alt = load_altair()
-    kinds = {"cost": "treated alike", "smallest": "nearest possible", "random": "random"}
+    kinds = dict(zip(("cost", "smallest", "random"), CONTRIBUTION_COLOURS, strict=True))
     long = [
         {"label": row["label"], "series": words, "value": row[kind]}
         for row in rows
@@ -46,9 +53,7 @@ def contribution_chart(rows: Sequence[Row], *, title: str) -> Any:
         y=alt.Y("label:N", sort=None, axis=axis, scale=alt.Scale(paddingInner=0.1)),
         yOffset=alt.YOffset("part:N", scale=alt.Scale(domain=["", "bar"])),
         x=alt.X("value:Q", title=title),
-        color=colour(
-            list(kinds.values()), [SERIES_COLOURS[0], "var(--group-2)", "var(--soft)"], "square"
-        ),
+        color=colour(list(CONTRIBUTION_COLOURS), list(CONTRIBUTION_COLOURS.values()), "square"),
         tooltip=[
             alt.Tooltip("label:N", title="column"),
             alt.Tooltip("series:N", title="matching"),

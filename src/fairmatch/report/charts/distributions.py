@@ -82,6 +82,49 @@ def step_chart(
     return alt.layer(*reference_lines(references or {}), fill, line, hover).properties(height=190)
 
 
+def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROUP_COLOURS) -> Any:
+    """Draw a histogram of few values as bars side by side, without the empty places between.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``low``, ``high``, ``series`` and ``share``.
+    title, colours
+        As in `interval_chart`.
+
+    Returns
+    -------
+    altair.Chart
+
+    Examples
+    --------
+    >>> rows = [{"low": 0.1, "high": 0.15, "series": "m", "share": 1.0}]
+    >>> type(cell_chart(rows, title="score")).__name__
+    'Chart'
+    """
+    alt = load_altair()
+    series = names(rows, "series")
+    named = [{**row, "cell": f"{row['low']:.3g}"} for row in rows]
+    cells = [f"{low:.3g}" for low in sorted({row["low"] for row in rows})]
+    return (
+        alt.Chart(chart_rows(named))
+        .mark_bar(opacity=0.8)
+        .encode(
+            x=alt.X("cell:O", sort=cells, title=f"{title}, from", axis=alt.Axis(labelAngle=0)),
+            xOffset=alt.XOffset("series:N", sort=None, scale=alt.Scale(domain=series)),
+            y=alt.Y("share:Q", title="share of people", axis=alt.Axis(format=".0%", tickCount=4)),
+            color=colour(series, colours, "square"),
+            tooltip=[
+                alt.Tooltip("series:N", title="of"),
+                alt.Tooltip("low:Q", title="from", format=".3g"),
+                alt.Tooltip("high:Q", title="to", format=".3g"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+        .properties(height=190)
+    )
+
+
 def cumulative_chart(
     rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROUP_COLOURS
 ) -> Any:

@@ -33,7 +33,7 @@ def require_charts() -> None:
     load_altair()
 
 
-def finished(chart: Any) -> dict[str, Any]:
+def finished(chart: Any, *, legend: bool = True) -> dict[str, Any]:
     """Return the specification of a chart as wide as its place, in the page's colours."""
     # The specifications are the code's own, and drawn in the tests; checking them against the
     # schema takes longer than all the rest of the report.
@@ -58,7 +58,13 @@ def finished(chart: Any) -> dict[str, Any]:
             "titlePadding": 8,
             "tickCount": 5,
         },
-        "legend": {**quiet, "labelFontSize": 12, "labelLimit": 260, "symbolOpacity": 1},
+        "legend": {
+            **quiet,
+            "labelFontSize": 12,
+            "labelLimit": 260,
+            "symbolOpacity": 1,
+            "disable": not legend,
+        },
         "text": {"color": INK, "font": _FONT, "fontSize": 12},
     }
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}

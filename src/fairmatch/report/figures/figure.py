@@ -1,23 +1,35 @@
-"""A figure of the report: one table of facts, its chart, and how to read both."""
+"""A figure of the report: one table of facts, its charts, and how to read both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from fairmatch.auditing.facts import Audit, Estimate
-from fairmatch.report.charts import (
-    Row,
-    finished,
-    interval_chart,
-)
-from fairmatch.report.wording import shown_name
+from fairmatch.auditing.facts import Audit, Estimate, Gap
+from fairmatch.report.charts import Row, finished, interval_chart
+from fairmatch.report.wording import shown_name, told_apart
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart of a figure.
+
+    Attributes
+    ----------
+    chart : dict
+        A Vega-Lite specification.
+    title : str
+        What sets it apart from the other charts of the figure; empty if it is the only one.
+    """
+
+    chart: dict[str, Any]
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One table of facts, its chart, and how to read both.
+    """One table of facts, its charts, and how to read both.
 
     Attributes
     ----------
@@ -29,8 +41,10 @@ class Figure:
         Field of the rows to the heading of its column.
     rows : list of mappings
         The facts.
-    chart : dict or None
-        A Vega-Lite specification; None where there is nothing to draw.
+    panels : tuple of Panel
+        The charts, which wrap; empty where there is nothing to draw.
+    legend : dict
+        Words to colours, where the charts share a legend; else each has its own.
     wide : bool
         Whether it takes the whole width of the page.
     """
@@ -39,9 +53,13 @@ class Figure:
     reading: tuple[str, ...]
     columns: dict[str, str]
     rows: list[Row]
-    chart: dict[str, Any] | None
-    wide: bool = False
+    panels: tuple[Panel, ...] = ()
+    legend: dict[str, str] = field(default_factory=dict)
+    wide: bool = True
 
+
+# So many charts carry their own legends; more share one.
+FEW_PANELS = 2
 
 # Names in charts are cut here, in tables not at all.
 _LONGEST = 60
@@ -54,28 +72,42 @@ NOTE = {"note": "note"}
 
 
 def label(name: str) -> str:
-    """Give a name from the data as it stands in a chart."""
+    """Return a name from the data as it stands in a chart."""
     return shown_name(name, _LONGEST)
 
 
-def limits(fact: Estimate) -> dict[str, Any]:
-    """Give an estimate as the fields of a row."""
+def group_labels(audit: Audit) -> dict[str, str]:
+    """Return how each group is written in charts and tables."""
+    return told_apart(group.label for group in audit.groups)
+
+
+def model_labels(audits: Sequence[Audit]) -> dict[str, str]:
+    """Return how each model is written in charts and tables."""
+    return told_apart(audit.model_name for audit in audits)
+
+
+def model_column(audits: Sequence[Audit], key: str = "series") -> dict[str, str]:
+    """Return the column of models, which one model alone does not need."""
+    return {key: "model"} if len(audits) > 1 else {}
+
+
+def limits(fact: Estimate | Gap) -> dict[str, Any]:
+    """Return an estimate as the fields of a row."""
     return {"value": fact.value, "low": fact.low, "high": fact.high, "note": fact.refused or ""}
 
 
 def level(audits: Sequence[Audit]) -> str:
-    """Give the level of the intervals."""
+    """Return the level of the intervals."""
     return f"{audits[0].confidence:.0%}"
 
 
 def noted(rows: Iterable[Mapping[str, Any]], columns: dict[str, str]) -> dict[str, str]:
-    """Leave the column of notes out where there are none."""
+    """Return the columns, without that of notes where there are none."""
     noted = any(row.get("note") for row in rows)
     return {key: words for key, words in columns.items() if noted or key != "note"}
 
 
-def intervals(rows: list[Row], **options: Any) -> dict[str, Any] | None:
-    """Draw dots with intervals; nothing where no statement is made."""
-    if all(row["value"] is None for row in rows):
-        return None
-    return finished(interval_chart(rows, **options))
+def panel(rows: Sequence[Row], name: str = "", **options: Any) -> tuple[Panel, ...]:
+    """Return a chart of dots with intervals; none where no statement is made."""
+    stated = [row for row in rows if row["value"] is not None]
+    return (Panel(finished(interval_chart(stated, **options)), name),) if stated else ()

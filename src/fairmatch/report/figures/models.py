@@ -8,50 +8,25 @@ import pandas as pd
 
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
-from fairmatch.report.charts import (
-    SERIES_COLOURS,
-    Row,
-    finished,
-    tradeoff_chart,
-)
-from fairmatch.report.figures.figure import Figure, intervals, label
-from fairmatch.report.wording import GAPS, certain, gap_name, shown_name
+from fairmatch.measures import MEASURES
+from fairmatch.report.charts import SERIES_COLOURS, Row, finished, tradeoff_chart
+from fairmatch.report.figures.figure import Figure, Panel, group_labels, label, panel
+from fairmatch.report.summary import certain
+from fairmatch.report.wording import gap_title, shown_name
 
 
 def side_by_side(audits: Sequence[Audit]) -> list[Figure]:
-    """Put the estimates of several models beside each other."""
+    """Return the estimates of several models beside each other."""
     if len(audits) < 2:
         return []
-    rows: list[Row] = []
-    for audit in audits:
-        found = audit.matching.transport
-        gaps = {gap.name: gap.value for gap in audit.gaps}
-        rows.append(
-            {
-                "label": label(audit.model_name),
-                "ratio": audit.selection_ratio.value,
-                **{name: gaps.get(name) for name in GAPS},
-                "relative": found.relative if found else None,
-                "certain": sum(map(certain, audit.subsets.subsets)) if audit.subsets else None,
-                "accuracy": _overall_accuracy(audit),
-            }
-        )
-    columns = {
-        "label": "model",
-        "ratio": "ratio of selection rates",
-        **{name: gap_name(name).lower() for name in GAPS},
-        "relative": "relative distance of people treated alike",
-        "certain": "listed subsets with a sure gap",
-        "accuracy": "accuracy",
-    }
-    known = {k: v for k, v in columns.items() if any(row[k] is not None for row in rows)}
+    found = [_estimates(audit) for audit in audits]
+    known = [words for words in found[0] if any(own.get(words) is not None for own in found)]
     # One column per model is easier to compare than one row per model.
-    turned: list[Row] = [
-        {"what": words, **{f"m{k}": row[key] for k, row in enumerate(rows)}}
-        for key, words in known.items()
-        if key != "label"
+    rows: list[Row] = [
+        {"what": words, **{f"m{k}": own.get(words) for k, own in enumerate(found)}}
+        for words in known
     ]
-    headings = {"what": "measure", **{f"m{k}": row["label"] for k, row in enumerate(rows)}}
+    names = [label(audit.model_name) for audit in audits]
     same = len({(a.provenance.groups_sha256, a.provenance.features_sha256) for a in audits}) == 1
     return [
         Figure(
@@ -64,12 +39,29 @@ def side_by_side(audits: Sequence[Audit]) -> list[Figure]:
                 else "The models were audited on different people, so that a difference may come "
                 "from the people and not from the model.",
             ),
-            headings,
-            turned,
-            None,
-            wide=True,
+            {"what": "measure", **{f"m{k}": name for k, name in enumerate(names)}},
+            rows,
         )
     ]
+
+
+def _estimates(audit: Audit) -> dict[str, float | int | None]:
+    """Return the estimates of one model by what they are; of many pairs, the largest."""
+    gaps = {gap.name: gap.value for gap in audit.gaps}
+    placed = [
+        m.transport.relative
+        for m in audit.matchings
+        if m.transport is not None and m.transport.relative is not None
+    ]
+    return {
+        "ratio of selection rates": audit.selection_ratio.value,
+        **{f"gap: {gap_title(name).lower()}": gaps.get(name) for name in MEASURES},
+        "relative distance of people at the same rank": max(placed, default=None),
+        "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
+        if audit.subsets
+        else None,
+        "accuracy": _overall_accuracy(audit),
+    }
 
 
 def _overall_accuracy(audit: Audit) -> float | None:
@@ -80,17 +72,21 @@ def _overall_accuracy(audit: Audit) -> float | None:
 
 
 def changed_decisions(comparison: Comparison) -> list[Figure]:
-    """Show whose decisions differ from those of the reference model."""
+    """Return whose decisions differ from those of the reference model."""
     rows: list[Row] = []
     bars: list[Row] = []
+    names = group_labels(comparison.audits[0])
+    sizes = {group.label: group.n_rows for group in comparison.audits[0].groups}
     for pair in comparison.pairs:
-        for group, (_, lost, gained, _) in pair.decisions.items():
+        for group in sorted(pair.decisions, key=lambda name: -sizes.get(name, 0)):
+            _, lost, gained, _ = pair.decisions[group]
             total = max(sum(pair.decisions[group]), 1)
-            who = f"{label(pair.model)}: {label(group)}"
+            own = names.get(group, group)
+            who = f"{label(pair.model)}: {own}" if len(comparison.pairs) > 1 else own
             rows.append(
                 {
                     "label": label(pair.model),
-                    "series": label(group),
+                    "series": own,
                     "lost": lost,
                     "gained": gained,
                     "agreement": pair.rank_agreement.get(group),
@@ -99,14 +95,14 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
             )
             bars += [
                 {"label": who, "series": words, "value": n / total, "low": None, "high": None}
-                for words, n in (("no longer accepted", lost), ("newly accepted", gained))
+                for words, n in (("no longer selected", lost), ("newly selected", gained))
             ]
     reference = shown_name(comparison.audits[0].model_name)
     columns = {
         "label": "model",
         "series": "group",
-        "lost": "no longer accepted",
-        "gained": "newly accepted",
+        "lost": "no longer selected",
+        "gained": "newly selected",
         "agreement": "rank agreement",
     }
     reading = [
@@ -125,20 +121,19 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
             tuple(reading),
             columns,
             rows,
-            intervals(bars, title="share of the group", colours=SERIES_COLOURS[2:]),
-            wide=True,
+            panel(bars, title="share of the group", colours=SERIES_COLOURS[2:]),
         )
     ]
 
 
 def tradeoff_figure(curve: pd.DataFrame) -> Figure:
-    """Show accuracy against unfairness along a path."""
+    """Return accuracy against unfairness along a path."""
     gap = "demographic_parity_gap"
     if missing := [c for c in ("fairness_weight", "accuracy", gap) if c not in curve]:
         raise InputError(
             f"curve has no column {missing[0]!r}; expected a table of FairnessPath.curve."
         )
-    names = [name for name in GAPS if name in curve]
+    names = [name for name in MEASURES if name in curve]
     columns = {"fairness_weight": "fairness weight", "accuracy": "accuracy"}
     plain = curve[[*columns, *names]].astype(float)
     return Figure(
@@ -149,8 +144,7 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
             "The points are estimates without intervals, on the rows the curve was made of. To "
             "choose a point by looking at the rows that it is then judged on flatters it.",
         ),
-        {**columns, **{name: gap_name(name).lower() for name in names}},
+        {**columns, **{name: gap_title(name).lower() for name in names}},
         [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")],
-        finished(tradeoff_chart(plain, gap=gap, colours=SERIES_COLOURS[:2])),
-        wide=True,
+        (Panel(finished(tradeoff_chart(plain, gap=gap, colours=SERIES_COLOURS[:2]))),),
     )

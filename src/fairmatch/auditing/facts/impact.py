@@ -1,0 +1,98 @@
+"""Selection and scoring rates by category, as bias audits are filed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairmatch.auditing.facts.estimates import Estimate
+
+RULE = (
+    "6 RCNY 5-300 to 5-304 (Local Law 144 of 2021), as adopted by the New York City Department of "
+    "Consumer and Worker Protection on 6 April 2023 and enforced since 5 July 2023"
+)
+"""The text whose vocabulary the tables follow."""
+
+SMALL_SHARE = 0.02
+"""Categories of a smaller share of the people may be left out of impact ratios by that rule."""
+
+FOUR_FIFTHS = 0.8
+"""Ratio below which 29 CFR 1607.4(D) sees evidence of adverse impact; Local Law 144 sets none."""
+
+
+@dataclass(frozen=True)
+class CategoryImpact:
+    """One category: how often its people are selected, and how often they score high.
+
+    Attributes
+    ----------
+    category : str
+        The category, such as "female" or "female, Black".
+    values : tuple of str
+        Its value of each attribute.
+    n_people, n_selected : int
+        People, and those selected.
+    share : float
+        Share of the people whose category is known.
+    selection_rate : Estimate
+        Share of the people who are selected.
+    impact_ratio : Estimate
+        Selection rate over that of the most selected category.
+    p_value : float or None
+        Of Fisher's exact test of equal selection rates with the most selected category; None for
+        that category itself.
+    scoring_rate : Estimate or None
+        Share of the people whose score is better than the median of the whole sample; None where
+        the scores are decisions.
+    scoring_ratio : Estimate or None
+        Scoring rate over that of the category with the highest.
+    is_small : bool
+        Whether its share is below 2%. Such a category is shown, and is not the one that others
+        are compared with.
+    below_four_fifths : bool or None
+        Whether the impact ratio is below 0.8; None where there is none.
+    """
+
+    category: str
+    values: tuple[str, ...]
+    n_people: int
+    n_selected: int
+    share: float
+    selection_rate: Estimate
+    impact_ratio: Estimate
+    p_value: float | None
+    scoring_rate: Estimate | None
+    scoring_ratio: Estimate | None
+    is_small: bool
+    below_four_fifths: bool | None
+
+
+@dataclass(frozen=True)
+class ImpactTable:
+    """The categories of one attribute, or of several crossed.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The attribute, or those whose combinations are the categories.
+    categories : tuple of CategoryImpact
+        One per category that occurs, in the order of the labels.
+    n_people : int
+        People whose category is known.
+    n_unknown : int
+        People who were scored and whose category is not known. They are counted and left out.
+    most_selected, highest_scoring : str or None
+        The categories that others are compared with.
+    median_score : float or None
+        Median score of the whole sample; None where the scores are decisions.
+    rule : str
+        The text whose vocabulary the table follows.
+    """
+
+    attributes: tuple[str, ...]
+    categories: tuple[CategoryImpact, ...]
+    n_people: int
+    n_unknown: int
+    most_selected: str | None
+    highest_scoring: str | None
+    median_score: float | None
+    rule: str = RULE

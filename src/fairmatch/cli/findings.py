@@ -1,0 +1,96 @@
+"""What an audit found, on the terminal: rates with their ratio, gaps with their direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairmatch.cli.output import print_table
+
+if TYPE_CHECKING:
+    from fairmatch.auditing.facts import Audit, Estimate, Gap
+
+
+def print_audits(audits: Sequence[Audit]) -> None:
+    """Print audits of the same people: rates, gaps, and what is known beyond them.
+
+    Parameters
+    ----------
+    audits : sequence of Audit
+        One per model.
+    """
+    for audit in audits:
+        _print_rates(audit)
+    level = f"{audits[0].confidence:.0%}"
+    names = [gap.name for gap in audits[0].gaps]
+    print_table(
+        [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
+        [[name, *(_shown_gap(audit.gap(name)) for audit in audits)] for name in names],
+    )
+    for audit in audits:
+        _print_rest(audit)
+
+
+def _print_rates(audit: Audit) -> None:
+    side = "at or above" if audit.favourable == "high" else "below"
+    print(
+        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} are scores {side} "
+        f"{audit.threshold:g}"
+    )
+    rates = {g.label: g.selection_rate.value for g in audit.groups}
+    compared = [
+        rate for label, rate in rates.items() if rate is not None and label not in audit.unknown
+    ]
+    most = max(compared, default=0.0)
+    rows = []
+    for group in audit.groups:
+        rate = rates[group.label]
+        ratio = "" if rate is None or most == 0.0 else f"{rate / most:.3f}"
+        if group.label in audit.unknown:
+            ratio = "not compared"
+        rows.append([group.label, f"{group.n_rows:,}", _shown(group.selection_rate), ratio])
+    print_table(
+        ["group", "people", f"{audit.outcome} [{audit.confidence:.0%} interval]", "ratio"], rows
+    )
+    if audit.selection_ratio.value is not None:
+        print(f"Smallest rate over the largest: {_shown(audit.selection_ratio)}")
+    print()
+
+
+def _print_rest(audit: Audit) -> None:
+    print(f"\n{audit.model_name}")
+    if described := audit.provenance.settings["described_by"]:
+        print(f"  Described by: {described}.")
+    transport = audit.matching.transport
+    if transport is not None and transport.relative is not None:
+        print(
+            f"  People treated alike are {transport.shown} of the way from the nearest "
+            "matching (0) to a random one (1)."
+        )
+    if audit.subsets is not None and audit.subsets.subsets:
+        worst = audit.subsets.subsets[0]
+        limits = worst.confirmed
+        shown = f"{worst.gap:.3f}"
+        if limits.value is not None and limits.low is not None:
+            shown = f"{limits.value:.3f} [{limits.low:.3f}, {limits.high:.3f}] on fresh rows"
+        print(f"  Surest gap in a subset: {shown}, where {worst.description}.")
+    for leak in audit.leaks:
+        print(f"  Look at it: {leak.words}.")
+    for reason in (*audit.notes, *audit.refusals):
+        print(f"  {reason}")
+
+
+def _shown(fact: Estimate | Gap) -> str:
+    if fact.value is None:
+        return "not stated"
+    if fact.low is None or fact.high is None:
+        return f"{fact.value:.4f}"
+    return f"{fact.value:.4f} [{fact.low:.4f}, {fact.high:.4f}]"
+
+
+def _shown_gap(gap: Gap) -> str:
+    shown = _shown(gap)
+    if gap.favoured is None or gap.groups is None:
+        return shown
+    other = next(label for label in gap.groups if label != gap.favoured)
+    return f"{shown} {gap.favoured} ahead of {other}"

@@ -1,0 +1,57 @@
+"""Options that say how a table is read, and the table of what was understood."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from fairmatch.cli.output import print_table
+
+if TYPE_CHECKING:
+    from fairmatch.tables.roles import RoleTable
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of a CSV file."""
+    add = parser.add_argument
+    add("--encoding", metavar="NAME", help="of a CSV file, such as latin-1 (default: found out)")
+    add("--decimal", metavar="SIGN", default=".", help="before decimals in a CSV file (default: .)")
+    add(
+        "--missing",
+        metavar="WORD",
+        nargs="+",
+        default=[],
+        help="words of a CSV file that stand for a missing value, beside NA and the like",
+    )
+
+
+def reading(arguments: argparse.Namespace, ids: Iterable[str | None] = ()) -> dict[str, Any]:
+    """Return the arguments of `read_table` that the options stand for.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        What was typed.
+    ids : iterable of str or None
+        Columns that are taken as they are written.
+    """
+    return {
+        "encoding": arguments.encoding,
+        "decimal": arguments.decimal,
+        "missing": arguments.missing,
+        "text": [name for name in ids if name is not None],
+    }
+
+
+def print_roles(roles: RoleTable) -> None:
+    """Print how every column is read, before the work."""
+    print(f"How the {len(roles.columns):,} columns are read ({roles.n_rows:,} rows):")
+    head, rows = roles.cells()
+    print_table(head, rows[:_SHOWN])
+    if len(rows) > _SHOWN:
+        print(f"… and {len(rows) - _SHOWN:,} more.")
+    print()
+
+
+_SHOWN = 100

@@ -1,0 +1,105 @@
+"""FTM for real targets by networks."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
+from fairmatch.learning.family import Family
+from fairmatch.learning.groupsizes import GroupSizes
+from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
+from fairmatch.learning.networks.settings import NetworkSettings
+from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
+from fairmatch.learning.reader import EncoderSettings, GroupSettings
+from fairmatch.learning.realchoice import RealGapChoice
+from fairmatch.learning.regressor import FairRegressor
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.settings import estimator
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import Matcher
+
+
+@estimator(
+    *(GroupComparison, Sampling, RealGapChoice, NetworkSettings),
+    *(GroupSettings, EncoderSettings, GroupSizes),
+)
+class FTMRegressor(FairRegressor):
+    r"""Fairness Through Matching for a real target: matched people get similar predictions.
+
+    First people of different groups are matched by optimal transport; then a network learns to
+    predict well while giving matched people similar predictions.
+
+    Parameters
+    ----------
+    transport : {"marginal", "joint"} or a matcher, default="marginal"
+        How people are matched: on their features; on features and the target, of which a standard
+        deviation weighs 25; or by any object with a ``match`` method like
+        `OptimalTransportMatcher`'s. With an `OptimalTransportMatcher` that has a ``batch_size``
+        people are matched afresh in every step; otherwise all rows are matched once.
+    fairness_weight : float, default=1.0
+        The paper's lambda. The target is learned in standard deviations, so that a weight means
+        the same in every unit.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        The groups.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the target in the training rows.
+    fairness_weight_ : float
+        The weight in use.
+    network_ : NetworkStack
+        The network; it predicts in standard deviations from the mean.
+    n_epochs_ : int
+        How many epochs it was trained for.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their errors and gaps on the held-out rows.
+
+    Notes
+    -----
+    Minimises :math:`E\, (Y - f(X, S))^2 / 2 + \lambda\, \Delta\mathrm{MDP}(f, T)` for the coupling
+    T, where Y and f are in standard deviations of Y. With more than two groups T has several
+    parts, and the penalty is their weighted mean.
+
+    Examples
+    --------
+    >>> from fairmatch import FTMRegressor
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> X, amount = german.X.drop(columns="credit_amount"), german.X["credit_amount"]
+    >>> model = FTMRegressor(fairness_weight=5.0, epochs=5, random_state=0)
+    >>> model = model.fit(X, amount, sensitive_features=german.sensitive_features)
+    >>> model.predict(X[:3], sensitive_features=german.sensitive_features[:3]).shape
+    (3,)
+    """
+
+    transport: str | Matcher = "marginal"
+    fairness_weight: float = 1.0
+
+    _family: ClassVar[Family] = NETWORKS
+    _state_file: ClassVar[str] = NetworkScorer.FILE
+    _matches: ClassVar[bool] = True
+
+    def _transport(self) -> Transport:
+        return Transport(
+            self.transport,
+            Comparison.of(self),
+            fresh=True,
+            real=True,
+            sampling=Sampling.of(self),
+        )
+
+    def _compare(
+        self, rows: TrainingRows, coupling: Coupling | None
+    ) -> MatchedGap | FreshlyMatchedGap:
+        return self._transport().penalty(rows, coupling)
+
+    def _match_held_out(self, rows: TrainingRows) -> Coupling:
+        return self._transport().match_held_out(rows)
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        super()._check_parameters(fairness_weights, coupling)
+        self._transport().check(coupling)

@@ -1,0 +1,177 @@
+"""Choosing the fairness weight of a regressor: the least error within a gap of real numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from fairmatch.exceptions import (
+    ConstantModelWarning,
+    GapNotReachedWarning,
+    InputError,
+    SmallGroupWarning,
+)
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.curve import FairnessPath
+from fairmatch.learning.notice import notify
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.measures.real import REAL_GAPS
+from fairmatch.tables.arrays import FloatArray
+from fairmatch.tables.groups import Groups
+from fairmatch.tables.parameters import check_number, check_weights
+
+_LIMITED = ("mean_parity_gap", "relative_mean_parity_gap")
+# Predictions that spread less than this share of the target are the same for everybody.
+_CONSTANT = 1e-3
+
+
+@dataclass(frozen=True)
+class RealGapChoice(GapChoice):
+    """Which regressor of a path is kept.
+
+    Parameters
+    ----------
+    max_gap : float, optional
+        Choose the fairness weight instead of giving it: train a path on part of the rows and keep
+        the model of the least squared error whose gap on the held-out rows is at most this. It is
+        in units of the target, or in standard deviations where the measure is a relative one.
+    gap_measure : str, default="mean_parity_gap"
+        Which gap ``max_gap`` bounds, a name of `fairmatch.measures.real.REAL_GAPS`.
+    """
+
+    def check(self) -> None:
+        """Raise unless bound, measure, share and confidence make sense."""
+        if self.gap_measure is not None and self.gap_measure not in REAL_GAPS:
+            raise InputError(
+                f"gap_measure={self.gap_measure!r} is not a gap of real predictions; choose one "
+                f"of {', '.join(REAL_GAPS)}."
+            )
+        check_number("max_gap", self.max_gap, "[0, inf)")
+        check_number("validation_size", self.validation_size, "(0, 1)")
+        if self.fairness_weights is not None:
+            check_weights("fairness_weight", self.fairness_weights, "[0, inf)")
+        if self.confidence is None:
+            return
+        check_number("confidence", self.confidence, "(0.5, 1)")
+        if self.gap_measure not in (None, *_LIMITED):
+            raise InputError(
+                f"confidence needs a gap that has a confidence limit here: {', '.join(_LIMITED)}. "
+                f"gap_measure={self.gap_measure!r} has none: leave confidence out."
+            )
+
+    def best(self, curve: pd.DataFrame, measure: str) -> int:
+        """Return the position of the model to keep: the least error among those within the gap."""
+        counted = measure if self.confidence is None else f"{measure}_limit"
+        gaps, errors = curve[counted].to_numpy(), curve["rmse"].to_numpy()
+        within = gaps <= self.max_gap
+        if not within.any():
+            self._warn_of_the_smallest(curve, gaps, counted)
+            return int(gaps.argmin())
+        best = int(np.argmin(np.where(within, errors, np.inf)))
+        # The target's own spread follows from the error and from what is explained of it.
+        spread, explained = curve["spread"][best], curve["r2"][best]
+        if spread**2 * max(1.0 - explained, 1e-9) < (_CONSTANT * errors[best]) ** 2:
+            notify(
+                f"The best model with {measure} <= {self.max_gap:g} predicts nearly the same for "
+                "everybody: it is fair because it tells nobody apart. Allow a larger max_gap.",
+                ConstantModelWarning,
+            )
+        return best
+
+    def _limits(
+        self, path: FairnessPath, measure: str, kept: list[Any], rows: TrainingRows
+    ) -> list[float]:
+        assert self.confidence is not None
+        level = 1.0 - (1.0 - self.confidence) / len(path)
+        scale = path.models[0].target_scale_ if measure.startswith("relative_") else 1.0
+        return [
+            mean_gap_limit(scores / scale, rows.groups, rows.weights, level)
+            for scores in path.scores(kept[0], sensitive_features=kept[2])
+        ]
+
+    def _warn_of_few(
+        self, groups: Groups, ignored: Sequence[int], kept: pd.Series, measure: str
+    ) -> None:
+        if self.confidence is not None or measure not in _LIMITED:
+            return
+        sizes = np.sort(np.delete(groups.sizes(), list(ignored)))[:2]
+        half = 1.96 * float(kept["spread"]) * float(np.sqrt((1.0 / sizes).sum()))
+        if measure.startswith("relative_") and kept["wasserstein_parity_gap"] > 0.0:
+            half *= kept["relative_wasserstein_parity_gap"] / kept["wasserstein_parity_gap"]
+        if half <= float(self.max_gap or 0.0):
+            return
+        notify(
+            f"The held-out groups are small ({groups.sized()} rows): a gap of mean predictions "
+            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model kept "
+            f"has {measure} {kept[measure]:.3g} there, and on new rows it may be up to "
+            f"{kept[measure] + half:.2g}. Ask for a confidence=, hold out more rows, or pool "
+            "groups.",
+            SmallGroupWarning,
+        )
+
+    def _warn_of_the_smallest(self, curve: pd.DataFrame, gaps: Any, counted: str) -> None:
+        smallest = int(gaps.argmin())
+        notify(
+            f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out rows; the "
+            f"smallest gap reached is {gaps.min():.4g}, at weight "
+            f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try larger "
+            "fairness_weights.",
+            GapNotReachedWarning,
+        )
+
+
+def mean_gap_limit(
+    predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
+) -> float:
+    r"""Return a number that the largest gap of mean predictions stays below, with confidence.
+
+    Parameters
+    ----------
+    predicted : array of shape (n_rows,)
+        Predictions of rows that the model has not seen.
+    groups : Groups
+        Group of every row.
+    weights : array of shape (n_rows,), optional
+        Weight of every row; a group counts as many rows as its weights are worth.
+    confidence : float
+        Chance, at least, that the limit holds.
+
+    Notes
+    -----
+    Welch's interval of each pair of groups, whose error probabilities sum to one minus the
+    confidence (Bonferroni).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.groups import read_groups
+    >>> predicted = np.tile([30.0, 50.0], 100)
+    >>> limit = mean_gap_limit(predicted, read_groups(np.repeat([0, 1], 100)), None, 0.95)
+    >>> 2.0 < limit < 4.0
+    True
+    """
+    mass = np.ones(len(predicted)) if weights is None else weights
+    means, squares, freedom = [], [], []
+    for code in np.flatnonzero(groups.sizes(mass) > 0.0).tolist():
+        own = predicted[groups.rows(code)]
+        shares = mass[groups.rows(code)] / mass[groups.rows(code)].sum()
+        size = 1.0 / (shares**2).sum()
+        if size < 2.0:
+            return float("inf")
+        mean = float(shares @ own)
+        means.append(mean)
+        squares.append(float(shares @ (own - mean) ** 2) / (size - 1.0))
+        freedom.append(size - 1.0)
+    pairs = list(combinations(range(len(means)), 2))
+    level = 1.0 - (1.0 - confidence) / len(pairs)
+    limits = []
+    for a, b in pairs:
+        error = squares[a] + squares[b]
+        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
+        degrees = error**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
+        limits.append(abs(means[a] - means[b]) + stats.t.ppf(level, degrees) * np.sqrt(error))
+    return float(max(limits))

@@ -1,0 +1,266 @@
+r"""Intervals in closed form: of rates, of means of scores, and of their differences and ratios.
+
+The interval of a mean is Wilson's, carried over from decisions to scores. Student's has no width
+where all people of a sample have the same score, although a few of those not seen may have another.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from fairmatch.tables.arrays import FloatArray
+
+Limits: TypeAlias = tuple[float, float]
+Counts: TypeAlias = tuple[float, float]
+Sizes: TypeAlias = tuple[int, int]
+
+
+def wilson(count: float, n_rows: int, confidence: float) -> Limits:
+    r"""Interval of a rate: Wilson's, which is honest at 0 and 1 too.
+
+    Notes
+    -----
+    The rates p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
+
+    Examples
+    --------
+    >>> low, high = wilson(0, 10, 0.95)
+    >>> low, round(high, 3)
+    (0.0, 0.278)
+    """
+    low, high = _wilson(np.array([count], dtype=np.float64), n_rows, confidence)
+    return float(low[0]), float(high[0])
+
+
+def _wilson(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatArray, FloatArray]:
+    z2 = float(ndtri((1.0 + confidence) / 2.0)) ** 2
+    rates = counts / n_rows
+    centres = rates + z2 / (2 * n_rows)
+    spreads = np.sqrt(z2 * (rates * (1.0 - rates) / n_rows + z2 / (4 * n_rows**2)))
+    low, high = (centres - spreads) / (1 + z2 / n_rows), (centres + spreads) / (1 + z2 / n_rows)
+    return (
+        np.where(counts == 0, 0.0, np.maximum(low, 0.0)),
+        np.where(counts == n_rows, 1.0, np.minimum(high, 1.0)),
+    )
+
+
+def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
+    """Interval of the second rate minus the first: Newcombe's, made of two Wilson intervals.
+
+    Examples
+    --------
+    >>> [round(limit, 4) for limit in rate_difference((48, 56), (80, 70), 0.95)]
+    [0.0524, 0.3339]
+    """
+    both = np.array(counts, dtype=np.float64)[:, None]
+    low, high = rate_differences(both, n_rows, confidence)
+    return float(low[0]), float(high[0])
+
+
+def rate_differences(
+    counts: FloatArray, n_rows: Sizes, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Intervals of many differences of rates at once, each as `rate_difference` has it.
+
+    Parameters
+    ----------
+    counts : array of shape (2, n_rates)
+        The counts of the first group, and of the second.
+    n_rows : two int
+        The sizes of the groups.
+    confidence : float
+        Level of each interval.
+
+    Examples
+    --------
+    >>> low, high = rate_differences(np.array([[48.0, 0.0], [56.0, 0.0]]), (80, 70), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0524, -0.0458], [0.3339, 0.052])
+    """
+    (low0, high0), (low1, high1) = (
+        _wilson(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
+    )
+    rates0, rates1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
+    below = np.hypot(rates1 - low1, high0 - rates0)
+    above = np.hypot(high1 - rates1, rates0 - low0)
+    return rates1 - rates0 - below, rates1 - rates0 + above
+
+
+def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
+    """Interval of the smaller rate over the larger, folded at 1.
+
+    Both Wilson intervals are combined as Donner and Zou combine limits for a ratio; it stays
+    usable where a rate is 0.
+
+    Examples
+    --------
+    >>> [round(limit, 3) for limit in rate_ratio((48, 56), (80, 70), 0.95)]
+    [0.601, 0.927]
+    """
+    (low0, high0), (low1, high1) = (
+        wilson(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
+    )
+    rate0, rate1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
+    low = _ratio_limit(rate0, rate1, low0, high1, -1.0)
+    high = _ratio_limit(rate0, rate1, high0, low1, 1.0)
+    if low <= 1.0 <= high:
+        return min(low, 1.0 / high), 1.0
+    return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
+
+
+def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side: float) -> float:
+    scale = limit1 * (2 * rate1 - limit1)
+    product = rate0 * rate1
+    root = np.sqrt(max(product**2 - limit0 * (2 * rate0 - limit0) * scale, 0.0))
+    if scale == 0.0:
+        return 0.0 if side < 0 else float("inf")
+    return float(max((product + side * root) / scale, 0.0))
+
+
+def fold(limits: Limits) -> Limits:
+    """Interval of an absolute difference, from the interval of the signed one.
+
+    Examples
+    --------
+    >>> fold((-0.1, 0.3)), fold((-0.3, -0.1))
+    ((0.0, 0.3), (0.1, 0.3))
+    """
+    low, high = limits
+    return (0.0 if low <= 0.0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+
+
+def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.0, 1.0)) -> Limits:
+    r"""Interval of a mean of numbers within known bounds.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        The numbers.
+    confidence : float
+        Level of the interval.
+    within : two numbers, default=(0, 1)
+        Bounds of what a number can be. Without bounds (``(-inf, inf)``) it is Student's interval.
+
+    Notes
+    -----
+    A share :math:`\varepsilon` of the people may have the score at a bound, at distance
+    :math:`d` of the mean, although the sample shows none of them. The mean then moves by
+    :math:`\varepsilon d`, and the variance becomes
+    :math:`(1 - \varepsilon) (s^2 + \varepsilon d^2)`. The interval holds every mean for which
+
+    .. math:: \varepsilon d \le t \sqrt{(1 - \varepsilon)(s^2 + \varepsilon d^2) / n}
+
+    with Student's quantile :math:`t`. Of 0/1 decisions, with the normal quantile, it is Wilson's.
+
+    Examples
+    --------
+    >>> [round(limit, 3) for limit in mean_interval(np.array([0.2, 0.4, 0.6]), 0.95)]
+    [0.045, 0.925]
+    >>> [round(limit, 3) for limit in mean_interval(np.full(30, 0.1), 0.95)]
+    [0.088, 0.21]
+    """
+    mean = float(values.mean())
+    below, above = _mean_margins(values, confidence, within)
+    return mean - below, mean + above
+
+
+def _mean_margins(values: FloatArray, confidence: float, within: Limits) -> Limits:
+    """Return how far the mean may lie below and above that of the sample."""
+    n_rows = len(values)
+    if n_rows < 2:  # one number does not say how much numbers differ
+        return float(values[0]) - within[0], within[1] - float(values[0])
+    mean, variance = float(values.mean()), float(values.var(ddof=1))
+    t = -float(stdtrit(n_rows - 1, (1.0 - confidence) / 2.0))
+    below, above = (_margin(abs(mean - bound), variance, n_rows / t**2) for bound in within)
+    return below, above
+
+
+def _margin(distance: float, variance: float, n_rows: float) -> float:
+    """Solve the equation of `mean_interval` for the move of the mean towards a bound."""
+    if distance == 0.0:
+        return 0.0
+    if np.isinf(distance):
+        return float(np.sqrt(variance / n_rows))
+    # Relative to the squared distance, it is (n + 1) e^2 - (1 - v) e - v = 0.
+    relative = variance / distance**2
+    linear = 1.0 - relative
+    root = np.sqrt(linear**2 + 4.0 * (n_rows + 1.0) * relative)
+    return float(distance * (linear + root) / (2.0 * (n_rows + 1.0)))
+
+
+def mean_difference(
+    first: FloatArray,
+    second: FloatArray,
+    confidence: float,
+    *,
+    within: Limits = (0.0, 1.0),
+) -> Limits:
+    r"""Interval of the second mean minus the first, of numbers within known bounds.
+
+    Parameters
+    ----------
+    first, second : array
+        The numbers of each group.
+    confidence : float
+        Level of the interval.
+    within : two numbers, default=(0, 1)
+        Bounds of what a number can be.
+
+    Notes
+    -----
+    The margins of both means, as in `mean_interval`, are combined as Newcombe combines those of
+    two rates: :math:`\sqrt{a^2 + b^2}` with the margins :math:`a, b` on the sides that matter.
+
+    Examples
+    --------
+    >>> scores = np.linspace(0.1, 0.5, 41)
+    >>> low, high = mean_difference(scores, scores + 0.3, 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.195, 0.375)
+    """
+    (below0, above0), (below1, above1) = (
+        _mean_margins(values, confidence, within) for values in (first, second)
+    )
+    difference = float(second.mean() - first.mean())
+    return difference - float(np.hypot(below1, above0)), difference + float(
+        np.hypot(above1, below0)
+    )
+
+
+def rate_gaps_limit(
+    counts: tuple[Counts, ...], n_rows: tuple[Sizes, ...], confidence: float
+) -> float:
+    r"""Upper limit of the mean of several absolute differences of rates.
+
+    Parameters
+    ----------
+    counts, n_rows
+        For each difference, the counts and the sizes of the two groups.
+    confidence : float
+        Level of the two-sided interval that the limit belongs to.
+
+    Notes
+    -----
+    :math:`\sum_k |\delta_k|` is the largest of the sums :math:`\sum_k \pm \delta_k`. For the
+    signs that are the true ones, the limit of the sum holds with the asked confidence, and the
+    largest limit over all signs is no less.
+
+    Examples
+    --------
+    >>> round(rate_gaps_limit(((48, 56), (48, 56)), ((80, 70), (80, 70)), 0.95), 3)
+    0.295
+    """
+    limits = []
+    for signs in product((1.0, -1.0), repeat=len(counts)):
+        total, squares = 0.0, 0.0
+        for sign, hits, sizes in zip(signs, counts, n_rows, strict=True):
+            low, high = rate_difference(hits, sizes, confidence)
+            difference = hits[1] / sizes[1] - hits[0] / sizes[0]
+            total += sign * difference
+            squares += (high - difference if sign > 0 else difference - low) ** 2
+        limits.append(total + float(np.sqrt(squares)))
+    return max(limits) / len(counts)

@@ -1,0 +1,107 @@
+r"""The gaps of real-valued predictions: in units of the target, and in its standard deviations.
+
+A prediction of hours or of euros has no threshold, so nobody is accepted by it. What is left of
+the gaps are those of whole distributions and of matched people.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairmatch.exceptions import InputError
+from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.measures.distributions import ScoreDistributions
+from fairmatch.tables.arrays import FloatArray, read_numbers, read_weights
+from fairmatch.tables.groups import read_groups
+from fairmatch.tables.parameters import check_number
+
+IN_UNITS = ("mean_parity_gap", "wasserstein_parity_gap", "matched_parity_gap")
+"""Gaps in units of the target, each of which has a relative version."""
+
+REAL_GAPS = (
+    *("mean_parity_gap", "wasserstein_parity_gap", "ks_parity_gap", "matched_parity_gap"),
+    *(f"relative_{name}" for name in IN_UNITS),
+)
+"""Names of all gaps of real-valued predictions."""
+
+
+def real_gaps(
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    coupling: Coupling | None = None,
+    scale: float | None = None,
+) -> dict[str, float]:
+    r"""Compute every gap of real-valued predictions.
+
+    Parameters
+    ----------
+    y_pred : array-like of shape (n_rows,)
+        Predictions, any finite numbers.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    coupling : Coupling, optional
+        With a coupling of these rows, the matched gap is taken too.
+    scale : float, optional
+        Standard deviation of the target. With it, gaps are also given relative to it.
+
+    Returns
+    -------
+    dict
+        Name of the gap to its value: of mean predictions, of distributions by Wasserstein and by
+        Kolmogorov-Smirnov, of matched people; then ``relative_`` and the same for those that have
+        a unit. With more than two groups it is the largest over pairs of them.
+
+    Notes
+    -----
+    The gaps are those of `fairmatch.measures`, without scores' range:
+    :math:`|E_s f - E_{s'} f|`, :math:`\int |F_s - F_{s'}| \, dt`, :math:`\sup_t |F_s(t) -
+    F_{s'}(t)|` and :math:`E_s |f(X, s) - f(T(X), s')|`. In every part
+    :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}`, because
+    Theorem 3.7 needs no range of scores.
+
+    Examples
+    --------
+    >>> gaps = real_gaps([30.0, 40.0, 42.0, 48.0], sensitive_features=["f", "f", "m", "m"],
+    ...                  scale=10.0)
+    >>> for name, value in gaps.items():
+    ...     print(f"{name:31}{value:g}")
+    mean_parity_gap                10
+    wasserstein_parity_gap         10
+    ks_parity_gap                  1
+    relative_mean_parity_gap       1
+    relative_wasserstein_parity_gap1
+    """
+    predicted = read_predictions(y_pred)
+    weights = read_weights(sample_weight, n_rows=len(predicted))
+    groups = read_groups(sensitive_features, n_rows=len(predicted))
+    compared = ScoreDistributions(predicted, groups, weights)
+    found = {
+        "mean_parity_gap": compared.rate_gap(None),
+        "wasserstein_parity_gap": compared.wasserstein,
+        "ks_parity_gap": compared.kolmogorov_smirnov,
+    }
+    check_coupling(coupling)
+    if coupling is not None:
+        coupling.read_groups(sensitive_features)
+        found["matched_parity_gap"] = coupling.largest_gap(predicted)
+    if scale is not None:
+        check_number("scale", scale, "(0, inf)")
+        found |= {f"relative_{name}": found[name] / scale for name in IN_UNITS if name in found}
+    return found
+
+
+def read_predictions(y_pred: Any) -> FloatArray:
+    """Return predictions as finite numbers, or raise an error that names the first that is none."""
+    predicted = read_numbers(y_pred, "y_pred")
+    bad = ~np.isfinite(predicted)
+    if bad.any():
+        raise InputError(
+            f"y_pred has {int(bad.sum())} entries that are NaN or infinite (the first in row "
+            f"{int(np.argmax(bad))}). Every row needs a finite prediction."
+        )
+    return predicted

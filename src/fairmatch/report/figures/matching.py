@@ -1,0 +1,262 @@
+"""Figures about matched people: how far apart they are, and how their scores differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairmatch.auditing.facts import Audit, Matching
+from fairmatch.report.charts import (
+    CONTRIBUTION_COLOURS,
+    SERIES_COLOURS,
+    Row,
+    contribution_chart,
+    finished,
+    step_chart,
+)
+from fairmatch.report.figures.figure import (
+    FEW_PANELS,
+    Figure,
+    Panel,
+    group_labels,
+    limits,
+    model_column,
+    model_labels,
+    panel,
+)
+from fairmatch.report.wording import MATCHINGS, column_words, n_people, told_apart
+
+# A chart shows so many bars, alone or beside others; the table below it shows all.
+_MOST_BARS, _FEW_BARS = 12, 6
+
+
+def pair_label(audit: Audit, matching: Matching) -> str:
+    """Return the two groups of a matching as a chart writes them; of many, without the largest."""
+    names = group_labels(audit)
+    many = len(audit.matchings) > 1
+    shown = [one for one in matching.groups or () if not many or one != audit.reference]
+    return " – ".join(names.get(one, one) for one in shown)
+
+
+def in_order(audit: Audit) -> list[Matching]:
+    """Return the matchings of an audit, those of the larger groups first."""
+    sizes = {group.label: group.n_rows for group in audit.groups}
+    return sorted(
+        audit.matchings, key=lambda m: -min((sizes.get(g, 0) for g in m.groups or ()), default=0)
+    )
+
+
+def sampled(audits: Sequence[Audit]) -> str:
+    """Return how many people were matched."""
+    matched = [m for m in audits[0].matchings if not m.refused]
+    least, most = (f(min(m.n_sampled) for m in matched) for f in (min, max))
+    if not any(m.is_sample for m in matched):
+        return "Everybody in these groups was matched."
+    if len(matched) == 1:
+        first, second = matched[0].n_sampled
+        return f"A random sample of {first:,} and {n_people(second)} of the two groups was matched."
+    return (
+        f"At most {max(max(m.n_sampled) for m in matched):,} people of a group were matched, drawn "
+        f"at random; the smaller group of a pair has {least:,} to {most:,}."
+    )
+
+
+def transport_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return how far apart people are whom their scores match."""
+    models = model_labels(audits)
+    rows: list[Row] = []
+    for audit in audits:
+        for matching in in_order(audit):
+            if (found := matching.transport) is None:
+                continue
+            tied = found.cost_high > found.cost * (1.0 + 1e-6)
+            rows.append(
+                {
+                    "label": pair_label(audit, matching),
+                    "series": models[audit.model_name],
+                    "value": found.relative,
+                    "low": found.relative if tied else None,
+                    "high": found.relative_high if tied else None,
+                    "cost": found.cost,
+                    "smallest": found.smallest,
+                    "random": found.random,
+                    "undetermined": found.undetermined,
+                }
+            )
+    if not rows:
+        return None
+    ends = [row["high"] or row["value"] or 0.0 for row in rows]
+    tied = any(row["low"] is not None for row in rows)
+    return Figure(
+        "How far apart are people at the same rank?",
+        (
+            "0 means as near to each other as any matching of the two groups can make them, 1 no "
+            "nearer than people paired at random, and more than 1 farther apart than that.",
+            "A bar is the range that tied scores leave open, not a confidence interval."
+            if tied
+            else "",
+            sampled(audits),
+        ),
+        {
+            "label": "groups",
+            **model_column(audits),
+            "value": "relative distance",
+            **({"low": "from (ties)", "high": "to (ties)"} if tied else {}),
+            "cost": "mean squared distance",
+            "smallest": "nearest possible",
+            "random": "random",
+            "undetermined": "share tied",
+        },
+        rows,
+        panel(
+            rows,
+            title="0 = as near as possible, 1 = as random",
+            references={"as random": 1.0},
+            domain=(min([0.0, *(row["value"] or 0.0 for row in rows)]), max([1.2, *ends]) * 1.04),
+        ),
+    )
+
+
+def feature_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return which columns set people apart whom their scores match."""
+    rows: list[Row] = []
+    panels: list[Panel] = []
+    matched = [(a, m, m.transport) for a in audits for m in in_order(a) if m.transport]
+    most = _MOST_BARS if len(matched) == 1 else _FEW_BARS
+    more = 0
+    for audit, matching, found in matched:
+        if found is None or not found.features:
+            continue
+        names = told_apart((part.name for part in found.features), column_words)
+        own: list[Row] = [
+            {
+                "label": names[part.name],
+                "groups": pair_label(audit, matching),
+                "model": model_labels(audits)[audit.model_name],
+                "cost": part.cost,
+                "smallest": part.smallest,
+                "random": part.random,
+                "share": part.share,
+            }
+            for part in found.features
+        ]
+        more = max(more, len(own) - most)
+        rows += own
+        title = [audit.model_name] * (len(audits) > 1)
+        title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
+        chart = contribution_chart(own[:most], title="mean squared distance")
+        legend = len(matched) <= FEW_PANELS
+        panels.append(Panel(finished(chart, legend=legend), ": ".join(title)))
+    if not rows:
+        return None
+    return Figure(
+        "What sets them apart",
+        (
+            "How much each column adds to the squared distance of people at the same rank. The "
+            "marks show the same for the nearest possible and for a random matching: compare a bar "
+            "with its marks, not with other bars, since a column with many categories adds much "
+            "under any matching."
+            + (" Columns that add less are only in the table." if more > 0 else ""),
+        ),
+        {
+            "label": "column",
+            **({"groups": "groups"} if len(audits[0].matchings) > 1 else {}),
+            **model_column(audits, "model"),
+            "cost": "same rank",
+            "smallest": "nearest possible",
+            "random": "random",
+            "share": "share of the total",
+        },
+        rows,
+        tuple(panels),
+        CONTRIBUTION_COLOURS if len(panels) > FEW_PANELS else {},
+    )
+
+
+def matched_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the score gaps of matched people."""
+    rows: list[Row] = []
+    panels: list[Panel] = []
+    matched = [(a, m) for a in audits for m in in_order(a) if m.matched_gaps]
+    kinds = dict.fromkeys(found.matching for _, m in matched for found in m.matched_gaps)
+    words = [MATCHINGS.get(kind, kind) for kind in kinds]
+    for audit, matching in matched:
+        names = group_labels(audit)
+        first, second = (names.get(one, one) for one in matching.groups or ("first", "second"))
+        rows += [
+            {
+                "series": MATCHINGS.get(match.matching, match.matching),
+                "groups": pair_label(audit, matching),
+                "model": model_labels(audits)[audit.model_name],
+                **limits(match.gap),
+                "median": match.quantiles.get("0.5"),
+                "high95": match.quantiles.get("0.95"),
+                "flips": match.flips.first_only + match.flips.second_only,
+                "favoured": _favoured(match.flips.first_only, match.flips.second_only,
+                                      first, second),
+                "cost": match.transport_cost,
+            }
+            for match in matching.matched_gaps
+        ]  # fmt: skip
+        title = [audit.model_name] * (len(audits) > 1)
+        title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
+        chart = step_chart(_trimmed(_bins(matching)), title="score gap of a pair", of="pairs")
+        legend = len(matched) <= FEW_PANELS
+        panels.append(Panel(finished(chart, legend=legend), ": ".join(title)))
+    if not rows:
+        return None
+    several = any(len(m.matched_gaps) > 1 for a in audits for m in a.matchings)
+    reading = [
+        "The score gap between two matched people, over all pairs. A flip is a pair of whom one is "
+        "selected and the other is not. Intervals take the pairs as given."
+    ]
+    if several:
+        reading.append(
+            "A large score gap between people who are matched by their columns is a question to "
+            "ask of the model, not proof of unequal treatment: what the table lacks may differ."
+        )
+    transport = any(m.transport for a in audits for m in a.matchings)
+    return Figure(
+        "Score gaps of matched people",
+        tuple(reading),
+        {
+            "series": "people",
+            **({"groups": "groups"} if len(audits[0].matchings) > 1 else {}),
+            **model_column(audits, "model"),
+            "value": "mean gap",
+            "low": "from",
+            "high": "to",
+            "median": "median gap",
+            "high95": "95% are below",
+            "flips": "flips",
+            "favoured": "more often selected alone",
+            **({"cost": "mean squared distance"} if transport else {}),
+        },
+        rows,
+        tuple(panels),
+        dict(zip(words, SERIES_COLOURS, strict=False)) if len(panels) > FEW_PANELS else {},
+    )
+
+
+def _favoured(first_only: float, second_only: float, first: str, second: str) -> str:
+    if abs(first_only - second_only) < 1e-9:
+        return "neither"
+    return f"{first if first_only > second_only else second}"
+
+
+def _bins(matching: Matching) -> list[Row]:
+    return [
+        {
+            "series": MATCHINGS.get(match.matching, match.matching),
+            "low": k / len(match.histogram),
+            "high": (k + 1) / len(match.histogram),
+            "share": share,
+        }
+        for match in matching.matched_gaps
+        for k, share in enumerate(match.histogram)
+    ]
+
+
+def _trimmed(bins: list[Row]) -> list[Row]:
+    """Return a histogram without its empty end."""
+    end = max((row["high"] for row in bins if row["share"] > 0.0), default=1.0)
+    return [row for row in bins if row["high"] <= end + 1e-9]

@@ -1,0 +1,143 @@
+"""Figures about scores: how they are spread in every group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from fairmatch.auditing.facts import Audit, GroupFacts
+from fairmatch.report.charts import (
+    GROUP_COLOURS,
+    Row,
+    cell_chart,
+    cumulative_chart,
+    finished,
+    step_chart,
+)
+from fairmatch.report.figures.figure import (
+    Figure,
+    Panel,
+    group_labels,
+    model_column,
+    model_labels,
+)
+from fairmatch.report.wording import by_size, outcome_words, selected_from, shown_name
+
+# Scores that leave this share of the intervals between them empty take few values.
+_FEW_VALUES = 0.34
+
+
+def score_figure(audits: Sequence[Audit]) -> Figure:
+    """Return how the scores of all groups are spread."""
+    rows: list[Row] = []
+    panels: list[Panel] = []
+    for audit in audits:
+        name = model_labels(audits)[audit.model_name] if len(audits) > 1 else ""
+        own = _rows(audit)
+        rows += [{"model": name, **row} for row in own]
+        panels += _panels(audit, own, name)
+    few = any(takes_few_values(audit) for audit in audits)
+    reading = ["The share of each group's people in every interval of scores."]
+    if few:
+        reading.append("Scores that take few values are drawn without the intervals between them.")
+    else:
+        rules = dict.fromkeys(f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits)
+        reading.append(
+            f"The dashed line is the threshold ({'; '.join(rules)}). Where many people stand close "
+            "to it, a small change of the model changes many decisions."
+        )
+    return Figure(
+        "Scores of every group",
+        tuple(reading),
+        {
+            **model_column(audits, "model"),
+            "series": "group",
+            "low": "score from",
+            "high": "to",
+            "people": "people",
+            "share": "share",
+            "cumulative": "share up to here",
+        },
+        rows,
+        tuple(panels),
+        beside_reference(audits[0]),
+    )
+
+
+def beside_reference(audit: Audit) -> dict[str, str]:
+    """Return the legend of charts that show one of many groups beside the largest."""
+    if len(audit.groups) <= 2:
+        return {}
+    words = "the group named above the chart", f"{shown_name(_reference(audit))}, the largest group"
+    return dict(zip(words, GROUP_COLOURS, strict=True))
+
+
+def _reference(audit: Audit) -> str:
+    return audit.reference or by_size(audit.groups)[0].label
+
+
+def takes_few_values(audit: Audit) -> bool:
+    """Return whether the scores leave so many intervals empty that they look like a comb."""
+    totals = [
+        sum(group.score_counts[k] for group in audit.groups)
+        for k in range(len(audit.score_edges) - 1)
+    ]
+    filled = [k for k, total in enumerate(totals) if total]
+    span = range(filled[0], filled[-1] + 1) if filled else range(0)
+    empty = sum(totals[k] == 0 for k in span)
+    # A handful of people leaves gaps between any scores.
+    return len(span) > 2 and sum(totals) >= 3 * len(span) and empty >= _FEW_VALUES * len(span)
+
+
+def _rows(audit: Audit) -> list[Row]:
+    rows: list[Row] = []
+    names = group_labels(audit)
+    ends = list(zip(audit.score_edges, audit.score_edges[1:], strict=False))
+    for group in by_size(audit.groups):
+        shares = [count / max(group.n_rows, 1) for count in group.score_counts]
+        cells = zip(ends, group.score_counts, shares, accumulate(shares), strict=False)
+        rows += [
+            {
+                "series": names[group.label],
+                "low": low,
+                "high": high,
+                "people": count,
+                "share": share,
+                "cumulative": min(total, 1.0),
+            }
+            for (low, high), count, share, total in cells
+        ]
+    return rows
+
+
+def _panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
+    names = group_labels(audit)
+    groups: list[GroupFacts] = [g for g in by_size(audit.groups) if g.n_rows]
+    reference = names[_reference(audit)]
+    if len(groups) <= 2:
+        drawn = [_spread(audit, rows, model)]
+        if not takes_few_values(audit):
+            title = f"{model}: share at or below each score" if model else "Share at or below"
+            drawn.append(Panel(finished(cumulative_chart(rows, title="score")), title))
+        return drawn
+    panels = []
+    for group in groups:
+        own = names[group.label]
+        if own == reference:
+            continue
+        both = [row for row in rows if row["series"] in (own, reference)]
+        # The own group first, so that its colour is the same in every chart.
+        both.sort(key=lambda row: row["series"] != own)
+        panels.append(_spread(audit, both, f"{model}: {own}" if model else own))
+    return panels
+
+
+def _spread(audit: Audit, rows: list[Row], title: str) -> Panel:
+    few = len(audit.groups) <= 2
+    if takes_few_values(audit):
+        filled = {row["low"] for row in rows if row["people"]}
+        cells = [row for row in rows if row["low"] in filled]
+        return Panel(finished(cell_chart(cells, title="score"), legend=few), title)
+    marks = {"threshold": audit.threshold}
+    chart = step_chart(rows, title="score", colours=GROUP_COLOURS, references=marks)
+    return Panel(finished(chart, legend=few), title or "Share in each interval")

@@ -1,0 +1,175 @@
+"""Figures about parts of the people: subsets that were searched, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairmatch.auditing.facts import Audit
+from fairmatch.report.charts import Row, finished, step_chart
+from fairmatch.report.figures.figure import (
+    NOTE,
+    Figure,
+    Panel,
+    group_labels,
+    limits,
+    model_column,
+    model_labels,
+    noted,
+    panel,
+)
+from fairmatch.report.summary import certain
+from fairmatch.report.wording import subset_name
+
+# A chart shows so many bars; the table below it shows all.
+_MOST_BARS = 12
+
+
+def subset_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the subsets whose gaps are surest."""
+    rows: list[Row] = []
+    panels: tuple[Panel, ...] = ()
+    reading: list[str] = []
+    for audit in audits:
+        if audit.subsets is None:
+            continue
+        own = _rows(audit, model_labels(audits)[audit.model_name])
+        rows += own
+        overall = audit.gap("mean_parity_gap").value
+        name = model_labels(audits)[audit.model_name] if len(audits) > 1 else ""
+        panels += panel(
+            [row for row in own if row["value"] is not None][:_MOST_BARS],
+            name,
+            title="gap between mean scores",
+            references={} if overall is None else {"gap over everybody": overall},
+        )
+        reading.append((f"{name}: " if name else "") + _searched(audit, own))
+        if overall is not None and own:
+            reading.append(f"The dashed line is the gap over everybody, {overall:.3f}.")
+        reading += audit.subsets.refused
+    if not reading:
+        return None
+    columns = {
+        "label": "subset",
+        **model_column(audits, "model"),
+        "value": "gap on fresh rows",
+        "low": "from",
+        "high": "to",
+        "all": "gap on all rows",
+        "higher": "higher in group",
+        "lower": "lower in group",
+        "n_higher": "people, higher",
+        "n_lower": "people, lower",
+        **NOTE,
+    }
+    return Figure(
+        "Subsets with the surest gaps", tuple(reading), noted(rows, columns), rows, panels
+    )
+
+
+def _rows(audit: Audit, model: str) -> list[Row]:
+    assert audit.subsets is not None
+    names = group_labels(audit)
+    many = len(audit.matchings) > 1
+    rows: list[Row] = []
+    for subset in audit.subsets.subsets:
+        labels = subset.groups or tuple(group.label for group in audit.groups[:2])
+        first, second = ((names.get(g, g), n) for g, n in zip(labels, subset.n_rows, strict=False))
+        higher, lower = (second, first) if subset.signed > 0 else (first, second)
+        between = f" ({higher[0]} – {lower[0]})" if many else ""
+        rows.append(
+            {
+                "label": f"{subset_name(subset)}{between}",
+                "series": "on fresh rows",
+                "model": model,
+                **limits(subset.confirmed),
+                "certain": certain(subset),
+                "all": subset.gap,
+                "higher": higher[0],
+                "lower": lower[0],
+                "n_higher": higher[1],
+                "n_lower": lower[1],
+            }
+        )
+    return rows
+
+
+def _searched(audit: Audit, rows: list[Row]) -> str:
+    """Return what was looked at, and in how many of the listed subsets a gap is certain."""
+    scan = audit.subsets
+    assert scan is not None
+    looked = (
+        f"{scan.n_examined:,} subsets were looked at on {scan.n_search:,} rows; the gaps shown are "
+        f"of {scan.n_confirm:,} other rows."
+    )
+    if not rows:
+        return f"{looked} No subset is listed."
+    stated = [row for row in rows if row["value"] is not None]
+    sure = sum(bool(row["certain"]) for row in stated)
+    said = f"{len(rows)} are listed" if len(rows) > 1 else "1 is listed"
+    if len(stated) < len(rows):
+        said += f", {len(stated)} of them with people enough for a statement on fresh rows"
+    said += f"; the interval leaves 0 out in {sure or 'none'}"
+    drawn = min(len(stated), _MOST_BARS)
+    if drawn < len(stated):
+        said += f". The chart shows the first {drawn}"
+    return f"{looked} {said}."
+
+
+def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the gaps in random subsets beside those of shuffled groups."""
+    rows: list[Row] = []
+    panels: list[Panel] = []
+    n_empty = 0
+    for audit in audits:
+        if audit.subsets is None or not audit.subsets.half_spaces.gaps:
+            continue
+        found = audit.subsets.half_spaces
+        n_empty = max(n_empty, found.n_empty)
+        drawn = {"this model": found.gaps, "groups shuffled": found.noise}
+        edges = np.linspace(0.0, max(max(found.gaps), max(found.noise, default=0.0)) or 1.0, 21)
+        bins: list[Row] = []
+        for name, gaps in drawn.items():
+            shares = np.histogram(gaps, bins=edges)[0] / max(len(gaps), 1)
+            bins += [
+                {"series": name, "low": low, "high": high, "share": share}
+                for low, high, share in zip(
+                    edges.tolist(), edges[1:].tolist(), shares.tolist(), strict=False
+                )
+            ]
+        model = model_labels(audits)[audit.model_name]
+        rows += [
+            {
+                "series": name,
+                "model": model,
+                "n": len(gaps),
+                **{f"q{q}": float(np.quantile(gaps, q / 100)) for q in (50, 95, 100)},
+            }
+            for name, gaps in drawn.items()
+            if gaps
+        ]
+        chart = step_chart(bins, title="gap between mean scores", of="subsets")
+        panels.append(Panel(finished(chart), model if len(audits) > 1 else ""))
+    if not rows:
+        return None
+    return Figure(
+        "Gaps in random subsets",
+        (
+            "Each of many random cuts through the table keeps some people; this is the gap between "
+            "the groups' mean scores among them.",
+            "Small subsets have gaps by chance alone. The second outline shows how large, with the "
+            "group labels shuffled among people: only what lies to its right speaks of the model."
+            + (f" {n_empty:,} cuts kept nobody of one group and are left out." if n_empty else ""),
+        ),
+        {
+            "series": "groups",
+            **model_column(audits, "model"),
+            "n": "subsets",
+            "q50": "median",
+            "q95": "95% below",
+            "q100": "largest",
+        },
+        rows,
+        tuple(panels),
+    )

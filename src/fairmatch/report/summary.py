@@ -1,0 +1,189 @@
+"""What an audit found, in three sentences."""
+
+from __future__ import annotations
+
+from fairmatch.auditing.facts import Audit, GroupFacts, SubsetGap
+from fairmatch.report.wording import (
+    by_size,
+    column_words,
+    group_words,
+    listed,
+    model_words,
+    n_people,
+    outcome_words,
+    shown_interval,
+    shown_number,
+    subset_name,
+)
+
+
+def sentences(audit: Audit) -> list[str]:
+    """Return what an audit found: on selection, on matched people, and on subsets.
+
+    Parameters
+    ----------
+    audit : Audit
+        As made by `fairmatch.audit`.
+
+    Returns
+    -------
+    list of three str
+        Plain text, not escaped.
+
+    Examples
+    --------
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
+    >>> print(sentences(found)[0])
+    Of 80 people, 50.0% of the 40 in group a and 100.0% of the 40 in group b are selected by the
+    model, a difference of 50.0 percentage points (95% interval ...).
+    """
+    return [_on_selection(audit), _on_matching(audit), _on_subsets(audit)]
+
+
+def _on_selection(audit: Audit) -> str:
+    known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
+    start = f"Of {n_people(audit.n_rows)}"
+    said = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
+    gap = audit.gap("demographic_parity_gap")
+    if gap.value is None:
+        end = f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+    else:
+        end = f", a difference of {100 * gap.value:.1f} percentage points"
+        if gap.low is not None and gap.high is not None:
+            end += f" ({audit.confidence:.0%} interval {100 * gap.low:.1f} to {100 * gap.high:.1f}"
+            end += " for all pairs of groups at once" if audit.pair_gaps else ""
+            end += "; no difference at all cannot be ruled out)." if gap.low == 0.0 else ")."
+        else:
+            end += "."
+    return f"{start}{said}{end}{_left_out(audit)}"
+
+
+def _rate(group: GroupFacts) -> str:
+    rate = group.selection_rate.value
+    return "an unstated share" if rate is None else f"{rate:.1%}"
+
+
+def _two_rates(audit: Audit, groups: list[GroupFacts]) -> str:
+    shares = [f"{_rate(g)} of the {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
+    return f", {listed(shares)} are {outcome_words(audit)} by {model_words(audit)}"
+
+
+def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
+    stated = [group for group in groups if group.selection_rate.value is not None]
+    by = f"{outcome_words(audit)} by {model_words(audit)}"
+    if not stated:
+        return f" in {len(groups)} groups, the share {by} is not stated"
+    stated.sort(key=lambda group: group.selection_rate.value or 0.0)
+    least, most = (
+        f"{_rate(g)} ({group_words(g.label)}, {n_people(g.n_rows)})"
+        for g in (stated[0], stated[-1])
+    )
+    if len(stated) == 1:
+        return f" in {len(groups)} groups, the share {by} is {least}"
+    return f" in {len(groups)} groups, the share {by} runs from {least} to {most}"
+
+
+def _left_out(audit: Audit) -> str:
+    """Return who is shown and not compared, as further sentences."""
+    said = ""
+    small = [
+        group
+        for group in audit.groups
+        if group.label not in audit.unknown and group.selection_rate.value is None
+    ]
+    if small and len(audit.groups) > 2:
+        n_small = sum(group.n_rows for group in small)
+        groups = "1 group has" if len(small) == 1 else f"{len(small)} groups have"
+        said += f" {groups} too few people for a statement ({n_people(n_small)})."
+    n_unknown = sum(group.n_rows for group in audit.groups if group.label in audit.unknown)
+    if n_unknown:
+        verb = "is" if n_unknown == 1 else "are"
+        said += f" {n_people(n_unknown)} of unknown group {verb} counted and not compared."
+    return said
+
+
+def _on_matching(audit: Audit) -> str:
+    matched = [matching for matching in audit.matchings if not matching.refused]
+    if not matched:
+        reason = next((m.refused for m in audit.matchings if m.refused), "not given")
+        return f"Nobody was matched, because: {reason.rstrip('.')}."
+    several = len(matched) > 1
+    placed = [
+        (matching, transport)
+        for matching in matched
+        if (transport := matching.transport) is not None and transport.relative is not None
+    ]
+    if not placed and any(matching.transport for matching in matched):
+        return (
+            "The nearest and a random matching of the groups cost the same here, so nothing is "
+            "said of how near the people are who are matched by their scores."
+        )
+    if not placed:
+        gaps = [
+            (m.gap.value or 0.0, matching)
+            for matching in matched
+            for m in matching.matched_gaps
+            if m.matching == "fair"
+        ]
+        value, matching = max(gaps, key=lambda pair: pair[0])
+        who = f"of {_pair(matching.groups)} " if several else ""
+        return (
+            f"People {who}at the same rank of their groups get scores that differ by "
+            f"{shown_number(value)} on average; without their features nothing is said of how "
+            "alike these people are."
+        )
+    matching, transport = max(placed, key=lambda pair: pair[1].relative or 0.0)
+    low, high = transport.relative or 0.0, transport.relative_high
+    where = f"{low:.2f}"
+    if high is not None and f"{high:.2f}" != where:
+        where = f"anywhere from {where} to {high:.2f}, since tied scores leave it open,"
+    start = "People at the same rank of their groups lie"
+    if several:
+        start = f"Of all groups matched, those at the same rank in {_pair(matching.groups)} lie"
+        start += " farthest apart:"
+    largest = max(transport.features, key=lambda part: part.cost - part.smallest)
+    return (
+        f"{start} at {where} between the nearest possible matching (0) and a random one (1); "
+        f"{column_words(largest.name)} adds most to what sets them farther apart than the nearest."
+    )
+
+
+def _pair(groups: tuple[str, str] | None) -> str:
+    return "the two groups" if groups is None else listed([group_words(name) for name in groups])
+
+
+def _on_subsets(audit: Audit) -> str:
+    scan = audit.subsets
+    if scan is None:
+        return "Without features no subsets were searched, so a fair average may hide unfair parts."
+    if scan.refused and not scan.subsets:
+        return scan.refused[0]
+    if not scan.subsets:
+        return (
+            f"No subset had the {scan.min_rows} people of each group that a statement needs, so "
+            "none is listed."
+        )
+    searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} are listed"
+    if (worst := surest(scan.subsets)) is not None:
+        who = f" between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
+        return (
+            f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
+            f"{shown_interval(worst.confirmed)}, an interval on fresh rows that allows for all "
+            "that are listed."
+        )
+    return (
+        f"{searched}, and none of these has a gap between mean scores that is certain to differ "
+        "from 0 on fresh rows."
+    )
+
+
+def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
+    """Return the subset whose gap is largest for sure: the one of the highest lower limit."""
+    sure = [subset for subset in subsets if certain(subset)]
+    return max(sure, key=lambda subset: subset.confirmed.low or 0.0, default=None)
+
+
+def certain(subset: SubsetGap) -> bool:
+    """Return whether the interval of a subset's gap leaves 0 out."""
+    return bool(subset.confirmed.low)

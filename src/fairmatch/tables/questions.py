@@ -1,0 +1,97 @@
+"""What a person must decide before a model learns from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from fairmatch.tables.leaks import Leak, find_leaks
+from fairmatch.tables.roles import RoleTable
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Columns of a table that a person must decide about, and those worth a look.
+
+    Attributes
+    ----------
+    open : tuple of str
+        One line for every column that a model must not learn from without a decision.
+    notes : tuple of str
+        One line for every column that may be as it should be.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.tables.questions import ask
+    >>> from fairmatch.tables.roles import Roles
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 40, "age": range(20, 100)})
+    >>> people["title"] = people.sex.map({"f": "Ms", "m": "Mr"})
+    >>> people["hired"] = [0, 0, 1, 1] * 20
+    >>> roles = Roles(sensitive="sex", label="hired").read(people)
+    >>> ask(people, roles, sees_groups=False).open
+    ("column 'title' determines the group",)
+    """
+
+    open: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def ask(
+    frame: pd.DataFrame, roles: RoleTable, *, sees_groups: bool, kept: Collection[str] = ()
+) -> Questions:
+    """Find what must be decided before a model learns from a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    roles : RoleTable
+        What its columns are for.
+    sees_groups : bool
+        Whether the model is meant to see the group. If it is not, a feature that gives the group
+        away must be decided about.
+    kept : collection of str
+        Features that were decided about.
+
+    Returns
+    -------
+    Questions
+        What is open: columns that look like scores or labels, numbers that were read as text,
+        features that hold the label, and features that hold the group.
+    """
+    looks = [f"column {column.name!r} {column.doubt}" for column in roles.columns if column.asks]
+    asked = {column.name for column in roles.columns if column.asks}
+    features = [name for name in roles.features if name not in kept and name not in asked]
+    told: list[tuple[str, str]] = []
+    notes: list[tuple[str, str]] = []
+    if features:
+        table = frame[features]
+        for label in roles.named("label"):
+            for leak in find_leaks(table, frame[label].to_numpy()):
+                # As few values as the label has are the label in other words. Of more values a
+                # threshold may tell the label by rights, as in a rule; so that is worth a look.
+                few = table[leak.column].nunique() <= frame[label].nunique()
+                if leak.is_exact:
+                    (told if few else notes).append((leak.column, _words(leak, label)))
+        if not sees_groups:
+            attributes = roles.named("sensitive")
+            groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
+            for leak in find_leaks(table, groups):
+                (told if leak.is_exact else notes).append((leak.column, leak.words))
+    return Questions((*looks, *_by_column(told)), _by_column(notes))
+
+
+def _words(leak: Leak, label: str) -> str:
+    verb = "is" if leak.kind == "copy" else "determines"
+    return f"column {leak.column!r} {verb} the label {label!r}"
+
+
+def _by_column(lines: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return one line for every column, the first of its own."""
+    first: dict[str, str] = {}
+    for column, words in lines:
+        first.setdefault(column, words)
+    return tuple(first.values())

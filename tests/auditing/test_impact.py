@@ -1,0 +1,154 @@
+"""Impact ratios against fairlearn, SciPy and a table written out by hand."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from fairlearn import metrics as fl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fairmatch import audit
+from fairmatch.auditing.filing import write_tables
+from fairmatch.auditing.impact import fisher, weighted_median
+from fairmatch.auditing.weighting import RowWeights
+
+QUICK = {"n_resamples": 100}
+
+
+@pytest.fixture(scope="module")
+def people():
+    generator = np.random.default_rng(3)
+    n = 1500
+    table = pd.DataFrame(
+        {
+            "sex": generator.choice(["female", "male"], n),
+            "race": generator.choice(
+                ["Asian", "Black", "White", "Other"], n, p=[0.2, 0.3, 0.49, 0.01]
+            ),
+        }
+    )
+    scores = generator.beta(2, 2, n) * np.where(table.race == "White", 1.0, 0.85)
+    table.loc[:49, "race"] = None
+    return table, scores.clip(0, 1)
+
+
+@pytest.fixture(scope="module")
+def found(people):
+    table, scores = people
+    return audit(scores, sensitive_features=table, **QUICK)
+
+
+def test_rates_and_ratios_are_those_of_fairlearn(people, found):
+    table, scores = people
+    sex, race, both = found.impact
+    assert [t.attributes for t in found.impact] == [("sex",), ("race",), ("sex", "race")]
+    frame = fl.MetricFrame(
+        metrics=fl.selection_rate, y_true=scores > 0.5, y_pred=scores >= 0.5,
+        sensitive_features=table.sex,
+    )  # fmt: skip
+    for category in sex.categories:
+        assert category.selection_rate.value == pytest.approx(frame.by_group[category.category])
+    ratios = [category.impact_ratio.value for category in sex.categories]
+    assert min(ratios) == pytest.approx(frame.ratio())
+    assert max(ratios) == 1.0
+    assert (race.n_unknown, both.n_unknown, sex.n_unknown) == (50, 50, 0)
+    assert race.n_people == 1450
+    assert both.categories[0].values == ("female", "Asian")
+
+
+def test_the_scoring_rate_is_above_the_median_of_everybody(people, found):
+    table, scores = people
+    median = np.median(scores)
+    race = found.impact[1]
+    assert race.median_score == pytest.approx(median)
+    rates = {r: (scores[table.race == r] > median).mean() for r in ("Asian", "Black", "White")}
+    for category in race.categories:
+        if category.category in rates:
+            assert category.scoring_rate.value == pytest.approx(rates[category.category])
+            assert category.scoring_ratio.value == pytest.approx(
+                rates[category.category] / rates["White"]
+            )
+    assert race.highest_scoring == "White"
+
+
+def test_small_categories_are_marked_and_shown_and_compare_nobody(people, found):
+    race = found.impact[1]
+    small = [category.category for category in race.categories if category.is_small]
+    assert small == ["Other"]
+    assert race.most_selected != "Other"
+    other = next(c for c in race.categories if c.is_small)
+    assert other.impact_ratio.low <= other.impact_ratio.value <= other.impact_ratio.high
+
+
+def test_four_fifths_and_the_test_stand_beside_each_ratio():
+    # 48 of 80 and 12 of 40: a ratio of one half, by hand.
+    scores = np.repeat([0.9, 0.1, 0.9, 0.1], [48, 32, 12, 28])
+    (table,) = audit(scores, sensitive_features=["a"] * 80 + ["b"] * 40, **QUICK).impact
+    first, second = table.categories
+    assert (first.n_people, first.n_selected) == (80, 48)
+    assert (first.impact_ratio.value, first.below_four_fifths, first.p_value) == (1.0, False, None)
+    assert second.impact_ratio.value == pytest.approx(0.5)
+    assert second.below_four_fifths
+    assert second.p_value == pytest.approx(stats.fisher_exact([[48, 32], [12, 28]])[1])
+    assert second.impact_ratio.low < 0.5 < second.impact_ratio.high < 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.data())
+def test_the_test_is_fishers(first, second, data):
+    hits = data.draw(st.integers(0, first)), data.draw(st.integers(0, second))
+    table = [[hits[0], first - hits[0]], [hits[1], second - hits[1]]]
+    assert fisher(hits, (first, second)) == pytest.approx(stats.fisher_exact(table)[1])
+
+
+def test_large_tables_take_the_normal_test():
+    assert fisher((3_000_500, 3_001_500), (6_000_000, 6_000_000)) == pytest.approx(
+        2 * stats.norm.sf(1000 / 6e6 / np.sqrt(0.5 * 0.5 * 2 / 6e6)), rel=1e-3
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=12))
+def test_the_median_of_counts_is_that_of_people(pairs):
+    values, counts = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
+    expected = np.median(np.repeat(values, counts.astype(int)))
+    assert weighted_median(values, RowWeights(len(values), counts, is_counts=True)) == expected
+
+
+def test_decisions_have_no_scoring_rate():
+    (table,) = audit([0.0, 1.0] * 50, sensitive_features=["a", "a", "b", "b"] * 25, **QUICK).impact
+    assert table.median_score is None
+    assert table.categories[0].scoring_rate is None
+
+
+def test_low_scores_that_are_good_are_below_the_median():
+    scores = np.r_[np.full(40, 0.2), np.full(40, 0.6), np.full(40, 0.9)]
+    groups = ["a"] * 40 + ["b"] * 80
+    (table,) = audit(scores, sensitive_features=groups, favourable="low", **QUICK).impact
+    assert [c.scoring_rate.value for c in table.categories] == [1.0, 0.0]
+
+
+def test_the_files_hold_every_category_and_what_they_are(people, found, tmp_path):
+    files = write_tables([found], tmp_path / "filed")
+    names = ["sex.csv", "race.csv", "sex_race.csv", "summary.csv"]
+    assert [file.name for file in files] == names
+    with files[1].open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["race"] for row in rows] == ["Asian", "Black", "Other", "White", "unknown"]
+    assert rows[-1]["number of people"] == "50"
+    assert [row["less than 2% of the people"] for row in rows[:-1]] == ["no", "no", "yes", "no"]
+    assert sum(int(row["number of people"]) for row in rows) == 1500
+    summary = dict(csv.reader(files[3].read_text().splitlines()))
+    assert "6 April 2023" in summary["vocabulary"]
+    assert "no threshold" in summary["four fifths"]
+    two = write_tables([found, found], tmp_path / "both")
+    assert {file.parent.name for file in two} == {"model", "model_2"}
+
+
+def test_a_category_that_looks_like_a_formula_is_text(tmp_path):
+    found = audit([0.2, 0.8] * 60, sensitive_features=["=1+1", "b"] * 60, **QUICK)
+    text = write_tables([found], tmp_path)[0].read_text()
+    assert "'=1+1" in text
