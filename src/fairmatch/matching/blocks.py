@@ -17,7 +17,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.cells import near_cells, next_cells, random_staircase
-from fairmatch.matching.kept import KeptBlocks
+from fairmatch.matching.kept import KeptBlocks, Pairs
 from fairmatch.matching.problem import Floats, Index
 from fairmatch.matching.solver import Transport
 from fairmatch.tables.points import Points
@@ -34,8 +34,6 @@ _TOLERANCE = 1e-6  # of a block: the blocks' gaps are far larger
 _CELLS_PER_TASK = 8
 _ATTEMPTS = 5  # how often workers may die before the matching gives up
 _COST_STEP = 1_000_000
-
-Pairs = tuple[Index, Index, Floats]
 
 
 @dataclass(frozen=True)
@@ -106,26 +104,23 @@ def match_blocks(
     True
     """
     kept = KeptBlocks(keep, points, units, block_size, random_state)
-    done, pairs = kept.last_round()
+    number, pairs, finished = kept.last_round()
     if pairs is None:
         pairs = random_staircase(units, np.random.default_rng([random_state, 0]))
     cost = _cost(points, *pairs)
-    for number in range(done, MAX_ROUNDS):
-        generator = np.random.default_rng([random_state, 1, number])
-        source, target, flow = pairs
+    while not finished:
         if number == 0:
-            cells = next_cells(len(source), block_size)
+            cells = next_cells(len(pairs[0]), block_size)
         else:
-            cells = near_cells(points, source, target, block_size, generator)
-        parts: list[Pairs] = []
-        for task in _solved(points, pairs, cells, number, n_jobs, kept, progress, cost):
-            parts += task
-        pairs = _joined(parts)
+            generator = np.random.default_rng([random_state, 1, number])
+            cells = near_cells(points, pairs[0], pairs[1], block_size, generator)
+        pairs = _joined(_solved(points, pairs, cells, number, n_jobs, kept, progress, cost))
         before, cost = cost, _cost(points, *pairs)
-        kept.write_round(number, pairs)
-        if (number > 0 and before - cost <= LEAST_GAIN * before) or len(cells) == 1:
-            break
-    return BlockPlan(*pairs, cost, number + 1 if done < MAX_ROUNDS else done)
+        little = number > 0 and before - cost <= LEAST_GAIN * before
+        number += 1
+        finished = little or len(cells) == 1 or number == MAX_ROUNDS
+        kept.write_round(number, pairs, finished)
+    return BlockPlan(*pairs, cost, number)
 
 
 def _joined(parts: Sequence[Pairs]) -> Pairs:
@@ -142,16 +137,15 @@ def _solved(
     kept: KeptBlocks,
     progress: BlockProgress | None,
     cost: float,
-) -> list[list[Pairs]]:
+) -> list[Pairs]:
     """Return the solved blocks in their order; those of a worker that died are solved again."""
-    tasks = [
-        cells[start : start + _CELLS_PER_TASK] for start in range(0, len(cells), _CELLS_PER_TASK)
-    ]
-    found: dict[int, list[Pairs]] = {}
+    step = _CELLS_PER_TASK
+    tasks = [cells[start : start + step] for start in range(0, len(cells), step)]
+    found: dict[int, Pairs] = {}
     for place in range(len(tasks)):
         known = kept.read_task(number, place)
         if known is not None:
-            found[place] = [known]
+            found[place] = known
     n_done = sum(len(tasks[place]) for place in found)
     for attempt in range(_ATTEMPTS):
         todo = [place for place in range(len(tasks)) if place not in found]
@@ -161,8 +155,8 @@ def _solved(
         )
         try:
             for place, solved in work:
-                found[place] = [_joined(solved)]
-                kept.write_task(number, place, found[place][0])
+                found[place] = _joined(solved)
+                kept.write_task(number, place, found[place])
                 n_done += len(tasks[place])
                 if progress is not None:
                     progress(number, n_done, len(cells), cost)
@@ -189,7 +183,7 @@ def _contents(
         for rows, group in ((source[cell], points[0]), (target[cell], points[1])):
             members, place = np.unique(rows, return_inverse=True)
             sides += [members, group.take(members), np.bincount(place, flow[cell])]
-        yield tuple(sides)  # type: ignore[misc]
+        yield tuple(sides)
 
 
 def _solve_task(place: int, contents: list[Content]) -> tuple[int, list[Pairs]]:
@@ -208,5 +202,6 @@ def _cost(points: tuple[Points, Points], source: Index, target: Index, flow: Flo
     total = 0.0
     for start in range(0, len(flow), _COST_STEP):
         part = slice(start, start + _COST_STEP)
-        total += points[0].costs_with(points[1], source[part], target[part]) @ flow[part]
-    return float(total / flow.sum())
+        costs = points[0].costs_with(points[1], source[part], target[part])
+        total += float(costs @ flow[part])
+    return total / float(flow.sum())

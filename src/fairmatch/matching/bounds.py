@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ PROOF_PAIRS = 40_000_000_000
 WITNESSES = 16_384
 CONFIDENCE = 0.99
 _CHUNK = 65_536
+
+Minima = Callable[[Problem, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ def _mean_at_most(values: Floats, largest: float) -> float:
 
 
 def _problem(first: Points, second: Points) -> Problem:
-    atoms = (Atoms(p.numbers, p.codes, np.ones(len(p))) for p in (first, second))
-    return Problem(*atoms)
+    source, target = (Atoms(p.numbers, p.codes, np.ones(len(p))) for p in (first, second))
+    return Problem(source, target)
 
 
 def _column_minima(first: Points, second: Points, u: Floats, n_jobs: int | None) -> Floats:
@@ -125,23 +128,19 @@ def _column_minima(first: Points, second: Points, u: Floats, n_jobs: int | None)
 
 
 def _over_sources(
-    first: Points, second: Points, minima: object, potential: Floats, n_jobs: int | None
+    first: Points, second: Points, minima: Minima, potential: Floats, n_jobs: int | None
 ) -> list[Floats]:
     """Return minima of the reduced costs, for one chunk of the sources after the other."""
     chunks = [slice(start, start + _CHUNK) for start in range(0, len(first), _CHUNK)]
+    of_sources = minima is column_minima  # then there is a potential for every source
     found: list[Floats] = Parallel(n_jobs=n_jobs)(
         delayed(_minima)(
-            first.take(part),
-            second,
-            minima,
-            potential[part] if minima is column_minima else potential,
+            first.take(part), second, minima, potential[part] if of_sources else potential
         )
         for part in chunks
     )
     return found
 
 
-def _minima(first: Points, second: Points, minima: object, potential: Floats) -> Floats:
-    assert callable(minima)
-    found: Floats = minima(_problem(first, second), potential)
-    return found
+def _minima(first: Points, second: Points, minima: Minima, potential: Floats) -> Floats:
+    return minima(_problem(first, second), potential)

@@ -94,9 +94,10 @@ def _along(
     for column in range(points[0].codes.shape[1]):
         codes = [p.codes[rows, column] for p, rows in sides]
         known = max(int(code.max(initial=0)) for code in codes) + 1
-        levels = sum(
-            np.bincount(np.where(c[drawn] < 0, known, c[drawn]), factors, known + 1) for c in codes
-        )
+        levels = np.zeros(known + 1)
+        for code in codes:
+            seen = code[drawn]
+            levels += np.bincount(np.where(seen < 0, known, seen), factors, known + 1)
         levels[known] = 0.0  # what is unknown is nowhere; its code, -1, is the last place
         for code in codes:
             value += levels[code]

@@ -8,6 +8,7 @@ import shutil
 import warnings
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from fairmatch.tables.points import Points
 
 _FORMAT = 1
 _ABOUT = "matching.json"
+
+Pairs = tuple[Index, Index, Floats]
 
 
 class KeptBlocks:
@@ -66,36 +69,37 @@ class KeptBlocks:
                 "or random_state. Name another folder, or remove it."
             )
 
-    def last_round(self) -> tuple[int, tuple[Index, Index, Floats] | None]:
-        """Return how many rounds are done, and the plan after the last of them."""
-        if self.folder is None or not self.folder.exists():
-            return 0, None
-        numbers = sorted(int(file.stem.split("-")[1]) for file in self.folder.glob("round-*.npz"))
-        if not numbers:
-            return 0, None
-        return numbers[-1] + 1, _read(self.folder / f"round-{numbers[-1]:03d}.npz")
+    def last_round(self) -> tuple[int, Pairs | None, bool]:
+        """Return how many rounds are done, the plan after them, and whether it is the last."""
+        rounds = [] if self.folder is None else sorted(self.folder.glob("round-*.npz"))
+        if not rounds:
+            return 0, None, False
+        _, number, *last = rounds[-1].stem.split("-")
+        return int(number), _read(rounds[-1]), bool(last)
 
-    def read_task(self, number: int, place: int) -> tuple[Index, Index, Floats] | None:
+    def read_task(self, number: int, place: int) -> Pairs | None:
         """Return some blocks of a round, where they are kept."""
         if self.folder is None:
             return None
         file = self._task(number, place)
         return _read(file) if file.exists() else None
 
-    def write_task(self, number: int, place: int, pairs: tuple[Index, Index, Floats]) -> None:
+    def write_task(self, number: int, place: int, pairs: Pairs) -> None:
         """Keep some blocks of a round."""
         if self.folder is not None:
             file = self._task(number, place)
             self._try(lambda: _write(file, pairs))
 
-    def write_round(self, number: int, pairs: tuple[Index, Index, Floats]) -> None:
-        """Keep the plan after a round, in the place of its blocks and of the round before."""
+    def write_round(self, number: int, pairs: Pairs, last: bool) -> None:
+        """Keep the plan after so many rounds, in the place of its blocks and of older plans."""
         if self.folder is None:
             return
-        folder = self.folder
-        if self._try(lambda: _write(folder / f"round-{number:03d}.npz", pairs)):
-            shutil.rmtree(folder / f"blocks-{number:03d}", ignore_errors=True)
-            (folder / f"round-{number - 1:03d}.npz").unlink(missing_ok=True)
+        older = list(self.folder.glob("round-*.npz"))
+        file = self.folder / f"round-{number:03d}{'-last' * last}.npz"
+        if self._try(lambda: _write(file, pairs)):
+            shutil.rmtree(self._task(number - 1, 0).parent, ignore_errors=True)
+            for other in older:
+                other.unlink(missing_ok=True)
 
     def _task(self, number: int, place: int) -> Path:
         assert self.folder is not None
@@ -117,17 +121,17 @@ class KeptBlocks:
         return True
 
 
-def _write(file: Path, pairs: tuple[Index, Index, Floats]) -> None:
+def _write(file: Path, pairs: Pairs) -> None:
     source, target, flow = pairs
     with whole_file(file) as partial, partial.open("wb") as stream:
         np.savez(stream, source=source, target=target, flow=flow)
 
 
-def _read(file: Path) -> tuple[Index, Index, Floats]:
+def _read(file: Path) -> Pairs:
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return arrays["source"], arrays["target"], arrays["flow"]
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
         raise CouplingError(
             f"{file} is damaged and cannot be read as blocks: {error}. Remove it, and its blocks "
             "are solved again."

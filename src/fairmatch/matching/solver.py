@@ -205,6 +205,7 @@ class Transport:
             _as_mass(target_mass, len(z), "target"),
         )
         self._total = unit_count(*self._mass) if units is None else int(units[0].sum())
+        self._units: tuple[Floats, ...]
         if units is not None:
             self._scores, self._units = None, units
         elif scores is None:
