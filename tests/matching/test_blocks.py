@@ -246,10 +246,10 @@ def test_a_worker_that_is_killed_costs_its_blocks_alone(tmp_path, monkeypatch):
 
 
 def test_workers_that_always_die_are_an_error(monkeypatch):
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
+    from joblib.externals.loky import BrokenProcessPool
 
     def broken(place, work):
-        raise TerminatedWorkerError("died")
+        raise BrokenProcessPool("died")
 
     monkeypatch.setattr(blocks, "_solve_task", broken)
     with pytest.raises(SolverError, match="0 are solved"):

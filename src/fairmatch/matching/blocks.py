@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky import BrokenProcessPool
 
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.cells import near_cells, next_cells, random_staircase
@@ -161,7 +161,7 @@ def _solved(
                 if progress is not None:
                     progress(number, n_done, len(cells), cost)
             break
-        except TerminatedWorkerError as error:
+        except BrokenProcessPool as error:
             if attempt + 1 == _ATTEMPTS:
                 raise SolverError(
                     f"Workers died in {_ATTEMPTS} attempts to solve {len(cells)} blocks, of which "
