@@ -251,7 +251,8 @@ class ScoreGrid:
         # Rounding must not count as less than the observed distance.
         reached = int((permuted >= norm(estimate) * (1.0 - 1e-9)).sum())
         p_value = (1 + reached) / (1 + len(permuted))
-        return Spread(0.0 if p_value > 1.0 - confidence else low, high, p_value)
+        # A lower limit may be wrong half as often as an interval.
+        return Spread(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
 
 
 def _length(vectors: FloatArray) -> FloatArray:
