@@ -11,6 +11,7 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.report.figures.columns import column_figure
 from fairmatch.report.figures.figure import Figure, level
 from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
+from fairmatch.report.figures.impact import impact_figures, impact_lead
 from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
 from fairmatch.report.figures.matching import feature_figure, matched_figure, transport_figure
 from fairmatch.report.figures.models import changed_decisions, side_by_side, tradeoff_figure
@@ -65,7 +66,7 @@ def sections(
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> [section.key for section in sections([found], None, None)]
-    ['gaps', 'matching', 'scores']
+    ['gaps', 'filing', 'matching', 'scores']
     """
     described = any(matching.transport for matching in audits[0].matchings)
     parts = [
@@ -81,6 +82,13 @@ def sections(
                 "several measures one or another may miss by chance.",
             ),
             _figures(audits, gap_figure, pair_figure, attribute_figure, attribute_gap_figure),
+        ),
+        Section(
+            "filing",
+            "Rates and impact ratios by category",
+            "In the shape of New York's Local Law 144, to be filed or published.",
+            impact_lead(audits),
+            impact_figures(audits),
         ),
         Section(
             "matching",
