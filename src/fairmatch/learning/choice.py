@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
@@ -21,7 +20,7 @@ from fairmatch.learning.curve import FairnessPath
 from fairmatch.learning.groupsizes import DecidedSizes
 from fairmatch.learning.limits import LIMITED, noise, upper_limit
 from fairmatch.learning.notice import notify
-from fairmatch.learning.rows import TrainingRows, stratified_split
+from fairmatch.learning.rows import TrainingRows, stratified_split, take_rows
 from fairmatch.learning.settings import Settings
 from fairmatch.measures import MEASURES
 from fairmatch.tables.arrays import read_column, read_weights
@@ -75,6 +74,11 @@ class GapChoice(Settings):
         if self.confidence is None:
             return
         check_number("confidence", self.confidence, "(0.5, 1)")
+        if self.refit:
+            raise InputError(
+                "confidence was given with refit=True: the limit holds for the model that was "
+                "measured on the held-out rows, and refit trains another. Leave one of the two out."
+            )
         if self.gap_measure is not None and self.gap_measure not in LIMITED:
             raise InputError(
                 f"confidence needs a gap that has a confidence limit here: {', '.join(LIMITED)}. "
@@ -113,7 +117,7 @@ class GapChoice(Settings):
         fitted: list[Any]
         kept: list[Any]
         fitted, kept = (
-            [None if v is None else _safe_indexing(_indexable(v), rows) for v in columns]
+            [None if v is None else take_rows(v, rows) for v in columns]
             for rows in (train, held_out)
         )
         weights = self._weights(estimator)
@@ -222,7 +226,7 @@ class GapChoice(Settings):
             f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out "
             f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
             f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try "
-            "larger fairness_weights.",
+            "larger fairness_weights where there are any, or allow a larger max_gap.",
             GapNotReachedWarning,
         )
 
@@ -235,8 +239,3 @@ class GapChoice(Settings):
             "reaches small gaps with models that decide.",
             ConstantModelWarning,
         )
-
-
-def _indexable(values: Any) -> Any:
-    """Return lists as arrays, which can be indexed by positions."""
-    return np.asarray(values) if isinstance(values, list | tuple) else values
