@@ -133,12 +133,9 @@ def test_a_favoured_group_that_is_none_is_told(people, capsys):
     assert "has no value 'x'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["audit", "--score", "age"], ["train", "--target", "hired"]])
-def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, command, capsys):
+def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, capsys):
     people.assign(sex=["NA", "EU"] * 150).to_csv("p.csv", index=False)
-    name, *rest = command
-    out = ["--out", "model"] if name == "train" else []
-    assert main([name, "p.csv", *rest, "--sensitive", "sex", *out]) == 2
+    assert main(["train", "p.csv", "--target", "hired", "--sensitive", "sex", "--out", "m"]) == 2
     assert "words such as NA and None are read as missing" in capsys.readouterr().err
 
 

@@ -119,10 +119,10 @@ def audit_files(
         "progress": progress,
         **settings,
     }
+    favoured = None if privileged is None else _privileged(first, read, privileged)
     if len(scores) == 1:
         ((name, own),) = scores.items()
         return _signed(audit(own.to_numpy(), model_name=name, **given), paths[0], read)
-    favoured = None if privileged is None else _privileged(first, read, privileged)
     arrays = {name: own.to_numpy() for name, own in scores.items()}
     found = compare_models(arrays, privileged=favoured, **given)
     sources = [path for path in paths for _ in roles.scores] + [paths[0]] * len(models)

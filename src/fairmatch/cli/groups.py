@@ -47,6 +47,8 @@ def _run(arguments: argparse.Namespace) -> int:
     for seed in arguments.seeds or SEEDS:
         for case in cases:
             for method in methods:
+                if not METHODS[method].suits(case.criterion):
+                    continue
                 if case_spec(case.name, method, seed) in store:
                     continue
                 record = run_trial(case, method, seed)

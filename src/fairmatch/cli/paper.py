@@ -1,4 +1,4 @@
-"""The command ``fairmatch paper``, with its actions run, status, tables and figures."""
+"""The command ``fairmatch paper``, with its actions run, matchings, status, tables and figures."""
 
 from __future__ import annotations
 
@@ -159,6 +159,28 @@ def _add_runs(arguments: argparse.Namespace) -> int:
     return 2 if failures else 0
 
 
+def _matchings(arguments: argparse.Namespace) -> int:
+    """Match the test rows of the recorded models nearest to the paper's levels."""
+    from fairmatch.experiments.matchings.cases import FOLDER, matched_cases
+    from fairmatch.experiments.runs.records import RecordStore
+
+    study, store, out = _opened(arguments)
+    found = RecordStore(out / FOLDER)
+    cases = list(matched_cases(study, store))
+    missing = [case for case in cases if case.spec not in found]
+    print(f"{len(cases) - len(missing)} of {len(cases)} models are matched in {found.folder}.")
+    if not missing:
+        return 0
+    from fairmatch.experiments.matchings.run import run_case
+
+    with follow_runs(len(missing)) as advance:
+        for case in missing:
+            spec = case.spec
+            found.write(run_case(spec, study.loaders[spec.dataset], study.methods[spec.method]))
+            advance(spec.name)
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     from fairmatch.experiments.runs.records import estimate_seconds
     from fairmatch.experiments.study import EXPERIMENTS
@@ -251,6 +273,13 @@ ACTIONS = (
         example="fairmatch paper status --only tradeoff",
         add_arguments=_add_status_arguments,
         run=_status,
+    ),
+    Command(
+        name="matchings",
+        help="Match people by the recorded models nearest to the paper's levels of ΔDP.",
+        example="fairmatch paper matchings --datasets adult --seeds 1",
+        add_arguments=_add_study_arguments,
+        run=_matchings,
     ),
     Command(
         name="tables",

@@ -10,7 +10,7 @@ from fairmatch.datasets.sources import SOURCES
 
 _REGIONS = {1: "Netherlands", 2: "rest of Europe", 3: "rest of the world"}
 
-# The words of the census codebook for the levels that occur; docs/datasets.md says how the
+# The words of the census codebook for the levels that occur; docs/evidence/datasets.md says how the
 # codebook was matched to these codes.
 _LEVELS = {
     "age": {code: f"{5 * code - 5} to {5 * code - 1}" for code in range(4, 16)},

@@ -54,6 +54,15 @@ SERIES: dict[str, Series] = {
         Series("trees-ftm", "trees: FTM (ours)", "trees-ftm"),
         Series("trees-ftm-joint", "trees: FTM joint (ours)", "trees-ftm", {"label_weight": 100}),
         Series("trees-predicted", "trees: FTM, predicted map (ours)", "trees-predicted"),
+        Series("trees-smoothing", "trees: match smoothing (ours)", "trees-smoothing"),
+        Series(
+            "trees-smoothing-marginal",
+            "trees: match smoothing, features alone (ours)",
+            "trees-smoothing",
+            {"score_weight": 0},
+        ),
+        Series("trees-alignment", "trees: quantile alignment", "trees-alignment"),
+        Series("trees-thresholds", "trees: thresholds by group", "trees-thresholds"),
     )
 }
 """All lines, in the order of the tables."""

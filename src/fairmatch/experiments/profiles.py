@@ -38,7 +38,7 @@ class Profile:
 
 
 # Forty epochs at three times the paper's learning rate take the place of its 200: see the
-# experiment `schedule`, and docs/reproduction.md.
+# experiment `schedule`, and docs/evidence/reproduction.md.
 FULL = Profile(
     "full",
     PAPER_DATASETS,

@@ -32,7 +32,7 @@ def reader_facts(reader: TableReader) -> dict[str, Any]:
 
 
 def restore_reader(reader: TableReader, facts: dict[str, Any]) -> None:
-    """Give a reader back what it had seen, or raise where it cannot have seen that."""
+    """Restore what a reader had seen, or raise where it cannot have seen that."""
     reader.groups_ = labels_from(facts["groups"], "groups")
     reader.attributes_ = tuple(map(str, facts.get("attributes", ())))  # older files lack it
     reader.pooled_ = tuple(map(plain_label, facts.get("pooled", ())))

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -66,7 +66,7 @@ def _reach_the_disk(file: Path) -> None:
 
 
 def _take_the_place_of(new: Path, old: Path) -> None:
-    """Put a folder where another is, or where none is; the other is then in its place."""
+    """Put a folder where another is, or where none is; the other is gone, or in its place."""
     for left in reversed(range(_TRIES)):
         try:
             if not old.exists():
@@ -74,10 +74,16 @@ def _take_the_place_of(new: Path, old: Path) -> None:
                 return
             if _exchanged(new, old):
                 return
-            aside = new.with_name(f"{new.name}.old")
+            aside = new.with_name(f"{new.name}.{uuid4().hex}.old")
             old.rename(aside)
-            new.rename(old)
-            aside.rename(new)
+            try:
+                new.rename(old)
+            except OSError:
+                with suppress(OSError):  # somebody else has put a folder there: this one is old
+                    aside.rename(old)
+                raise
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:
             # Somebody else was quicker to put a folder there, or to take it away.
             busy = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)

@@ -77,7 +77,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def schema_of(kind: type[Any], name: str, version: int) -> dict[str, Any]:
-    """Give the JSON Schema of a dataclass, as a file that names its schema and version."""
+    """Return the JSON Schema of a dataclass, as a file that names its schema and version."""
     definitions: dict[str, Any] = {}
     _describe(kind, definitions)
     top = definitions.pop(kind.__name__)

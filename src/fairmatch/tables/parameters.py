@@ -9,7 +9,7 @@ from fairmatch.exceptions import InputError
 
 
 def is_count(value: Any, least: int = 1) -> bool:
-    """Tell whether a value is a whole number of at least so much; True and False are none."""
+    """Return whether a value is a whole number of at least so much; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 

@@ -160,7 +160,8 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
         return Suspicion(f"holds {facts.type}, which cannot be used as they are", certain=True)
     if facts.n_distinct == 1:
         return Suspicion("holds the same value in every row")
-    for look in (_identifier, _nearly_numbers, _score):
+    # Numbers with a word among them differ as much as identifiers do, so they come first.
+    for look in (_nearly_numbers, _identifier, _written_numbers, _score):
         if found := look(facts):
             return found
     if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
@@ -190,17 +191,18 @@ def _identifier(facts: ColumnFacts) -> Suspicion | None:
     return Suspicion(f"{words}; is it one?")
 
 
+def _is_number(facts: ColumnFacts) -> np.ndarray[Any, Any]:
+    """Return which of the different values of a text are written as numbers."""
+    return np.array([bool(_NUMBER.fullmatch(str(v).strip())) for v in facts.counts.index])
+
+
 def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
     if facts.type not in ("text", "categories"):
         return None
-    counts = facts.counts
-    numeric = np.array([bool(_NUMBER.fullmatch(str(value).strip())) for value in counts.index])
-    share = counts.to_numpy()[numeric].sum() / len(facts.values)
+    counts, numeric = facts.counts, _is_number(facts)
     if numeric.all():
-        # Few codes are a category; many numbers as text are an accident.
-        many = facts.type == "text" and facts.n_distinct > _FEW_VALUES
-        return Suspicion("holds numbers that are written as text", asks=True) if many else None
-    if share >= _NEARLY_ALL:
+        return None
+    if counts.to_numpy()[numeric].sum() >= _NEARLY_ALL * len(facts.values):
         others = counts[~numeric]
         shown = ", ".join(f"{value!r} ({count:,})" for value, count in others[:3].items())
         more = ", …" if len(others) > 3 else ""
@@ -210,6 +212,13 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
         words = "holds numbers with a decimal comma, which are read as text"
         return Suspicion(words, asks=True)
     return None
+
+
+def _written_numbers(facts: ColumnFacts) -> Suspicion | None:
+    # Few codes are a category; many numbers as text are an accident.
+    if facts.type != "text" or facts.n_distinct <= _FEW_VALUES or not _is_number(facts).all():
+        return None
+    return Suspicion("holds numbers that are written as text", asks=True)
 
 
 def _score(facts: ColumnFacts) -> Suspicion | None:

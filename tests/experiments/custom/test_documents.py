@@ -1,4 +1,4 @@
-"""The example of docs/own-methods.md does what the page says."""
+"""The example of docs/howto/own-study.md does what the page says."""
 
 import re
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smallruns import loans
 
-PAGE = Path(__file__).parents[3] / "docs" / "own-methods.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "own-study.md"
 
 
 def test_the_example_runs_as_it_is_printed(tmp_path, monkeypatch, capsys):

@@ -60,7 +60,7 @@ def extend_study(study: Study, path: str | Path) -> Study:
     study : Study
         What to add to.
     path : str or Path
-        A TOML file with ``[tables.NAME]`` and ``[methods.NAME]``; see docs/own-methods.md.
+        A TOML file with ``[tables.NAME]`` and ``[methods.NAME]``; see docs/howto/own-study.md.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def _hint(name: Any, known: Mapping[str, Any]) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Say whether JSON can hold a value, which TOML's dates and infinities cannot be."""
+    """Return whether JSON can hold a value, which TOML's dates and infinities cannot be."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -235,7 +235,7 @@ class OwnFit:
         )
 
     def code(self) -> str | None:
-        """Give the SHA-256 of the module's file, if it is the researcher's own."""
+        """Return the SHA-256 of the module's file, if it is the researcher's own."""
         module = self.estimator.partition(":")[0]
         file = getattr(import_module(module), "__file__", None)
         inside = Path(*module.split("."))

@@ -111,7 +111,7 @@ class OwnTable:
         return table
 
     def identity(self) -> dict[str, Any]:
-        """Give all that a run's result depends on, for its spec."""
+        """Return all that a run's result depends on, for its spec."""
         return {
             "table": {
                 "sha256": self.sha256,
@@ -125,7 +125,7 @@ class OwnTable:
         }
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Give the columns that are no labels, no groups and not left out."""
+        """Return the columns that are no labels, no groups and not left out."""
         return frame.drop(columns=[self.target, self.sensitive, *self.drop])
 
     def load(self) -> Dataset:
@@ -151,7 +151,7 @@ class OwnTable:
 
 
 def sha256_of(file: Path) -> str:
-    """Give the SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

@@ -108,7 +108,7 @@ def _case_lines(case: Case, records: dict[tuple[str, str], list[Record]]) -> Ite
 
 
 def _verdict(picked: dict[str, Picked], level: float) -> Iterable[str]:
-    """Say how our best learner stands beside the yardstick, on the same splits."""
+    """Return how our best learner stands beside the yardstick, on the same splits."""
     yardstick = picked.get(YARDSTICK)
     ours = {name: p for name, p in picked.items() if METHODS[name].ours and p.n == p.n_splits}
     if yardstick is None or not ours or yardstick.n < yardstick.n_splits:

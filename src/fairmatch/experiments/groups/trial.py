@@ -28,6 +28,8 @@ _N_SUBSETS = 500
 BOUNDS = (0.0, 0.01, 0.02, 0.03, 0.042, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
 STRENGTHS = tuple(np.round(np.linspace(0.0, 1.0, 21), 2).tolist())
 WEIGHTS = (0.0, *PAPER_WEIGHTS)
+# Weights of FTM whose scores are then cut.
+CUT_WEIGHTS = (0.3, 0.6, 1.0)
 EPSILONS = (0.002, 0.005, 0.01, 0.02, 0.04)
 
 # Rows to the decisions about them, as numbers in [0, 1].
@@ -59,7 +61,6 @@ class Trial:
         return FTMBoostingClassifier(
             transport,
             criterion=self.case.criterion,
-            match_rows=self.case.match_rows,
             n_rounds=N_ROUNDS,
             warmup=warmup,
             random_state=self.seed,
@@ -160,10 +161,15 @@ def _plain(trial: Trial) -> Iterator[tuple[float, Decide]]:
 
 
 def _thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    return _cut(trial, trial.plain)
+
+
+def _cut(trial: Trial, score: Decide) -> Iterator[tuple[float, Decide]]:
+    """Cut scores by thresholds for each group, within every bound on the tuning rows."""
     from fairmatch.learning.anymodel.thresholds import fit_thresholds
 
     tune = trial.split.tune
-    scores = trial.plain(tune)
+    scores = score(tune)
     for bound in BOUNDS:
         cuts = fit_thresholds(
             tune.y,
@@ -175,7 +181,7 @@ def _thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
         yield (
             bound,
             lambda rows, cuts=cuts: cuts.decide(  # type: ignore[misc]
-                trial.plain(rows), rows.group
+                score(rows), rows.group
             ).astype(np.float64),
         )
 
@@ -204,6 +210,12 @@ def _ftm(transport: str, warmup: float) -> Callable[[Trial], Iterator[tuple[floa
             yield weight, _decisions(score)
 
     return candidates
+
+
+def _ftm_thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    """FTM goes part of the way, and thresholds for each group the rest."""
+    for _, score in trial.path(trial.trees("predicted", 0.5), CUT_WEIGHTS):
+        yield from _cut(trial, score)
 
 
 def _smoothing(score_weight: float) -> Callable[[Trial], Iterator[tuple[float, Decide]]]:
@@ -247,6 +259,7 @@ CANDIDATES: dict[str, Callable[[Trial], Iterator[tuple[float, Decide]]]] = {
     "alignment": _alignment,
     "ftm-predicted": _ftm("predicted", 0.5),
     "ftm-marginal": _ftm("marginal", 0.0),
+    "ftm-thresholds": _ftm_thresholds,
     "smoothing": _smoothing(5.0),
     "exponentiated-gradient": _exponentiated_gradient,
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.lines import SERIES
+from fairmatch.experiments.matchings.page import CLAIM, matching_verdict, matchings_section
 from fairmatch.experiments.page.markdown import mean_cell, paper_cell, plain_text, table
 from fairmatch.experiments.page.tables import (
     label_weights,
@@ -19,7 +20,8 @@ from fairmatch.experiments.page.tables import (
 )
 from fairmatch.experiments.profiles import SCHEDULE_SEEDS, SCHEDULE_WEIGHTS
 from fairmatch.experiments.reading.answers import Answer, Answers
-from fairmatch.experiments.reading.claims import verdicts
+from fairmatch.experiments.reading.claims import Verdict, verdicts
+from fairmatch.experiments.reading.comparing import UNKNOWN
 from fairmatch.experiments.reading.levels import FEWEST_ACCEPTED, MOST_ACCEPTED
 from fairmatch.experiments.reading.questions import SUBJECTS, Question, reported
 from fairmatch.experiments.study import EXPERIMENTS
@@ -98,6 +100,7 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
         _head(answers, options),
         _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
         _claims(answers) if _has_paper_tables(answers) else "",
+        matchings_section(answers),
         _joined("Unconstrained models", "", unconstrained(answers)),
     ]
     for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
@@ -143,8 +146,8 @@ smaller weights, if need be towards larger ones; models that accept fewer than
 decide nothing. The difference is interpolated less paper, where at least half of the
 curves come to the level.
 Every level is read off the test rows, as in the paper; only *{_PICKED}*
-says what a user gets who does not know them. `docs/reproduction.md` lists what was chosen where the
-paper is silent or contradicts itself."""
+says what a user gets who does not know them. `docs/evidence/reproduction.md` lists what was
+chosen where the paper is silent or contradicts itself."""
 
 
 def _has_paper_tables(answers: Answers) -> bool:
@@ -190,9 +193,12 @@ def _claims(answers: Answers) -> str:
         "by split, interpolated to the level, and only where at least half of the splits have both "
         "there. In brackets: who is better, and by how much."
     )
+    judged = verdicts(answers)
+    if (ours := matching_verdict(answers))[0] != UNKNOWN:
+        judged.append(Verdict(CLAIM, *ours))
     lines = [
         f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
-        for number, verdict in enumerate(verdicts(answers), start=1)
+        for number, verdict in enumerate(judged, start=1)
     ]
     return "\n".join(["## The paper's claims", "", rule, "", *lines])
 

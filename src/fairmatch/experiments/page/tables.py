@@ -65,7 +65,7 @@ def unconstrained(answers: Answers) -> str:
 
 
 def stability(answers: Answers) -> str:
-    """Give the stability of the accuracy under imbalance as the paper does: Avg, Std and CV."""
+    """Return the stability of the accuracy under imbalance as the paper does: Avg, Std and CV."""
     question = next(q for q in questions() if q.experiment == "imbalance")
     paper = reported()["imbalance_adult"]["Acc"]
     rows = []
@@ -127,7 +127,7 @@ def picked_on_training(answers: Answers) -> str:
 
 
 def _consistency_accuracy(answers: Answers) -> Iterator[Question]:
-    """Give the questions that ask for the accuracy at one level of each table."""
+    """Return the questions that ask for the accuracy at one level of each table."""
     for question in questions():
         wanted = question.experiment == "consistency" and question.quantity == "accuracy"
         if wanted and question.dataset in answers.study.datasets:

@@ -113,7 +113,7 @@ def nearest(records: Mapping[int, Record], gap: str, level: float, quantity: str
 
 
 def nearest_index(record: Record, gap: str, level: float) -> int | None:
-    """Say which model of a curve that decides anything is nearest to a level; of equals the first.
+    """Return which deciding model of a curve is nearest to a level; of equals the first.
 
     None if no model does.
     """
@@ -124,7 +124,7 @@ def nearest_index(record: Record, gap: str, level: float) -> int | None:
 
 
 def gaps_of(record: Record, gap: str) -> list[float | None]:
-    """Give the gap of every model of a curve; None for one that accepts nobody or everybody."""
+    """Return the gap of every model of a curve; None for one that accepts nobody or everybody."""
     gaps = record.curve[gap]
     accepted = record.curve.get("acceptance_rate", [0.5] * len(gaps))
     return [
@@ -242,7 +242,7 @@ def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float 
 
 
 def quantity_of(record: Record, quantity: str) -> list[Any]:
-    """Give a quantity of every model of a curve, also those that records hold in another form.
+    """Return a quantity of every model of a curve, also those that records hold in another form.
 
     Beside the records' own columns there are ``"half-spaces: outliers, number"`` and, of these,
     ``"half-spaces: high outliers"`` above the box; and, after the paper's definition, ``"flips to 1

@@ -25,7 +25,10 @@ _ERROR_GAPS = {
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "joint": ("ftm-batch-joint", "ftm-joint"),
     "representation": ("laftr", "sipm", "repair"),
-    "trees": ("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
+    "trees": (
+        *("trees-reg", "trees-eg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
+        *("trees-smoothing", "trees-smoothing-marginal", "trees-alignment", "trees-thresholds"),
+    ),
 }
 
 # Lines of the tables in which the paper compares FTM with its rivals; trees beside them.
@@ -90,7 +93,7 @@ class Question:
 
 @cache
 def reported() -> dict[str, Any]:
-    """Give the figures that the paper prints."""
+    """Return the figures that the paper prints."""
     text = files(__package__).joinpath("reported.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found

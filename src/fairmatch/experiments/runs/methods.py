@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 
 from fairmatch.experiments.runs.problem import Problem
 from fairmatch.learning.weights import (
+    ALIGNMENT_STRENGTHS,
     LAFTR_WEIGHTS,
     PAPER_WEIGHTS,
     REPAIR_AMOUNTS,
     SIPM_WEIGHTS,
+    SMOOTHING_WEIGHTS,
 )
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray
@@ -107,6 +109,9 @@ METHODS: dict[str, Method] = {
         Method("trees-ftm", PAPER_WEIGHTS, **_TREES, settings={"label_weight": 0}),
         Method("trees-predicted", PAPER_WEIGHTS, **_TREES),
         Method("trees-eg", REDUCTION_BOUNDS, **_TREES),
+        Method("trees-alignment", ALIGNMENT_STRENGTHS, **_TREES),
+        Method("trees-thresholds", ALIGNMENT_STRENGTHS, **_TREES),
+        Method("trees-smoothing", SMOOTHING_WEIGHTS, **_TREES, settings={"score_weight": 5}),
     )
 }
 """The paper's methods and ours, by their names in specs."""

@@ -41,7 +41,7 @@ class Record:
     reference_scores: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Give the content as plain values."""
+        """Return the content as plain values."""
         content = {
             "spec": self.spec.as_json(),
             "versions": self.versions,
@@ -70,7 +70,7 @@ class RecordStore:
         self.folder = Path(folder)
 
     def path(self, spec: RunSpec) -> Path:
-        """Say where the record of a run is, or would be."""
+        """Return where the record of a run is, or would be."""
         return self.folder / spec.dataset / f"{spec.name}.json"
 
     def __contains__(self, spec: RunSpec) -> bool:
@@ -81,7 +81,7 @@ class RecordStore:
             yield self._read(file)
 
     def find(self, spec: RunSpec) -> Record | None:
-        """Give the record of a run, or None."""
+        """Return the record of a run, or None."""
         return self._read(self.path(spec)) if spec in self else None
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
@@ -98,7 +98,7 @@ class RecordStore:
         return missing
 
     def claim(self, spec: RunSpec) -> bool:
-        """Tell other processes that a run is begun; False if one of them has begun it.
+        """Announce to other processes that a run is begun; False if one of them has begun it.
 
         It is a hint: a process that is killed leaves it behind.
         """
@@ -179,5 +179,5 @@ def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tup
 
 
 def _size(spec: RunSpec) -> float:
-    """Say how much work a run is, beside others of its method and table."""
+    """Return how much work a run is, beside others of its method and table."""
     return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

@@ -51,7 +51,7 @@ class RunSpec:
         return f"{self.dataset}-{self.method}-seed{self.seed}-{self.digest}"
 
     def as_json(self) -> dict[str, Any]:
-        """Give the content as plain values."""
+        """Return the content as plain values."""
         return {
             "dataset": self.dataset,
             "method": self.method,

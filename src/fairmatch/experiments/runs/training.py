@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import fairmatch
 from fairmatch.experiments.runs.methods import Curve, Fit, Method, Scorer
@@ -119,18 +120,50 @@ def _trees(class_name: str, **fixed: Any) -> Fit:
     return fit
 
 
-def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
+def _lightgbm(rounds: int, seed: int) -> Any:
     from lightgbm import LGBMClassifier
 
-    trees = LGBMClassifier(
-        n_estimators=settings["rounds"],
+    return LGBMClassifier(
+        n_estimators=rounds,
         n_jobs=1,
         random_state=seed,
         verbose=-1,
         deterministic=True,
         force_row_wise=True,
     )
+
+
+def _around_trees(class_name: str, **fixed: Any) -> Fit:
+    """Wrap LightGBM as a user would who has it already; categories are told by their type."""
+
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        own = {name: settings[name] for name in ("score_weight",) if name in settings}
+        trees = _lightgbm(settings["rounds"], seed)
+        estimator = getattr(fairmatch, class_name)(trees, random_state=seed, **fixed, **own)
+        table = _categorised(problem.dataset.X)
+        train, test = (
+            table.iloc[rows] for rows in (problem.split.train_index, problem.split.test_index)
+        )
+        path = fairness_path(
+            train,
+            problem.split.y_train,
+            sensitive_features=problem.split.group_train,
+            fairness_weights=settings["weights"],
+            estimator=estimator,
+        )
+        return _path_curve(path.models, train, test, problem)
+
+    return fit
+
+
+def _categorised(table: pd.DataFrame) -> pd.DataFrame:
+    words = table.select_dtypes(exclude=["number", "bool"]).columns
+    return table.astype(dict.fromkeys(words, "category"))
+
+
+def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
+    trees = _lightgbm(settings["rounds"], seed)
     rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
     models = [
         fairmatch.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
@@ -185,6 +218,9 @@ FITS: dict[str, Fit] = {
     "trees-ftm": _trees("FTMBoostingClassifier"),
     "trees-predicted": _trees("FTMBoostingClassifier", transport="predicted", warmup=0.5),
     "trees-eg": _trees_reductions,
+    "trees-alignment": _around_trees("QuantileAlignmentClassifier"),
+    "trees-thresholds": _around_trees("QuantileAlignmentClassifier", decisions="threshold"),
+    "trees-smoothing": _around_trees("MatchSmoothingClassifier"),
 }
 """What each method of `METHODS` does."""
 

@@ -80,7 +80,7 @@ class _Tree:
         )
 
     def checked(self, n_inputs: int) -> str:
-        """Give the tree as text, if every decision leads to a leaf of it."""
+        """Return the tree as text, if every decision leads to a leaf of it."""
         n_leaves = len(self.leaf_value)
         nodes, n_sets = np.arange(n_leaves - 1), max(len(self.cat_boundaries) - 1, 0)
         children = np.concatenate([self.left_child, self.right_child])

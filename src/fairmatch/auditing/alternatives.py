@@ -1,0 +1,254 @@
+"""Less discriminatory alternatives: models as accurate as a baseline, with smaller gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairmatch.auditing.facts.alternatives import Alternative, Alternatives
+from fairmatch.auditing.facts.estimates import Estimate
+from fairmatch.exceptions import InputError, LabelError
+from fairmatch.tables.arrays import FloatArray, read_labels, read_scores, read_weights
+from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.parameters import check_number
+
+# Counts of people by group, label, the baseline's decision and the alternative's.
+Cells: TypeAlias = NDArray[np.float64]
+
+_N_RESAMPLES = 4000
+
+
+def _spread(rates: FloatArray) -> FloatArray:
+    """Return the largest difference over pairs of groups, which stand in the last axis."""
+    return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
+
+
+def _rates(cells: Cells, label: int | None) -> FloatArray:
+    """Return the selection rates of groups and models, of shape (2, …, n_groups)."""
+    chosen = cells.sum(axis=-3) if label is None else cells[..., label, :, :]
+    total = chosen.sum(axis=(-2, -1))
+    baseline, model = chosen[..., 1, :].sum(axis=-1), chosen[..., :, 1].sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack([baseline / total, model / total])
+
+
+def _odds(cells: Cells) -> FloatArray:
+    return np.asarray((_spread(_rates(cells, 1)) + _spread(_rates(cells, 0))) / 2.0)
+
+
+# Each gap as a function of the cells; the first entry is the baseline's, the second the model's.
+GAPS: dict[str, Callable[[Cells], FloatArray]] = {
+    "demographic_parity_gap": lambda cells: _spread(_rates(cells, None)),
+    "true_positive_gap": lambda cells: _spread(_rates(cells, 1)),
+    "false_positive_gap": lambda cells: _spread(_rates(cells, 0)),
+    "equalized_odds_gap": _odds,
+}
+
+
+def find_alternatives(
+    y_scores: Mapping[str, ArrayLike],
+    *,
+    y_true: ArrayLike,
+    sensitive_features: ArrayLike,
+    gap_measure: str = "demographic_parity_gap",
+    margin: float = 0.01,
+    confidence: float = 0.95,
+    threshold: float = 0.5,
+    pos_label: Any = 1,
+    sample_weight: ArrayLike | None = None,
+    methods: Mapping[str, tuple[str, str]] | None = None,
+    random_state: int = 0,
+) -> Alternatives:
+    r"""Find models that are as accurate as a baseline and have smaller gaps.
+
+    Parameters
+    ----------
+    y_scores : mapping
+        Name of each model to its scores of the same people, whom none of the models has seen. The
+        first is the baseline.
+    y_true : array-like of shape (n_rows,)
+        Labels of two classes.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    gap_measure : str, default="demographic_parity_gap"
+        Which gap: of selection rates, ``true_positive_gap``, ``false_positive_gap``, or
+        ``equalized_odds_gap``; the largest over pairs of groups.
+    margin : float, default=0.01
+        A model is as accurate as the baseline if it is shown to be less accurate by at most this.
+    confidence : float, default=0.95
+        Level of the intervals, which hold for all models at once.
+    threshold : float, default=0.5
+        Selected are scores at or above it.
+    pos_label : default=1
+        The label that counts as positive.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    methods : mapping, optional
+        Name of a model to how it was trained and with which setting, for the table.
+    random_state : int, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    Alternatives
+
+    Notes
+    -----
+    Both models decide about the same people, so changes are known better than the two numbers
+    apart. The decisions of two models leave four cells for each group and label. The people of a
+    group are resampled as a multinomial draw over its cells, each of which is first given
+    half a person, so that an empty cell is not taken for an impossible one. The intervals are
+    quantiles of the resampled changes. One minus the confidence is shared by the models
+    (Bonferroni), because the smallest gap of many is picked after looking at all of them. With
+    weights, a group counts as its effective number of people, :math:`(\sum w)^2 / \sum w^2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.tile([1, 1, 0, 0], 500)
+    >>> groups = np.repeat(["a", "b"], 1000)
+    >>> plain = np.where(groups == "a", 1.0, labels)
+    >>> found = find_alternatives(
+    ...     {"plain": plain, "fair": labels}, y_true=labels, sensitive_features=groups)
+    >>> found
+    <Alternatives to 'plain': 1 tried, 1 less discriminatory>
+    >>> found.tried[0].lost
+    {'a': 500, 'b': 0}
+    """
+    if len(y_scores) < 2:
+        raise InputError(
+            f"A search for alternatives needs a baseline and at least one other model, got "
+            f"{len(y_scores)} models."
+        )
+    if gap_measure not in GAPS:
+        raise InputError(f"gap_measure={gap_measure!r} is not one of {', '.join(GAPS)}.")
+    check_number("margin", margin, "[0, 1)")
+    check_number("confidence", confidence, "(0.5, 1)")
+    groups = read_groups(sensitive_features)
+    positive = read_labels(y_true, n_rows=len(groups), pos_label=pos_label)
+    weights = read_weights(sample_weight, n_rows=len(groups))
+    selected = {
+        name: read_scores(scores, n_rows=len(groups)) >= threshold
+        for name, scores in y_scores.items()
+    }
+    _check_classes(groups, positive, gap_measure)
+    (baseline, before), *others = selected.items()
+    level = 1.0 - (1.0 - confidence) / len(others)
+    tried = []
+    for name, after in others:
+        cells = _cells(groups, positive, before, after, weights)
+        generator = np.random.default_rng([random_state, 4])
+        drawn = _resampled(cells, _effective_sizes(groups, weights), generator)
+        gaps, resampled = GAPS[gap_measure](cells), GAPS[gap_measure](drawn)
+        accuracies = _accuracies(cells)
+        accuracy_change = _change(accuracies, _accuracies(_shared(drawn, cells)), level)
+        gap_change = _change(gaps, resampled, level)
+        method, setting = (methods or {}).get(name, ("", ""))
+        tried.append(
+            Alternative(
+                name=name,
+                method=method,
+                setting=setting,
+                accuracy=float(accuracies[1]),
+                gap=float(gaps[1]),
+                accuracy_change=accuracy_change,
+                gap_change=gap_change,
+                selection_rates=_by_group(groups, _rates(cells, None)[1]),
+                gained=_count(groups, after & ~before),
+                lost=_count(groups, before & ~after),
+                as_accurate=(accuracy_change.low or 0.0) >= -margin,
+                smaller_gap=(gap_change.high or 0.0) < 0.0,
+            )
+        )
+    own = _cells(groups, positive, before, before, weights)
+    return Alternatives(
+        baseline=baseline,
+        n_rows=len(groups),
+        gap_measure=gap_measure,
+        margin=float(margin),
+        confidence=float(confidence),
+        threshold=float(threshold),
+        accuracy=float(_accuracies(own)[0]),
+        gap=float(GAPS[gap_measure](own)[0]),
+        selection_rates=_by_group(groups, _rates(own, None)[0]),
+        tried=tuple(tried),
+    )
+
+
+def _check_classes(groups: Groups, positive: NDArray[np.bool_], gap_measure: str) -> None:
+    """Raise where a group has nobody of a class that the gap is about."""
+    wanted = {"true_positive_gap": (True,), "false_positive_gap": (False,)}
+    for label in wanted.get(gap_measure, (True, False) if "odds" in gap_measure else ()):
+        sizes = np.bincount(groups.codes[positive == label], minlength=groups.n_groups)
+        if (sizes == 0).any():
+            raise LabelError(
+                f"Group {groups.labels[int(np.argmin(sizes))]!r} has no rows with a "
+                f"{'positive' if label else 'negative'} label, so {gap_measure} is undefined for "
+                "it. Pool the group with another, or choose demographic_parity_gap."
+            )
+
+
+def _cells(
+    groups: Groups,
+    positive: NDArray[np.bool_],
+    before: NDArray[np.bool_],
+    after: NDArray[np.bool_],
+    weights: FloatArray | None,
+) -> Cells:
+    """Return the weight of people by group, label, and both decisions."""
+    place = ((groups.codes.astype(np.int64) * 2 + positive) * 2 + before) * 2 + after
+    sums = np.bincount(place, weights, minlength=8 * groups.n_groups)
+    return sums.astype(np.float64).reshape(groups.n_groups, 2, 2, 2)
+
+
+def _effective_sizes(groups: Groups, weights: FloatArray | None) -> FloatArray:
+    if weights is None:
+        return groups.sizes()
+    return groups.sizes(weights) ** 2 / groups.sizes(weights**2)
+
+
+def _resampled(cells: Cells, sizes: FloatArray, generator: np.random.Generator) -> Cells:
+    """Draw the cells of every group again, of shape (n_resamples, n_groups, 2, 2, 2)."""
+    drawn = []
+    for own, size in zip(cells, sizes, strict=True):
+        # Half a person in each cell, of as many people as really count.
+        likely = own.ravel() / own.sum() * size + 0.5
+        shape = (_N_RESAMPLES, 2, 2, 2)
+        draws = generator.multinomial(max(1, round(size)), likely / likely.sum(), _N_RESAMPLES)
+        drawn.append(draws.reshape(shape))
+    return np.stack(drawn, axis=1).astype(np.float64)
+
+
+def _shared(drawn: Cells, cells: Cells) -> Cells:
+    """Return resampled cells in which every group has its share of all people again."""
+    share = cells.sum(axis=(1, 2, 3)) / cells.sum()
+    return np.asarray(drawn / drawn.sum(axis=(2, 3, 4), keepdims=True) * share[:, None, None, None])
+
+
+def _accuracies(cells: Cells) -> FloatArray:
+    """Return the accuracy of the baseline and of the model."""
+    total = cells.sum(axis=(-4, -3, -2, -1))
+    right_before = cells[..., 0, 0, :].sum(axis=(-2, -1)) + cells[..., 1, 1, :].sum(axis=(-2, -1))
+    right_after = cells[..., 0, :, 0].sum(axis=(-2, -1)) + cells[..., 1, :, 1].sum(axis=(-2, -1))
+    return np.stack([right_before / total, right_after / total])
+
+
+def _change(values: FloatArray, resampled: FloatArray, level: float) -> Estimate:
+    """Return the change from the baseline to the model, with the quantiles of resamples."""
+    changes = resampled[1] - resampled[0]
+    changes = changes[np.isfinite(changes)]
+    low, high = np.quantile(changes, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    value = float(values[1] - values[0])
+    return Estimate(value, min(value, float(low)), max(value, float(high)))
+
+
+def _by_group(groups: Groups, values: FloatArray) -> dict[str, float]:
+    return {str(label): float(v) for label, v in zip(groups.labels, values, strict=True)}
+
+
+def _count(groups: Groups, who: NDArray[np.bool_]) -> dict[str, int]:
+    counts = np.bincount(groups.codes[who], minlength=groups.n_groups)
+    return {str(label): int(n) for label, n in zip(groups.labels, counts, strict=True)}

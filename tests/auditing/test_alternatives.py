@@ -1,0 +1,135 @@
+"""Less discriminatory alternatives: who is as accurate, whose gap is smaller, and how sure."""
+
+import numpy as np
+import pytest
+from fairlearn.metrics import demographic_parity_difference, equalized_odds_difference
+from sklearn.metrics import accuracy_score
+
+from fairmatch import find_alternatives
+from fairmatch.auditing.facts.alternatives import Alternatives
+from fairmatch.exceptions import InputError, LabelError
+
+
+def people(n=900, n_groups=3, seed=0):
+    generator = np.random.default_rng(seed)
+    groups = generator.integers(n_groups, size=n)
+    labels = generator.integers(2, size=n)
+    return generator, groups, labels
+
+
+def test_numbers_are_those_of_the_two_models():
+    generator, groups, labels = people()
+    models = {name: generator.random(len(labels)) for name in ("a", "b", "c")}
+    found = find_alternatives(models, y_true=labels, sensitive_features=groups)
+    assert found.accuracy == pytest.approx(accuracy_score(labels, models["a"] >= 0.5))
+    for one in found.tried:
+        decided = models[one.name] >= 0.5
+        assert one.accuracy == pytest.approx(accuracy_score(labels, decided))
+        oracle = demographic_parity_difference(labels, decided, sensitive_features=groups)
+        assert one.gap == pytest.approx(oracle)
+        assert one.gap_change.value == pytest.approx(one.gap - found.gap)
+        assert sum(one.gained.values()) == np.sum(decided & (models["a"] < 0.5))
+        assert sum(one.lost.values()) == np.sum(~decided & (models["a"] >= 0.5))
+
+
+def test_gaps_of_error_rates_are_fairlearns():
+    generator, groups, labels = people()
+    models = {name: generator.random(len(labels)) for name in ("a", "b")}
+    found = find_alternatives(
+        models, y_true=labels, sensitive_features=groups, gap_measure="equalized_odds_gap"
+    )
+    decided = models["b"] >= 0.5
+    worst = equalized_odds_difference(labels, decided, sensitive_features=groups)
+    assert found.tried[0].gap <= worst <= 2.0 * found.tried[0].gap
+
+
+def test_weights_count_like_copies():
+    generator, groups, labels = people(200)
+    models = {name: generator.random(len(labels)) for name in ("a", "b")}
+    weights = generator.integers(1, 4, size=len(labels))
+    copied = np.repeat(np.arange(len(labels)), weights)
+    once = find_alternatives(
+        models, y_true=labels, sensitive_features=groups, sample_weight=weights
+    )
+    again = find_alternatives(
+        {name: scores[copied] for name, scores in models.items()},
+        y_true=labels[copied],
+        sensitive_features=groups[copied],
+    )
+    assert once.tried[0].accuracy == pytest.approx(again.tried[0].accuracy)
+    assert once.tried[0].gap_change.value == pytest.approx(again.tried[0].gap_change.value)
+
+
+def test_a_copy_of_the_baseline_is_no_alternative():
+    generator, groups, labels = people()
+    scores = generator.random(len(labels))
+    found = find_alternatives({"a": scores, "b": scores}, y_true=labels, sensitive_features=groups)
+    assert not found.found
+    assert "No less discriminatory alternative was found" in found.sentence()
+    assert found.tried[0].gap_change.value == 0.0
+
+
+def test_more_models_widen_the_intervals():
+    generator, groups, labels = people()
+    models = {f"m{k}": generator.random(len(labels)) for k in range(12)}
+    few = {name: models[name] for name in ("m0", "m1")}
+    (one,) = find_alternatives(few, y_true=labels, sensitive_features=groups).tried
+    many = find_alternatives(models, y_true=labels, sensitive_features=groups).tried[0]
+    assert many.gap_change.high > one.gap_change.high
+    assert many.accuracy_change.low < one.accuracy_change.low
+
+
+def test_intervals_cover_what_is_true():
+    """A population is known: the intervals of both changes hold it at their stated rate."""
+    generator = np.random.default_rng(5)
+    n, repeats = 600, 150
+    # Within each group and label: how likely each model is to select.
+    before, after = np.array([[0.2, 0.7], [0.4, 0.9]]), np.array([[0.25, 0.75], [0.3, 0.8]])
+    true_accuracy = [np.mean([1 - p[:, 0].mean(), p[:, 1].mean()]) for p in (before, after)]
+    true_gap = [abs(p[1].mean() - p[0].mean()) for p in (before, after)]
+    held = np.zeros(2)
+    for _ in range(repeats):
+        groups, labels = generator.integers(2, size=n), generator.integers(2, size=n)
+        drawn = generator.random(n)  # both models look at the same thing, so they agree often
+        models = {
+            "before": (drawn < before[groups, labels]).astype(float),
+            "after": (drawn < after[groups, labels]).astype(float),
+        }
+        (one,) = find_alternatives(models, y_true=labels, sensitive_features=groups).tried
+        for k, (change, truth) in enumerate(
+            [(one.accuracy_change, true_accuracy), (one.gap_change, true_gap)]
+        ):
+            held[k] += change.low <= truth[1] - truth[0] <= change.high
+    assert (held / repeats >= 0.91).all(), held / repeats
+
+
+def test_facts_are_read_back():
+    generator, groups, labels = people(100)
+    models = {name: generator.random(len(labels)) for name in ("a", "b")}
+    found = find_alternatives(models, y_true=labels, sensitive_features=groups)
+    assert Alternatives.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"y_scores": {"a": [0.5] * 4}}, InputError, "at least one other model"),
+        ({"gap_measure": "nonsense"}, InputError, "is not one of"),
+        ({"margin": -1.0}, InputError, "margin"),
+        ({"confidence": 95}, InputError, "confidence"),
+        (
+            {"y_true": [1, 0, 1, 1], "gap_measure": "false_positive_gap"},
+            LabelError,
+            "has no rows with a negative label",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_said(change, error, words):
+    given = {
+        "y_scores": {"a": [0.1, 0.9, 0.2, 0.8], "b": [0.2, 0.3, 0.9, 0.1]},
+        "y_true": [0, 1, 0, 1],
+        "sensitive_features": ["x", "x", "y", "y"],
+        **change,
+    }
+    with pytest.raises(error, match=words):
+        find_alternatives(given.pop("y_scores"), **given)
