@@ -1,7 +1,7 @@
 """Run the benchmarks and write their ratios to benchmarks/README.md.
 
 python -m benchmarks            all of them
-python -m benchmarks scores     only some: scores, transport, blocks, learning, …
+python -m benchmarks scores     only some of them: see TOPICS
 """
 
 import os
@@ -11,7 +11,10 @@ from datetime import date
 from importlib import import_module
 from pathlib import Path
 
-TOPICS = ("scores", "transport", "blocks", "learning", "boosting", "anymodel", "audit", "million")
+TOPICS = (
+    *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
+    "million",
+)
 RARE = ("million",)  # hours: only when asked for
 HEAD = """# Benchmarks
 
