@@ -26,8 +26,13 @@ lint: $(STAMP)
 
 # Runs the gallery, which takes a few minutes, and then only what has changed.
 docs: $(STAMP)
+	rm -rf docs/reference/generated  # pages of names that are gone would stay
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
+
+# Builds wheel and sdist, checks them, and tries the wheel with each extra in a fresh environment.
+package: $(STAMP)
+	.ci/package $(abspath $(BIN)/python)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
