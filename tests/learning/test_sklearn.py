@@ -74,8 +74,9 @@ class _RepresentsGroupsFromX(_GroupsFromX):
     """
 
     def fit(self, X, y=None, sample_weight=None):
-        if y is not None and np.asarray(y).dtype.kind in "iuf" and np.asarray(y).ndim == 1:
-            y = np.asarray(y) > np.median(y)
+        values = np.asarray(y)
+        if values.ndim == 1 and values.dtype.kind in "iuf" and len(np.unique(values)) > 2:
+            y = values > np.median(values) if np.isfinite(values).all() else y
         return super().fit(X, y, sample_weight=sample_weight)
 
     def fit_transform(self, X, y=None):
