@@ -31,6 +31,11 @@ class FairnessPath:
     def __len__(self) -> int:
         return len(self.models)
 
+    def named(self) -> dict[str, Any]:
+        """Return the models by name, as `fairmatch.compare_models` takes them."""
+        weights = (f"fairness weight {weight:g}" for weight in self.weights)
+        return dict(zip(weights, self.models, strict=True))
+
     def scores(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> list[FloatArray]:
         """Return every model's probability of the positive class, or prediction.
 

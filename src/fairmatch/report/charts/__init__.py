@@ -21,6 +21,7 @@ from fairmatch.report.charts.frame import (
     save_chart,
 )
 from fairmatch.report.charts.intervals import interval_chart
+from fairmatch.report.charts.scatter import scatter_chart
 from fairmatch.report.charts.tradeoff import tradeoff_chart
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "interval_chart",
     "require_charts",
     "save_chart",
+    "scatter_chart",
     "step_chart",
     "tradeoff_chart",
 ]
