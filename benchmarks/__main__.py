@@ -1,7 +1,7 @@
 """Run the benchmarks and write their ratios to benchmarks/README.md.
 
 python -m benchmarks            all of them
-python -m benchmarks scores     only some: scores, transport, learning, boosting, audit
+python -m benchmarks scores     only some: scores, transport, learning, boosting, anymodel, audit
 """
 
 import os
@@ -11,7 +11,7 @@ from datetime import date
 from importlib import import_module
 from pathlib import Path
 
-TOPICS = ("scores", "transport", "learning", "boosting", "audit")
+TOPICS = ("scores", "transport", "learning", "boosting", "anymodel", "audit")
 HEAD = """# Benchmarks
 
 Ratios of two things measured in the same run, because machines differ and are noisy. Written by

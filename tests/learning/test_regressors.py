@@ -27,7 +27,7 @@ from fairmatch.exceptions import (
     ModelFileError,
     SmallGroupWarning,
 )
-from fairmatch.learning.realchoice import mean_gap_limit
+from fairmatch.learning.limits import mean_gap_limit
 from fairmatch.measures.real import real_gaps
 from fairmatch.tables.groups import read_groups
 

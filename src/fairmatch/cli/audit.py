@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from fairmatch.cli.command import Command
 from fairmatch.cli.findings import print_audits
 from fairmatch.cli.gates import hold_to, read_gates
-from fairmatch.cli.output import follow_steps, print_table
+from fairmatch.cli.output import follow_steps
+from fairmatch.cli.reading import add_reading, print_roles, reading
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import check_outputs, write_whole
 
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Comparison
-    from fairmatch.tables.roles import RoleTable
 
 INDIVIDUALS = "individuals"
 """What ``--hide`` is told to leave people's rows out altogether."""
@@ -55,6 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COL",
         help="describe people by these although they identify them or give the group away",
     )
+    add_reading(parser)
     add("--model", action="append", default=[], metavar="DIR", help="a saved model to score TABLE")
     add("--privileged", metavar="GROUP", help="the favoured group, to tell undesirable flips")
     add("--threshold", type=float, default=0.5, help="selected at or above it (default: 0.5)")
@@ -138,6 +139,7 @@ def _run(arguments: argparse.Namespace) -> int:
         weight=arguments.weight,
         features=arguments.features,
         ignored=arguments.drop,
+        kept=[name for name in arguments.keep if name not in (arguments.features or ())],
     )
     n_models = len(arguments.tables) * len(arguments.score) + len(arguments.model)
     with follow_steps(_STEPS * n_models + 1) as progress:
@@ -147,6 +149,7 @@ def _run(arguments: argparse.Namespace) -> int:
             models=arguments.model,
             pos_label=arguments.positive,
             privileged=arguments.privileged,
+            reading=reading(arguments, [arguments.id]),
             show=print_roles,
             weight_kind=arguments.weight_kind,
             keep=arguments.keep,
@@ -196,13 +199,6 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             f"--out writes a page, and {out} does not end in .html. Name it so, and print it to "
             "PDF from a browser if that is what you need."
         )
-
-
-def print_roles(roles: RoleTable) -> None:
-    """Print how every column is read, before the work."""
-    print(f"How the {len(roles.columns):,} columns are read ({roles.n_rows:,} rows):")
-    print_table(*roles.cells())
-    print()
 
 
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:

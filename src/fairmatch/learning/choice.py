@@ -75,6 +75,11 @@ class GapChoice(Settings):
         if self.confidence is None:
             return
         check_number("confidence", self.confidence, "(0.5, 1)")
+        if self.refit:
+            raise InputError(
+                "confidence was given with refit=True: the limit holds for the model that was "
+                "measured on the held-out rows, and refit trains another. Leave one of the two out."
+            )
         if self.gap_measure is not None and self.gap_measure not in LIMITED:
             raise InputError(
                 f"confidence needs a gap that has a confidence limit here: {', '.join(LIMITED)}. "
@@ -222,7 +227,7 @@ class GapChoice(Settings):
             f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out "
             f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
             f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try "
-            "larger fairness_weights.",
+            "larger fairness_weights where there are any, or allow a larger max_gap.",
             GapNotReachedWarning,
         )
 

@@ -1,6 +1,7 @@
 """Models along the trade-off between accuracy and fairness, and their measures on a table."""
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,22 @@ class FairnessPath:
         """Return the models by name, as `fairmatch.compare_models` takes them."""
         weights = (f"fairness weight {weight:g}" for weight in self.weights)
         return dict(zip(weights, self.models, strict=True))
+
+    def __repr__(self) -> str:
+        kind = type(self.models[0]).__name__ if self.models else "model"
+        span = f", weights {min(self.weights):g} to {max(self.weights):g}" if len(self) else ""
+        return f"<FairnessPath of {len(self)} models ({kind}){span}>"
+
+    def _repr_html_(self) -> str:
+        """Return the weights and the models as a table, for a notebook."""
+        rows = "".join(
+            f"<tr><td>{weight:g}</td><td>{escape(type(model).__name__)}</td></tr>"
+            for weight, model in zip(self.weights.tolist(), self.models, strict=True)
+        )
+        return (
+            f"<div>{escape(repr(self))}<table><thead><tr><th>fairness weight</th><th>model</th>"
+            f"</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
 
     def scores(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> list[FloatArray]:
         """Return every model's probability of the positive class, or prediction.

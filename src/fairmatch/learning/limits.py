@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.special import ndtri
 
 from fairmatch.measures.closed_forms import fold, mean_difference, rate_difference
@@ -67,6 +68,8 @@ def upper_limit(
     pairs = list(combinations(range(len(present)), 2))
     error = (1.0 - confidence) / (len(pairs) * len(labels))
     weights = read_weights(sample_weight, n_rows=len(scores))
+    if measure == "mean_parity_gap" and weights is not None:
+        return min(1.0, mean_gap_limit(scores, groups, weights, confidence))
     mass = np.ones(len(scores)) if weights is None else weights
     limits = []
     for label in labels:
@@ -93,6 +96,59 @@ def _limit(measure: str, first: Any, second: Any, level: float) -> float:
     rates = [float(np.average(scores >= 0.5, weights=mass)) for scores, mass in sides]
     counts = (rates[0] * sizes[0], rates[1] * sizes[1])
     return fold(rate_difference(counts, (sizes[0], sizes[1]), level))[1]
+
+
+def mean_gap_limit(
+    predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
+) -> float:
+    r"""Return a number that the largest gap of mean predictions stays below, with confidence.
+
+    Parameters
+    ----------
+    predicted : array of shape (n_rows,)
+        Predictions of rows that the model has not seen.
+    groups : Groups
+        Group of every row.
+    weights : array of shape (n_rows,), optional
+        Weight of every row; a group counts as many rows as its weights are worth.
+    confidence : float
+        Chance, at least, that the limit holds.
+
+    Notes
+    -----
+    Welch's interval of each pair of groups, whose error probabilities sum to one minus the
+    confidence (Bonferroni).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.tables.groups import read_groups
+    >>> predicted = np.tile([30.0, 50.0], 100)
+    >>> limit = mean_gap_limit(predicted, read_groups(np.repeat([0, 1], 100)), None, 0.95)
+    >>> 2.0 < limit < 4.0
+    True
+    """
+    mass = np.ones(len(predicted)) if weights is None else weights
+    means, squares, freedom = [], [], []
+    for code in np.flatnonzero(groups.sizes(mass) > 0.0).tolist():
+        own = predicted[groups.rows(code)]
+        shares = mass[groups.rows(code)] / mass[groups.rows(code)].sum()
+        size = 1.0 / (shares**2).sum()
+        if size < 2.0:
+            return float("inf")
+        mean = float(shares @ own)
+        means.append(mean)
+        squares.append(float(shares @ (own - mean) ** 2) / (size - 1.0))
+        freedom.append(size - 1.0)
+    pairs = list(combinations(range(len(means)), 2))
+    level = 1.0 - (1.0 - confidence) / len(pairs)
+    limits = []
+    for a, b in pairs:
+        error = squares[a] + squares[b]
+        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
+        degrees = error**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
+        limits.append(abs(means[a] - means[b]) + stats.t.ppf(level, degrees) * np.sqrt(error))
+    return float(max(limits))
 
 
 def noise(groups: Groups, ignored: Sequence[int] = (), confidence: float = 0.95) -> float:

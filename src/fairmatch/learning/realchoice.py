@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
@@ -17,10 +15,10 @@ from fairmatch.exceptions import (
 )
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.curve import FairnessPath
+from fairmatch.learning.limits import mean_gap_limit
 from fairmatch.learning.notice import notify
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.measures.real import REAL_GAPS
-from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 from fairmatch.tables.parameters import check_number, check_weights
 
@@ -122,56 +120,3 @@ class RealGapChoice(GapChoice):
             "fairness_weights.",
             GapNotReachedWarning,
         )
-
-
-def mean_gap_limit(
-    predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
-) -> float:
-    r"""Return a number that the largest gap of mean predictions stays below, with confidence.
-
-    Parameters
-    ----------
-    predicted : array of shape (n_rows,)
-        Predictions of rows that the model has not seen.
-    groups : Groups
-        Group of every row.
-    weights : array of shape (n_rows,), optional
-        Weight of every row; a group counts as many rows as its weights are worth.
-    confidence : float
-        Chance, at least, that the limit holds.
-
-    Notes
-    -----
-    Welch's interval of each pair of groups, whose error probabilities sum to one minus the
-    confidence (Bonferroni).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.tables.groups import read_groups
-    >>> predicted = np.tile([30.0, 50.0], 100)
-    >>> limit = mean_gap_limit(predicted, read_groups(np.repeat([0, 1], 100)), None, 0.95)
-    >>> 2.0 < limit < 4.0
-    True
-    """
-    mass = np.ones(len(predicted)) if weights is None else weights
-    means, squares, freedom = [], [], []
-    for code in np.flatnonzero(groups.sizes(mass) > 0.0).tolist():
-        own = predicted[groups.rows(code)]
-        shares = mass[groups.rows(code)] / mass[groups.rows(code)].sum()
-        size = 1.0 / (shares**2).sum()
-        if size < 2.0:
-            return float("inf")
-        mean = float(shares @ own)
-        means.append(mean)
-        squares.append(float(shares @ (own - mean) ** 2) / (size - 1.0))
-        freedom.append(size - 1.0)
-    pairs = list(combinations(range(len(means)), 2))
-    level = 1.0 - (1.0 - confidence) / len(pairs)
-    limits = []
-    for a, b in pairs:
-        error = squares[a] + squares[b]
-        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
-        degrees = error**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
-        limits.append(abs(means[a] - means[b]) + stats.t.ppf(level, degrees) * np.sqrt(error))
-    return float(max(limits))

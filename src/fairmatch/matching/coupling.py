@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,20 @@ class Coupling:
             return f"<Coupling of {len(self.groups)} groups in {len(self.members)} parts: {size}>"
         source, target = self.groups
         return f"<Coupling of {source!r} with {target!r}: {size}>"
+
+    def _repr_html_(self) -> str:
+        """Return the parts as a table, for a notebook."""
+        rows = "".join(
+            f"<tr><td>{escape(str(part.groups[0]))}</td><td>{escape(str(part.groups[1]))}</td>"
+            f"<td>{'' if part.label is None else int(part.label)}</td>"
+            f"<td>{len(part):,}</td><td>{part.weight:.3g}</td></tr>"
+            for part in self.parts
+        )
+        heads = "".join(f"<th>{name}</th>" for name in ("from", "to", "label", "pairs", "weight"))
+        return (
+            f"<div>{escape(repr(self))}<table><thead><tr>{heads}</tr></thead>"
+            f"<tbody>{rows}</tbody></table></div>"
+        )
 
     @property
     def parts(self) -> tuple["Coupling", ...]:

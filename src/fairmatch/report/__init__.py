@@ -1,6 +1,14 @@
 """Pictures and pages for people."""
 
+from fairmatch.report.displays import GapDisplay, MatchingDisplay, TradeoffDisplay
 from fairmatch.report.page import require_report, write_report
 from fairmatch.report.summary import sentences
 
-__all__ = ["require_report", "sentences", "write_report"]
+__all__ = [
+    "GapDisplay",
+    "MatchingDisplay",
+    "TradeoffDisplay",
+    "require_report",
+    "sentences",
+    "write_report",
+]

@@ -136,8 +136,7 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
 
 def _selected(audit: Audit, people: Individuals) -> Sequence[int]:
     """Return who is selected, 1 or 0."""
-    known: Sequence[int] = getattr(people, "selected", ())
-    return known or [int(score >= audit.threshold) for score in people.scores]
+    return people.selected or [int(score >= audit.threshold) for score in people.scores]
 
 
 def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:

@@ -47,7 +47,7 @@ def write_report(
     alternatives: Alternatives | None = None,
     individuals: bool = True,
     hide: Sequence[str] = (),
-    title: str = "Fairness audit",
+    title: str | None = None,
 ) -> Path:
     """Write one audit, or several compared, as one HTML file.
 
@@ -69,8 +69,8 @@ def write_report(
     hide : sequence of str
         Columns whose values are left out of people's rows. They still count in distances and
         keep their names in figures about many people.
-    title : str, default="Fairness audit"
-        Heading of the page.
+    title : str, optional
+        Heading of the page; by default the title of the audit, or "Fairness audit".
 
     Returns
     -------
@@ -117,7 +117,9 @@ def write_report(
     if people is not None:
         scripts.append(_resource("explorer.js"))
     html = _template().render(
-        title=title,
+        title=title or shown[0].about.title or "Fairness audit",
+        notices=_notices(shown),
+        about=shown[0].about,
         audits=shown,
         groups=by_size(shown[0].groups),
         rules=listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in shown)]),
@@ -159,6 +161,15 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
         else audit
         for k, audit in enumerate(given, start=1)
     ]
+
+
+def _notices(audits: Sequence[Audit]) -> list[str]:
+    """Return what a reader should know before the first number."""
+    said = [audit.undecided for audit in audits]
+    if audits[0].weights == "survey":
+        said.append("Shares, means and gaps are weighted; numbers of people are not.")
+    said += [leak.words for audit in audits for leak in audit.leaks]
+    return list(dict.fromkeys(filter(None, said)))
 
 
 def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:

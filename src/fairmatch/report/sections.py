@@ -10,6 +10,7 @@ import pandas as pd
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.auditing.facts.alternatives import Alternatives
 from fairmatch.report.figures.alternatives import alternatives_figure
+from fairmatch.report.figures.columns import column_figure
 from fairmatch.report.figures.figure import Figure, level
 from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
 from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
@@ -157,6 +158,13 @@ def sections(
                 "the changed decisions do.",
             ),
             [*side_by_side(audits), *(changed_decisions(comparison) if comparison else [])],
+        ),
+        Section(
+            "columns",
+            "How the table was read",
+            "The role of every column, and what a person should look at.",
+            tuple(dict.fromkeys(note for audit in audits for note in audit.notes)),
+            _figures(audits, column_figure),
         ),
         Section(
             "curve",

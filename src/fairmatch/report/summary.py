@@ -166,7 +166,7 @@ def _on_subsets(audit: Audit) -> str:
         )
     searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} are listed"
     if (worst := surest(scan.subsets)) is not None:
-        who = f" between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
+        who = f", between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
         return (
             f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
             f"{shown_interval(worst.confirmed)}, an interval on fresh rows that allows for all "

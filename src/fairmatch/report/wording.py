@@ -171,7 +171,7 @@ def model_words(audit: Audit) -> str:
 
 def outcome_words(audit: Audit) -> str:
     """Return what happens to people on the favourable side of the threshold."""
-    return shown_name(str(getattr(audit, "outcome", "selected")))
+    return shown_name(audit.outcome)
 
 
 def other_words(audit: Audit) -> str:
@@ -182,18 +182,43 @@ def other_words(audit: Audit) -> str:
 
 def selected_from(audit: Audit) -> str:
     """Return which scores are on the favourable side of the threshold."""
-    low = getattr(audit, "favourable", "high") == "low"
-    return f"score {'below' if low else 'at or above'} {audit.threshold:g}"
+    side = "below" if audit.favourable == "low" else "at or above"
+    return f"score {side} {audit.threshold:g}"
 
 
-def gap_title(name: str) -> str:
-    """Return what a gap compares, for people."""
-    return MEASURES[name].title if name in MEASURES else name.replace("_", " ").capitalize()
+def label_words(audit: Audit, favourable: bool) -> str:
+    """Return how a sentence calls the favourable label, or the other."""
+    return "positive" if favourable == (audit.favourable == "high") else "negative"
 
 
-def gap_words(name: str) -> str:
+def gap_title(name: str, audit: Audit | None = None) -> str:
+    """Return what a gap compares, for people.
+
+    Where low scores are good, the true positives are people with a negative label, so the title
+    names the label instead.
+    """
+    if name not in MEASURES:
+        return name.replace("_", " ").capitalize()
+    if audit is not None and (label := _turned_label(name, audit)) is not None:
+        return f"Selection rates with a {label} label"
+    return MEASURES[name].title
+
+
+def gap_words(name: str, audit: Audit | None = None) -> str:
     """Return what the value of a gap is."""
-    return MEASURES[name].words if name in MEASURES else ""
+    if name not in MEASURES:
+        return ""
+    if audit is not None and (label := _turned_label(name, audit)) is not None:
+        return f"difference of the shares selected among people with a {label} label"
+    return MEASURES[name].words
+
+
+def _turned_label(name: str, audit: Audit) -> str | None:
+    """Return the label whose people a gap compares, where it is not the one in its name."""
+    labels = MEASURES[name].labels
+    if audit.favourable == "high" or labels not in ((True,), (False,)):
+        return None
+    return label_words(audit, favourable=bool(labels[0]))
 
 
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}

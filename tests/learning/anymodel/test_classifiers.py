@@ -305,7 +305,12 @@ def boosters():
     yield lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, random_state=0, n_jobs=1)
     yield pytest.param(("xgboost", "XGBClassifier", {"n_jobs": 1}), id="xgboost")
     yield pytest.param(
-        ("catboost", "CatBoostClassifier", {"verbose": False, "thread_count": 1}), id="catboost"
+        (
+            "catboost",
+            "CatBoostClassifier",
+            {"verbose": False, "thread_count": 1, "allow_writing_files": False},
+        ),
+        id="catboost",
     )
 
 

@@ -93,7 +93,7 @@ def test_other_boosters_learn_soft_targets(library, name):
     module = pytest.importorskip(library)
     frame, y, _ = table()
     labels, X = (y == "yes").astype(int), frame.to_numpy()
-    quiet = {"verbose": False} if library == "catboost" else {}
+    quiet = {"verbose": False, "allow_writing_files": False} if library == "catboost" else {}
     learner = Learner(getattr(module, name)(n_estimators=20, **quiet))
     learner.check(weighted=True)
     targets = np.clip(X[:, 0], 0.0, 1.0)

@@ -11,12 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import InputError
 from fairmatch.learning.anymodel.adjustment import DECISIONS, ScoreAdjustment, adjust_path
-from fairmatch.learning.anymodel.learners import (
-    Learner,
-    check_columns,
-    positive_scores,
-    read_folds,
-)
+from fairmatch.learning.anymodel.learners import Learner, check_columns
+from fairmatch.learning.anymodel.outputs import Output
 from fairmatch.learning.anymodel.seen import SeenRows
 from fairmatch.learning.loss import Loss
 from fairmatch.learning.rows import TrainingRows
@@ -47,9 +43,24 @@ class AlignmentSettings(Settings):
                 "decisions='threshold' for the nearest that thresholds can do, or "
                 "criterion='equal_opportunity'."
             )
-        Learner(self.estimator).check()
+        Learner(self.estimator).check(real=self.real)
         if self.prefit:
             check_prefit(self.estimator)
+
+    @property
+    def real(self) -> bool:
+        """Whether real numbers are adjusted."""
+        return False
+
+
+@dataclass(frozen=True)
+class RealAlignmentSettings(AlignmentSettings):
+    """What is adjusted where predictions are real numbers."""
+
+    @property
+    def real(self) -> bool:
+        """Whether real numbers are adjusted."""
+        return True
 
 
 def check_prefit(model: Any) -> None:
@@ -73,8 +84,8 @@ class AlignmentScorer:
     ----------
     model : fitted estimator
         What scores.
-    classes : array of shape (2,)
-        The labels; the second is the positive one.
+    output : Output
+        What it puts out.
     adjustment : ScoreAdjustment
         What moves the scores.
     places : array of shape (n_groups,)
@@ -82,7 +93,7 @@ class AlignmentScorer:
     """
 
     model: Any
-    classes: NDArray[Any]
+    output: Output
     adjustment: ScoreAdjustment
     places: NDArray[np.intp]
 
@@ -90,12 +101,9 @@ class AlignmentScorer:
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the adjusted score of every row."""
-        scores = inputs.scored(self.model, self._score)
+        raw = inputs.scored(self.model, self.output.raw)
         assert inputs.codes is not None, "an adjustment needs the groups"
-        return self.adjustment.move(scores, self.places[inputs.codes])
-
-    def _score(self, model: Any, table: Any) -> FloatArray:
-        return positive_scores(model, table, self.classes)
+        return self.output.standard(self.adjustment.move(raw, self.places[inputs.codes]))
 
     def attributes(self) -> dict[str, Any]:
         """Return what an estimator shows of it."""
@@ -110,12 +118,12 @@ class AlignmentLearner:
     ----------
     settings : AlignmentSettings
         What is adjusted, and how.
-    classes : array of shape (2,)
-        The labels; the second is the positive one.
+    output : Output
+        What it puts out.
     """
 
     settings: AlignmentSettings
-    classes: Any
+    output: Any
 
     def fit_path(
         self,
@@ -143,18 +151,17 @@ class AlignmentLearner:
             strengths=weights,
             criterion=self.settings.criterion,
             decisions=self.settings.decisions,
+            scale=self.output.scale,
         )
-        return [AlignmentScorer(model, self.classes, one, places) for one in adjustments]
+        return [AlignmentScorer(model, self.output, one, places) for one in adjustments]
 
     def _scored(self, rows: TrainingRows) -> tuple[Any, FloatArray]:
         """Return the model that new rows are scored by, and scores of these rows to learn from."""
         table, learner = rows.inputs.table, Learner(self.settings.estimator)
         if self.settings.prefit:
             check_columns(learner.estimator, table)
-            return learner.estimator, positive_scores(learner.estimator, table, self.classes)
-        learner.check(weighted=rows.weights is not None)
-        labels = self.classes[rows.positive.astype(np.intp)]
-        strata = rows.groups.n_groups * rows.positive + rows.groups.codes
-        folds = read_folds(self.settings.cv, table, labels, strata)
-        scores = learner.unseen_scores(table, labels, rows.weights, folds)
+            return learner.estimator, self.output.raw(learner.estimator, table)
+        self.output.check(learner, weighted=rows.weights is not None)
+        labels, folds = self.output.own(rows.labels), self.output.folds(self.settings.cv, rows)
+        scores = learner.unseen_scores(table, labels, rows.weights, folds, self.output.raw)
         return learner.fit(table, labels, rows.weights), scores

@@ -12,18 +12,20 @@ from fairmatch.learning.anymodel.aligning import (
     AlignmentSettings,
 )
 from fairmatch.learning.anymodel.cloning import clone_prefit, wrapped_tags
-from fairmatch.learning.anymodel.seen import WholeTableReader
+from fairmatch.learning.anymodel.outputs import ClassOutput
+from fairmatch.learning.anymodel.seen import WholeTableReader, whole_table_reader
 from fairmatch.learning.anymodel.softening import ModelScorer, SmoothingLearner, SmoothingSettings
+from fairmatch.learning.anymodel.spreading import Matched, match_compared, refuse_scores
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
-from fairmatch.learning.comparison import Comparison, Transport
+from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.reader import GroupSettings
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import estimator as with_parameters
 from fairmatch.learning.weights import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS
-from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.encoder import TableEncoder
@@ -149,10 +151,10 @@ class QuantileAlignmentClassifier(FairClassifier):
         return read_criterion(self.criterion).gap_measure
 
     def _reader(self) -> WholeTableReader:
-        return _reader(self, matches=False, adds_groups=not self.prefit)
+        return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
 
     def _learner(self) -> AlignmentLearner:
-        return AlignmentLearner(AlignmentSettings.of(self), self.classes_)
+        return AlignmentLearner(AlignmentSettings.of(self), ClassOutput(self.classes_))
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
@@ -169,7 +171,7 @@ class QuantileAlignmentClassifier(FairClassifier):
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
 
-@with_parameters(Comparison, GapChoice, GroupSettings, GroupSizes)
+@with_parameters(Comparison, Sampling, GapChoice, GroupSettings, GroupSizes)
 class MatchSmoothingClassifier(FairClassifier):
     r"""Fairness Through Matching around any learner that takes weights of rows.
 
@@ -280,46 +282,23 @@ class MatchSmoothingClassifier(FairClassifier):
         )
 
     def _reader(self) -> WholeTableReader:
-        return _reader(self, matches=True, adds_groups=True)
+        return whole_table_reader(self, matches=True, adds_groups=True)
 
     def _learner(self) -> SmoothingLearner:
-        return SmoothingLearner(SmoothingSettings.of(self), self.classes_)
+        return SmoothingLearner(SmoothingSettings.of(self), ClassOutput(self.classes_))
 
     def _transport(self) -> Transport:
-        return Transport(self.transport, Comparison.of(self))
+        return Transport(self.transport, Comparison.of(self), sampling=Sampling.of(self))
 
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling:
-        if coupling is not None:
-            coupling.check_groups(rows.groups)
-            return coupling
-        return Comparison.of(self).match(self._transport().matcher(), rows)
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Matched:
+        return match_compared(self._transport(), rows, coupling)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._transport().matcher()
-        check_coupling(coupling)
+        self._transport().check(coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        if self.score_weight > 0.0:
-            raise InputError(
-                f"With score_weight={self.score_weight:g} people are matched on scores of the "
-                "training rows too, which held-out rows do not have: matched_parity_gap cannot be "
-                "the gap_measure. Use score_weight=0, or another measure."
-            )
-        return self._compare(rows, None)
-
-
-def _reader(model: Any, *, matches: bool, adds_groups: bool) -> WholeTableReader:
-    """Return a reader that has seen no table yet."""
-    groups = GroupSettings.of(model)
-    return WholeTableReader(
-        type(model).__name__,
-        groups.sensitive_column,
-        groups.sensitive_at_prediction,
-        model._encoder(),
-        optional=matches,
-        matches=matches,
-        adds_groups=adds_groups,
-    )
+        refuse_scores(self.score_weight)
+        return self._transport().match(rows)

@@ -1,7 +1,7 @@
 """Other people's learners: their scores, their weights, and fitting them on soft targets."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -17,6 +17,8 @@ from fairmatch.exceptions import InputError, LabelError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import listed
+
+Folds = Sequence[tuple[IndexArray, IndexArray]]
 
 # Learners that can be fitted on probabilities: by library and class, the class to fit instead, its
 # objective, and the objectives that this is the same as.
@@ -41,12 +43,25 @@ class Learner:
 
     estimator: Any
 
-    def check(self, *, weighted: bool = False) -> None:
-        """Raise unless it can be fitted and scores people, with weights if asked."""
+    def check(self, *, weighted: bool = False, real: bool = False) -> None:
+        """Raise unless it can be fitted and scores people, with weights if asked.
+
+        Parameters
+        ----------
+        weighted : bool
+            Whether its fit must take weights.
+        real : bool
+            Whether it must predict real numbers instead.
+        """
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise InputError(
                 f"estimator must be a classifier with fit and predict_proba, got "
                 f"{self.estimator!r}. Give an instance, such as LogisticRegression()."
+            )
+        if real and not is_regressor(self.estimator):
+            raise InputError(
+                f"{_name(self.estimator)} is no regressor. Give one, such as Ridge(), or use the "
+                "classifier of the same method."
             )
         if not (hasattr(self.estimator, "predict_proba") or is_regressor(self.estimator)):
             raise InputError(
@@ -78,7 +93,12 @@ class Learner:
         return {"sample_weight": weights}
 
     def unseen_scores(
-        self, X: Any, y: NDArray[Any], weights: FloatArray | None, folds: Sequence[Any]
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        folds: Folds,
+        score: Callable[[Any, Any], FloatArray] | None = None,
     ) -> FloatArray:
         """Return the scores of rows by learners that have not seen them.
 
@@ -87,17 +107,25 @@ class Learner:
         X : table or array of shape (n_rows, n_columns)
             Features.
         y : array of shape (n_rows,)
-            Labels of two classes; the greater one is the positive.
+            Labels of two classes, the greater one positive; or real numbers.
         weights : array of shape (n_rows,), optional
             Weight of every row.
         folds : sequence of (train, test)
             Row positions; every row is in one test part.
+        score : callable, optional
+            Returns the scores that a model gives to a table; by default the probability of the
+            positive class.
         """
         scores = np.full(len(y), np.nan)
         for train, test in folds:
             kept = None if weights is None else weights[train]
-            model = self.fit(_safe_indexing(X, train), y[train], kept)
-            scores[test] = positive_scores(model, _safe_indexing(X, test), y)
+            model, unseen = (
+                self.fit(_safe_indexing(X, train), y[train], kept),
+                _safe_indexing(X, test),
+            )
+            scores[test] = (
+                positive_scores(model, unseen, y) if score is None else score(model, unseen)
+            )
         if np.isnan(scores).any():
             raise InputError(
                 f"cv leaves {int(np.isnan(scores).sum())} rows out of every test part. Use folds "
@@ -105,7 +133,13 @@ class Learner:
             )
         return scores
 
-    def soften(self, X: Any, y: NDArray[Any], weights: FloatArray | None) -> "SoftLearner":
+    def soften(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        classes: NDArray[Any] | None = None,
+    ) -> "SoftLearner":
         """Return a learner of soft targets of these rows; a Pipeline's first steps are fitted.
 
         Parameters
@@ -116,8 +150,10 @@ class Learner:
             Labels, which the first steps of a Pipeline may learn from.
         weights : array of shape (n_rows,), optional
             Weight of every row.
+        classes : array of shape (2,), optional
+            The classes, where these rows may lack one.
         """
-        classes = np.unique(y)
+        classes = np.unique(y) if classes is None else classes
         if not isinstance(self.estimator, Pipeline) or len(self.estimator.steps) == 1:
             return SoftLearner(self.last, None, X, weights, classes)
         head = clone(self.estimator[:-1])
@@ -126,7 +162,7 @@ class Learner:
 
 @dataclass(frozen=True, eq=False)
 class SoftLearner:
-    """A learner of probabilities instead of labels, on one table.
+    """A learner of probabilities instead of labels, or of real numbers, on one table.
 
     Attributes
     ----------
@@ -149,7 +185,7 @@ class SoftLearner:
     classes: NDArray[Any]
 
     def fit(self, targets: FloatArray) -> Any:
-        """Return a model whose scores come near targets in [0, 1].
+        """Return a model whose scores come near targets: in [0, 1], or a regressor's own.
 
         Learners that take probabilities as targets are given them. Others see every row twice:
         as positive with the target as weight, and as negative with the rest.

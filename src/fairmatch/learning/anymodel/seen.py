@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.reader import TableReader, as_list, table_width
+from fairmatch.learning.reader import GroupSettings, TableReader, as_list, table_width
 from fairmatch.learning.rows import group_columns
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import listed
@@ -131,6 +131,20 @@ class WholeTableReader(TableReader):
                 f"The feature names should match those that were passed during fit: X {what}. "
                 "Pass a table with the same columns in the same order."
             )
+
+
+def whole_table_reader(model: Any, *, matches: bool, adds_groups: bool) -> WholeTableReader:
+    """Return a reader that has seen no table yet, with an estimator's parameters."""
+    groups = GroupSettings.of(model)
+    return WholeTableReader(
+        type(model).__name__,
+        groups.sensitive_column,
+        groups.sensitive_at_prediction,
+        model._encoder(),
+        optional=matches,
+        matches=matches,
+        adds_groups=adds_groups,
+    )
 
 
 def read_table(X: Any) -> Any:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairmatch.learning.anymodel.learners import Learner, positive_scores, read_folds
+from fairmatch.learning.anymodel.learners import Learner
+from fairmatch.learning.anymodel.outputs import Output
 from fairmatch.learning.anymodel.seen import SeenRows
-from fairmatch.learning.anymodel.smoothing import smooth_scores
+from fairmatch.learning.anymodel.spreading import Matched, smooth_matched
 from fairmatch.learning.loss import Loss
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import Settings
@@ -28,7 +28,20 @@ class SmoothingSettings(Settings):
     def check(self) -> None:
         """Raise an error that names a setting that cannot be used."""
         check_number("score_weight", self.score_weight, "[0, inf)")
-        Learner(self.estimator).check(weighted=True)
+        self.check_learner(Learner(self.estimator))
+
+    def check_learner(self, learner: Learner) -> None:
+        """Raise unless the learner can learn soft targets, with weights."""
+        learner.check(weighted=True)
+
+
+@dataclass(frozen=True)
+class RealSmoothingSettings(SmoothingSettings):
+    """What learns real numbers, and what people are matched on."""
+
+    def check_learner(self, learner: Learner) -> None:
+        """Raise unless the learner is a regressor; one without weights will do."""
+        learner.check(real=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +52,21 @@ class ModelScorer:
     ----------
     model : fitted estimator
         What scores.
-    classes : array of shape (2,)
-        The labels; the second is the positive one.
+    output : Output
+        What it puts out.
     targets : array of shape (n_rows,)
-        What it has learned: the smoothed score of every training row.
+        What it has learned: the smoothed score of every training row, in its own unit.
     """
 
     model: Any
-    classes: NDArray[Any]
+    output: Output
     targets: FloatArray
 
     FILE: ClassVar[str] = ""
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the score of every row."""
-        return positive_scores(self.model, inputs.table, self.classes)
+        return self.output.standard(self.output.raw(self.model, inputs.table))
 
     def attributes(self) -> dict[str, Any]:
         """Return what an estimator shows of it."""
@@ -68,18 +81,18 @@ class SmoothingLearner:
     ----------
     settings : SmoothingSettings
         What learns.
-    classes : array of shape (2,)
-        The labels; the second is the positive one.
+    output : Output
+        What it puts out.
     """
 
     settings: SmoothingSettings
-    classes: Any
+    output: Any
 
     def fit_path(
         self,
         rows: TrainingRows,
         loss: Loss,
-        compare: Callable[[TrainingRows], Any],
+        compare: Callable[[TrainingRows], Matched],
         weights: Sequence[float],
     ) -> list[ModelScorer]:
         """Return one scorer per weight.
@@ -92,31 +105,34 @@ class SmoothingLearner:
             Not used: the learner has its own.
         compare : callable
             Makes the coupling of rows. It is called only where a weight is positive, with rows
-            whose last column is the unseen score, weighed by ``score_weight``.
+            whose last number is the unseen score, weighed by ``score_weight``.
         weights : sequence of float
             Fairness weights; 0 fits the learner on the labels.
         """
-        learner = Learner(self.settings.estimator)
-        table, labels = rows.inputs.table, self.classes[rows.positive.astype(np.intp)]
+        learner, table = Learner(self.settings.estimator), rows.inputs.table
+        self.output.check(learner, weighted=rows.weights is not None)
+        labels = self.output.own(rows.labels)
         targets = np.tile(rows.labels, (len(weights), 1))
         smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
+        soft = None
         if smoothed:
-            strata = rows.groups.n_groups * rows.positive + rows.groups.codes
-            folds = read_folds(self.settings.cv, table, labels, strata)
-            scores = learner.unseen_scores(table, labels, rows.weights, folds)
+            folds = self.output.folds(self.settings.cv, rows)
+            raw = learner.unseen_scores(table, labels, rows.weights, folds, self.output.raw)
+            scores = self.output.standard(raw)
             column = np.sqrt(self.settings.score_weight) * scores
-            coupling = compare(replace(rows, points=rows.points.with_number(column)))
-            targets[smoothed] = smooth_scores(
-                scores, coupling, [weights[k] for k in smoothed], sample_weight=rows.weights
+            matched = compare(replace(rows, points=rows.points.with_number(column)))
+            positive = [weights[place] for place in smoothed]
+            targets[smoothed] = smooth_matched(
+                scores, matched, positive, rows, learner, self.output
             )
-        soft = learner.soften(table, labels, rows.weights) if smoothed else None
+            soft = learner.soften(table, labels, rows.weights)
         return [
             ModelScorer(
                 learner.fit(table, labels, rows.weights)
                 if weight == 0.0 or soft is None
-                else soft.fit(target),
-                self.classes,
-                target,
+                else soft.fit(self.output.soft(target)),
+                self.output,
+                self.output.soft(target),
             )
             for weight, target in zip(weights, targets, strict=True)
         ]

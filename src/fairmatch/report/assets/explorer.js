@@ -190,7 +190,7 @@
       return line;
     }));
     const sampled = table.n_listed < data.n_people ? `, a sample of the ${data.n_people.toLocaleString("en")} who were matched` : "";
-    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. ${model.outcome}: ${model.rule}.`;
+    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. ${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.`;
     pager.hidden = pages === 1;
     pager.querySelector(".page-number").textContent = `Page ${state.page + 1} of ${pages}`;
     pager.querySelector('[data-step="-1"]').disabled = state.page === 0;

@@ -6,6 +6,7 @@ CSS variables of the page (``var(--group-1)``), which the page sets for light, d
 """
 
 from fairmatch.report.charts.columns import CONTRIBUTION_COLOURS, contribution_chart
+from fairmatch.report.charts.curves import curve_chart
 from fairmatch.report.charts.distributions import (
     calibration_chart,
     cell_chart,
@@ -19,10 +20,11 @@ from fairmatch.report.charts.frame import (
     finished,
     require_charts,
     save_chart,
+    standalone,
 )
 from fairmatch.report.charts.intervals import interval_chart
 from fairmatch.report.charts.scatter import scatter_chart
-from fairmatch.report.charts.tradeoff import tradeoff_chart
+from fairmatch.report.charts.tradeoff import model_chart, tradeoff_chart
 
 __all__ = [
     "CONTRIBUTION_COLOURS",
@@ -33,11 +35,14 @@ __all__ = [
     "cell_chart",
     "contribution_chart",
     "cumulative_chart",
+    "curve_chart",
     "finished",
     "interval_chart",
+    "model_chart",
     "require_charts",
     "save_chart",
     "scatter_chart",
+    "standalone",
     "step_chart",
     "tradeoff_chart",
 ]

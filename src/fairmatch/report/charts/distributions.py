@@ -104,8 +104,14 @@ def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROU
     """
     alt = load_altair()
     series = names(rows, "series")
-    named = [{**row, "cell": f"{row['low']:.3g}"} for row in rows]
-    cells = [f"{low:.3g}" for low in sorted({row["low"] for row in rows})]
+    # An interval without its upper end is named by the lower one; the last has both of its ends.
+    last = max(row["high"] for row in rows)
+    words = {
+        row["low"]: f"{row['low']:.3g}" + (f"–{last:.3g}" if row["high"] == last else "")
+        for row in sorted(rows, key=lambda row: float(row["low"]))
+    }
+    named = [{**row, "cell": words[row["low"]]} for row in rows]
+    cells = list(words.values())
     return (
         alt.Chart(chart_rows(named))
         .mark_bar(opacity=0.8)

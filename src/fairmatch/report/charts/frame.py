@@ -1,6 +1,10 @@
 """What all charts share: Altair, colours, rows, and the specification for a page."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +67,14 @@ def finished(chart: Any, *, legend: bool = True) -> dict[str, Any]:
             "labelFontSize": 12,
             "labelLimit": 260,
             "symbolOpacity": 1,
-            "disable": not legend,
         },
         "text": {"color": INK, "font": _FONT, "fontSize": 12},
     }
     spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    if not legend:
+        for part in (spec, *spec.get("layer", [])):
+            if "scale" in part.get("encoding", {}).get("color", {}):
+                part["encoding"]["color"]["legend"] = None
     return spec
 
 
@@ -117,6 +124,40 @@ def reference_lines(marks: Mapping[str, float]) -> list[Any]:
     lines = alt.Chart(chart_rows([{"name": name, "at": at} for name, at in marks.items()]))
     lines = lines.mark_rule(strokeDash=[4, 3], color=INK, opacity=0.55)
     return [lines.encode(x="at:Q", tooltip=[alt.Tooltip("name:N"), alt.Tooltip("at:Q")])]
+
+
+def standalone(chart: Any, width: int = 520) -> Any:
+    """Return a chart that stands outside a page: with the page's light colours, written out.
+
+    Parameters
+    ----------
+    chart : altair chart
+        In the colours of the page, which are variables.
+    width : int, default=520
+        In pixels.
+
+    Examples
+    --------
+    >>> from fairmatch.report.charts import interval_chart
+    >>> rows = [{"label": "a", "series": "m", "value": 0.5, "low": 0.4, "high": 0.6}]
+    >>> "var(--" in standalone(interval_chart(rows, title="share")).to_json(validate=False)
+    False
+    """
+    spec = finished(chart)
+    spec["width"] = width
+    text = json.dumps(spec)
+    for name, value in _light_colours().items():
+        text = text.replace(f"var(--{name})", value)
+    spec = json.loads(text)
+    spec["config"]["background"] = "white"
+    return type(chart).from_dict(spec, validate=False)
+
+
+@cache
+def _light_colours() -> dict[str, str]:
+    """Return the colours of the page in daylight, from its style sheet."""
+    style = files("fairmatch.report").joinpath("assets", "style.css").read_text("utf-8")
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]+);", style.split("@media")[0]))
 
 
 def save_chart(chart: Any, path: str | Path) -> Path:

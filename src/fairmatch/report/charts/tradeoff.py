@@ -6,9 +6,8 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts.frame import (
-    load_altair,
-)
+from fairmatch.report.charts.frame import INK, SERIES_COLOURS, chart_rows, load_altair
+from fairmatch.report.wording import shown_name
 
 
 def tradeoff_chart(
@@ -44,7 +43,7 @@ def tradeoff_chart(
     """
     alt = load_altair()
     data = curve.assign(chosen=curve["fairness_weight"] == chosen)
-    title = f"{MEASURES[gap].symbol} ({gap.replace('_', ' ')})"
+    title = f"{MEASURES[gap].title} ({MEASURES[gap].symbol})"
     base = alt.Chart(data).encode(
         x=alt.X(gap, type="quantitative", title=title, scale=alt.Scale(zero=True)),
         y=alt.Y("accuracy", type="quantitative", scale=alt.Scale(zero=False)),
@@ -56,3 +55,45 @@ def tradeoff_chart(
         tooltip=["fairness_weight:Q", "accuracy:Q", f"{gap}:Q"],
     )
     return (line + points).properties(width=460, height=300, title="Accuracy against unfairness")
+
+
+def model_chart(points: pd.DataFrame, *, gap: str = "demographic_parity_gap") -> Any:
+    """Draw accuracy against a gap, one named point per model.
+
+    Parameters
+    ----------
+    points : DataFrame
+        With ``model``, ``accuracy`` and the gap.
+    gap : str, default="demographic_parity_gap"
+        The gap on the horizontal axis.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> points = pd.DataFrame({"model": ["a"], "accuracy": [0.8], "demographic_parity_gap": [0.2]})
+    >>> type(model_chart(points)).__name__
+    'LayerChart'
+    """
+    alt = load_altair()
+    rows = [
+        {"series": shown_name(str(model), 60), "accuracy": float(accuracy), "gap": float(value)}
+        for model, accuracy, value in zip(
+            points["model"], points["accuracy"], points[gap], strict=True
+        )
+    ]
+    title = f"{MEASURES[gap].title} ({MEASURES[gap].symbol})"
+    base = alt.Chart(chart_rows(rows)).encode(
+        x=alt.X("gap:Q", title=title, scale=alt.Scale(zero=True)),
+        y=alt.Y("accuracy:Q", scale=alt.Scale(zero=False)),
+        tooltip=[
+            alt.Tooltip("series:N", title="model"),
+            alt.Tooltip("accuracy:Q", format=".3f"),
+            alt.Tooltip("gap:Q", format=".3f"),
+        ],
+    )
+    dots = base.mark_point(filled=True, opacity=1.0, size=80, color=SERIES_COLOURS[0])
+    words = base.mark_text(align="left", dx=8, dy=-6, color=INK).encode(text="series:N")
+    return alt.layer(dots, words).properties(height=300)

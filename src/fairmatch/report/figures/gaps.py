@@ -31,9 +31,11 @@ _DRAWN = "demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "fals
 def _facts(gap: Gap, names: dict[str, str]) -> dict[str, Any]:
     """Return a gap as the fields of a row."""
     first, second = (names.get(name, label(name)) for name in gap.groups or ("", ""))
-    higher = "" if not gap.signed else (second if gap.signed > 0 else first)
+    better = "" if not gap.signed else (second if gap.signed > 0 else first)
+    if gap.favoured is not None:  # audits of earlier versions do not say it
+        better = names.get(gap.favoured, label(gap.favoured))
     between = f"{first} – {second}" if gap.groups else ""
-    return {"symbol": gap.symbol, **limits(gap), "between": between, "higher": higher}
+    return {"symbol": gap.symbol, **limits(gap), "between": between, "better": better}
 
 
 def _in_order(gaps: Iterable[Gap]) -> list[str]:
@@ -48,10 +50,10 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
     names = group_labels(audits[0])
     rows: list[Row] = [
         {
-            "label": gap_title(gap.name),
+            "label": gap_title(gap.name, audit),
             "series": models[audit.model_name],
             **_facts(gap, names),
-            "meaning": gap_words(gap.name),
+            "meaning": gap_words(gap.name, audit),
             "method": gap.method,
         }
         for name in _in_order(gap for audit in audits for gap in audit.gaps)
@@ -66,7 +68,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
         **model_column(audits),
         **LIMITS,
         **({"between": "between"} if many else {}),
-        "higher": "higher in group",
+        "better": "better off",
         "meaning": "what it is",
         "method": "interval",
         **NOTE,
@@ -108,7 +110,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
                 pair = " – ".join(names[one] for one in others)
                 own.append(
                     {
-                        "measure": gap_title(name),
+                        "measure": gap_title(name, audit),
                         "label": pair,
                         "series": models[audit.model_name],
                         **_facts(gap, names),
@@ -116,7 +118,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
                 )
         rows += own
         if name in _DRAWN:
-            panels += panel(own, gap_title(name), title="gap (0 = alike)")
+            panels += panel(own, gap_title(name, audits[0]), title="gap (0 = alike)")
     columns = {"measure": "gap", "between": "between", "symbol": "symbol"}
     compared = "" if reference is None else f" with {shown_name(reference)}, the largest group"
     return Figure(
@@ -129,7 +131,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
         ),
         noted(
             rows,
-            {**columns, **model_column(audits), **LIMITS, "higher": "higher in group", **NOTE},
+            {**columns, **model_column(audits), **LIMITS, "better": "better off", **NOTE},
         ),
         rows,
         panels,
@@ -156,7 +158,7 @@ def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
                 names = told_apart(group.label for group in part.groups)
                 own += [
                     {
-                        "label": gap_title(name),
+                        "label": gap_title(name, audit),
                         "series": words,
                         "model": models[audit.model_name],
                         "drawn": name in _DRAWN,
@@ -175,7 +177,7 @@ def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
             "the combinations. Combinations are more and smaller groups, so that their largest gap "
             "tends to be larger by chance too.",
         ),
-        noted(rows, {**columns, "between": "between", "higher": "higher in group", **NOTE}),
+        noted(rows, {**columns, "between": "between", "better": "better off", **NOTE}),
         rows,
         panels,
     )

@@ -19,22 +19,32 @@ from fairmatch.report.figures.figure import (
     panel,
 )
 from fairmatch.report.figures.scores import beside_reference
-from fairmatch.report.wording import by_size, group_words, shown_name
+from fairmatch.report.wording import (
+    by_size,
+    group_words,
+    label_words,
+    outcome_words,
+    shown_name,
+)
 
-_QUALITIES = {
-    "base_rate": "Positive labels",
-    "accuracy": "Accuracy",
-    "true_positive_rate": "True positive rate",
-    "false_positive_rate": "False positive rate",
-    "auc": "Ranking quality (AUC)",
-}
+
+def _qualities(audit: Audit) -> dict[str, str]:
+    """Return what is known of each group, in words."""
+    good, bad = (label_words(audit, favourable) for favourable in (True, False))
+    return {
+        "base_rate": f"{good.capitalize()} labels",
+        "accuracy": "Accuracy",
+        "true_positive_rate": f"Share {outcome_words(audit)} with a {good} label",
+        "false_positive_rate": f"Share {outcome_words(audit)} with a {bad} label",
+        "auc": "Ranking quality (AUC)",
+    }
 
 
 def accuracy_figure(audits: Sequence[Audit]) -> Figure:
     """Return how well the models agree with the labels in each group."""
     rows: list[Row] = []
     panels: tuple[Panel, ...] = ()
-    for name, words in _QUALITIES.items():
+    for name, words in _qualities(audits[0]).items():
         own: list[Row] = [
             {
                 "what": words,
@@ -51,9 +61,8 @@ def accuracy_figure(audits: Sequence[Audit]) -> Figure:
     return Figure(
         "Agreement with the labels",
         (
-            "Accuracy is the share of decisions that agree with the label; the true (false) "
-            "positive rate is the share selected among people with a positive (negative) label. An "
-            "AUC of 0.5 is a random order of people, 1 a perfect one.",
+            "Accuracy is the share of decisions that agree with the label. An AUC of 0.5 is a "
+            "random order of people, 1 a perfect one.",
         ),
         noted(
             rows,

@@ -55,7 +55,7 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
     ]
     return {
         "ratio of selection rates": audit.selection_ratio.value,
-        **{f"gap: {gap_title(name).lower()}": gaps.get(name) for name in MEASURES},
+        **{f"gap: {gap_title(name, audit).lower()}": gaps.get(name) for name in MEASURES},
         "relative distance of people at the same rank": max(placed, default=None),
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets

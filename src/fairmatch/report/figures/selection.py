@@ -40,7 +40,10 @@ def selection_figure(audits: Sequence[Audit]) -> Figure:
             "interval.",
             *ratios,
         ),
-        noted(rows, {**_COLUMNS, **model_column(audits), **LIMITS, **_RATIO, **NOTE}),
+        noted(
+            rows,
+            {**_COLUMNS, **_weighed(rows), **model_column(audits), **LIMITS, **_RATIO, **NOTE},
+        ),
         rows,
         panel(rows, title=f"share {said}", domain=(0.0, 1.0)),
     )
@@ -62,11 +65,19 @@ def _rows(groups: Sequence[GroupFacts], unknown: Sequence[str], model: str) -> l
                 "label": names[group.label],
                 "series": model,
                 "people": group.n_rows,
+                "weight": group.weight,
+                "effective": group.effective_size,
                 **facts,
                 "ratio": rate / most if rate is not None and most > 0.0 and compared else None,
             }
         )
     return rows
+
+
+def _weighed(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the columns of weights, where rows have some."""
+    columns = {"weight": "sum of weights", "effective": "worth people of equal weight"}
+    return {key: words for key, words in columns.items() if any(row[key] for row in rows)}
 
 
 def _start(audit: Audit, audits: Sequence[Audit]) -> str:

@@ -31,6 +31,7 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
     rows: list[Row] = []
     panels: tuple[Panel, ...] = ()
     reading: list[str] = []
+    drawn = False
     for audit in audits:
         if audit.subsets is None:
             continue
@@ -45,9 +46,10 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
             references={} if overall is None else {"gap over everybody": overall},
         )
         reading.append((f"{name}: " if name else "") + _searched(audit, own))
-        if overall is not None and own:
-            reading.append(f"The dashed line is the gap over everybody, {overall:.3f}.")
+        drawn = drawn or (overall is not None and any(row["value"] is not None for row in own))
         reading += audit.subsets.refused
+    if drawn:
+        reading.append("The dashed line is the gap over everybody.")
     if not reading:
         return None
     columns = {

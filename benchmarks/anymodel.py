@@ -1,0 +1,66 @@
+"""Wrappers around any model: alignment against a sort, one smoothing weight against a plain fit."""
+
+import time
+
+import numpy as np
+
+from benchmarks.boosting import ROUNDS, _training_rows
+from benchmarks.timing import Row, in_subprocess
+
+N_SCORES = 10_000_000
+
+
+def alignment(n_scores):
+    """Seconds to fit and apply an alignment, and of `np.argsort`, of the same scores."""
+    from fairmatch.learning.anymodel.alignment import align_scores
+
+    generator = np.random.default_rng(0)
+    scores = generator.random(n_scores)
+    group = (generator.random(n_scores) < 0.4).astype(np.int64)
+    seconds = {"align": [], "sort": []}
+    for _ in range(2):
+        start = time.process_time()
+        np.argsort(scores)
+        seconds["sort"].append(time.process_time() - start)
+        start = time.process_time()
+        align_scores(scores, group)
+        seconds["align"].append(time.process_time() - start)
+    return {name: min(values) for name, values in seconds.items()}
+
+
+def smoothing(rounds):
+    """Seconds of one weight with unseen scores and coupling ready, and of plain LightGBM."""
+    from lightgbm import LGBMClassifier
+
+    from fairmatch import OptimalTransportMatcher
+    from fairmatch.learning.anymodel.learners import Learner, read_folds
+    from fairmatch.learning.anymodel.seen import add_columns
+    from fairmatch.learning.anymodel.smoothing import smooth_scores
+    from fairmatch.tables.encoder import TableEncoder
+
+    X, y, group = _training_rows()
+    codes = (group == np.unique(group)[1]).astype(np.float64)
+    table = add_columns(X, codes[:, None])
+    learner = Learner(LGBMClassifier(n_estimators=rounds, n_jobs=1, verbose=-1, random_state=0))
+    scores = learner.unseen_scores(table, y, None, read_folds(5, table, y, 2 * y + codes))
+    points = np.column_stack([TableEncoder().fit_transform(X), np.sqrt(5.0) * scores])
+    coupling = OptimalTransportMatcher(tolerance=1e-3).match(points, group)
+    soft = learner.soften(table, y, None)
+    seconds = {"smooth": [], "plain": []}
+    for _ in range(3):
+        start = time.process_time()
+        soft.fit(smooth_scores(scores, coupling, [3.0])[0])
+        seconds["smooth"].append(time.process_time() - start)
+        start = time.process_time()
+        learner.fit(table, y, None)
+        seconds["plain"].append(time.process_time() - start)
+    return {name: min(values) for name, values in seconds.items()}
+
+
+def rows():
+    aligned = in_subprocess(alignment, N_SCORES)
+    ratio = aligned["align"] / aligned["sort"]
+    yield Row(f"quantile alignment of {N_SCORES:,} scores / np.argsort", ratio, 4.0)
+    smoothed = in_subprocess(smoothing, ROUNDS)
+    ratio = smoothed["smooth"] / smoothed["plain"]
+    yield Row("one weight of match smoothing / plain LightGBM, Adult", ratio, 1.5)

@@ -1,0 +1,285 @@
+"""Regressors that somebody already has, made fair: by their predictions, or by what they learn."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.learning.anymodel.aligning import (
+    AlignmentLearner,
+    AlignmentScorer,
+    RealAlignmentSettings,
+)
+from fairmatch.learning.anymodel.cloning import clone_prefit, wrapped_tags
+from fairmatch.learning.anymodel.outputs import RealOutput
+from fairmatch.learning.anymodel.seen import WholeTableReader, whole_table_reader
+from fairmatch.learning.anymodel.softening import (
+    ModelScorer,
+    RealSmoothingSettings,
+    SmoothingLearner,
+)
+from fairmatch.learning.anymodel.spreading import Matched, match_compared, refuse_scores
+from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
+from fairmatch.learning.family import Family
+from fairmatch.learning.groupsizes import GroupSizes
+from fairmatch.learning.reader import GroupSettings
+from fairmatch.learning.realchoice import RealGapChoice
+from fairmatch.learning.regressor import FairRegressor
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.settings import estimator as with_parameters
+from fairmatch.learning.weights import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS
+from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.matchers import Matcher
+from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.parameters import check_weights
+
+
+@with_parameters(RealGapChoice, GroupSettings, GroupSizes)
+class QuantileAlignmentRegressor(FairRegressor):
+    r"""Any regressor, with its predictions aligned by group.
+
+    Every group's predictions are moved towards the distribution that all groups have in common.
+    Within a group the order of people stays, and nothing is random.
+
+    Parameters
+    ----------
+    estimator : regressor
+        What predicts: any regressor of scikit-learn's kind, or a Pipeline that ends with one. It
+        sees the whole of X where ``sensitive_column`` is a column of it. Where groups are given
+        beside X, it also sees one column of 0 and 1 for every group but the first, behind the
+        columns of X.
+    strength : float, default=1.0
+        How far to go: 0 leaves the predictions alone, 1 goes all the way.
+    prefit : bool, default=False
+        Whether ``estimator`` has been fitted and is used as it is. Fit this one then on rows that
+        it has not seen. It sees X as it is.
+    cv : int, splitter or list of (train, test), default=5
+        Folds of the predictions that the adjustment is fitted on, each by a model that has not
+        seen the row.
+    random_state : int, optional
+        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        The groups.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the target in the training rows.
+    estimator_ : regressor
+        The fitted model.
+    adjustment_ : ScoreAdjustment
+        What moves its predictions, in units of the target; its ``save`` writes a JSON file.
+    fairness_weight_ : float
+        The strength in use.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their errors and gaps on the held-out rows.
+
+    Notes
+    -----
+    A prediction f of group s becomes :math:`(1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))` with t
+    the strength, :math:`F_s` and :math:`Q_s` the distribution and quantile functions of the
+    group's predictions and :math:`p_s` its share. With t = 1 it is the best prediction under
+    squared loss whose distribution is the same in all groups (Chzhen et al., 2020).
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from fairmatch import QuantileAlignmentRegressor
+    >>> from fairmatch.datasets import load_german, paper_split
+    >>> split = paper_split(load_german(), seed=0)
+    >>> amount = 1000.0 * split.X_train[:, 0]
+    >>> model = QuantileAlignmentRegressor(HistGradientBoostingRegressor(max_iter=5), cv=2)
+    >>> model = model.fit(
+    ...     split.X_train[:, 1:], amount, sensitive_features=split.sensitive_features_train)
+    >>> model.predict(
+    ...     split.X_test[:, 1:], sensitive_features=split.sensitive_features_test).shape
+    (200,)
+    """
+
+    estimator: Any
+    _: KW_ONLY
+    strength: float = 1.0
+    prefit: bool = False
+    cv: Any = 5
+    random_state: Any = None
+
+    _weight_name: ClassVar[str | None] = "strength"
+    _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
+    _can_be_saved: ClassVar[bool] = False
+    _family: ClassVar[Family] = Family(
+        "table", RealAlignmentSettings, AlignmentLearner, AlignmentScorer, lambda: None
+    )
+    decisions: ClassVar[str] = "align"
+
+    def __sklearn_clone__(self) -> Any:
+        return clone_prefit(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
+
+    def save(self, path: str | Path) -> NoReturn:
+        """Raise: a model of another library cannot be written without pickling it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where the model would be written.
+        """
+        raise InputError(
+            f"{type(self).__name__} holds a model of another library, which cannot be written "
+            "without pickling it. Save the adjustment with model.adjustment_.save('file.json'), "
+            "save model.estimator_ by the means of its own library, and apply the adjustment to "
+            "its predictions: ScoreAdjustment.load('file.json').apply(predictions, groups)."
+        )
+
+    def _reader(self) -> WholeTableReader:
+        return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
+
+    def _learner(self) -> AlignmentLearner:
+        output = RealOutput(self.target_mean_, self.target_scale_)
+        return AlignmentLearner(RealAlignmentSettings.of(self), output)
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        check_weights("strength", fairness_weights, "[0, 1]")
+        RealAlignmentSettings.of(self)
+        if not self.sensitive_at_prediction:
+            raise InputError(
+                "sensitive_at_prediction=False was given, and predictions are adjusted by group, "
+                "so new rows need theirs. Leave it out, or use MatchSmoothingRegressor, which can "
+                "do without."
+            )
+        if coupling is not None:
+            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+
+
+@with_parameters(GroupComparison, Sampling, RealGapChoice, GroupSettings, GroupSizes)
+class MatchSmoothingRegressor(FairRegressor):
+    r"""Fairness Through Matching around any regressor.
+
+    The regressor predicts every row that it has not seen. People of different groups are matched,
+    the predictions of matched people are drawn together, and the regressor learns the result.
+
+    Parameters
+    ----------
+    estimator : regressor
+        What learns: any regressor of scikit-learn's kind, or a Pipeline that ends with one. It
+        sees the whole of X where ``sensitive_column`` is a column of it. Where groups are given
+        beside X, it also sees one column of 0 and 1 for every group but the first, behind the
+        columns of X.
+    fairness_weight : float, default=1.0
+        How much the differences of matched people count; 0 is the regressor itself.
+    transport : {"marginal", "joint"} or a matcher, default="marginal"
+        How people are matched: on their features; on features and the target; or by any object
+        with a ``match`` method like `OptimalTransportMatcher`'s. Each of them sees the weighed
+        prediction as one more feature.
+    score_weight : float, default=1.25
+        What a difference of predictions by a standard deviation of the target costs where people
+        are matched, as a squared distance of features: 0 is the marginal map of the features
+        alone, and 25 nearly matches equal predictions.
+    cv : int, splitter or list of (train, test), default=5
+        Folds of the predictions, each by a regressor that has not seen the row.
+    random_state : int, optional
+        Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        The groups.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the target in the training rows.
+    estimator_ : fitted estimator
+        The model that has learned the smoothed predictions.
+    targets_ : array of shape (n_rows,)
+        What it has learned: the smoothed prediction of every training row.
+    fairness_weight_ : float
+        The weight in use.
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their errors and gaps on the held-out rows.
+
+    Notes
+    -----
+    With :math:`\eta` the predictions, w the weights of rows and :math:`\Gamma` the coupling, each
+    summing to 1, the targets minimise
+
+    .. math:: \sum_i w_i (t_i - \eta_i)^2 + \lambda \sum_{ij} \Gamma_{ij} (t_i - t_j)^2.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from fairmatch import MatchSmoothingRegressor
+    >>> from fairmatch.datasets import load_german, paper_split
+    >>> split = paper_split(load_german(), seed=0)
+    >>> amount = 1000.0 * split.X_train[:, 0]
+    >>> model = MatchSmoothingRegressor(HistGradientBoostingRegressor(max_iter=5), cv=2)
+    >>> model = model.fit(
+    ...     split.X_train[:, 1:], amount, sensitive_features=split.sensitive_features_train)
+    >>> model.predict(
+    ...     split.X_test[:, 1:], sensitive_features=split.sensitive_features_test).shape
+    (200,)
+    """
+
+    estimator: Any
+    _: KW_ONLY
+    fairness_weight: float = 1.0
+    transport: str | Matcher = "marginal"
+    score_weight: float = 1.25
+    cv: Any = 5
+    random_state: Any = None
+
+    _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
+    _can_be_saved: ClassVar[bool] = False
+    _matches: ClassVar[bool] = True
+    _family: ClassVar[Family] = Family(
+        "table",
+        RealSmoothingSettings,
+        SmoothingLearner,
+        ModelScorer,
+        lambda: TableEncoder(missing="encode"),
+    )
+
+    def __sklearn_tags__(self) -> Any:
+        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
+
+    def save(self, path: str | Path) -> NoReturn:
+        """Raise: a model of another library cannot be written without pickling it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where the model would be written.
+        """
+        raise InputError(
+            f"{type(self).__name__} holds a model of another library, which cannot be written "
+            "without pickling it. Save model.estimator_, which is all of the model, by the means "
+            "of its own library."
+        )
+
+    def _reader(self) -> WholeTableReader:
+        return whole_table_reader(self, matches=True, adds_groups=True)
+
+    def _learner(self) -> SmoothingLearner:
+        output = RealOutput(self.target_mean_, self.target_scale_)
+        return SmoothingLearner(RealSmoothingSettings.of(self), output)
+
+    def _transport(self) -> Transport:
+        return Transport(self.transport, Comparison.of(self), real=True, sampling=Sampling.of(self))
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Matched:
+        return match_compared(self._transport(), rows, coupling)
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        super()._check_parameters(fairness_weights, coupling)
+        self._transport().check(coupling)
+
+    def _match_held_out(self, rows: TrainingRows) -> Coupling:
+        refuse_scores(self.score_weight)
+        return self._transport().match(rows)

@@ -1,0 +1,60 @@
+"""How near matched people are, against how differently they are scored: one curve per model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairmatch.report.charts.frame import (
+    INK,
+    SERIES_COLOURS,
+    Row,
+    chart_rows,
+    colour,
+    load_altair,
+    names,
+)
+
+
+def curve_chart(rows: Sequence[Row], *, slack: float = 0.005) -> Any:
+    """Draw the place of the nearest matching against the mean score gap that is allowed.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``series``, ``gap``, ``slack`` and ``position``; the points of one curve each.
+    slack : float, default=0.005
+        The points with this slack are marked.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> rows = [{"series": "m", "gap": 0.1, "slack": 0.005, "position": 0.5}]
+    >>> type(curve_chart(rows)).__name__
+    'LayerChart'
+    """
+    alt = load_altair()
+    top = max([1.0, *(row["position"] for row in rows)]) * 1.04
+    base = alt.Chart(chart_rows(rows)).encode(
+        x=alt.X("gap:Q", title="mean score gap of matched people", scale=alt.Scale(zero=True)),
+        y=alt.Y(
+            "position:Q",
+            title="distance: 0 = nearest, 1 = random",
+            scale=alt.Scale(domain=[min([0.0, *(row["position"] for row in rows)]), top]),
+        ),
+        color=colour(names(rows, "series"), SERIES_COLOURS),
+        tooltip=[
+            alt.Tooltip("series:N", title="model"),
+            alt.Tooltip("gap:Q", title="mean score gap", format=".3f"),
+            alt.Tooltip("slack:Q", title="above the least", format=".3f"),
+            alt.Tooltip("position:Q", title="distance", format=".3f"),
+        ],
+    )
+    line = base.mark_line(strokeWidth=2).encode(order="slack:Q")
+    marks = base.transform_filter(f"abs(datum.slack - {slack}) < 1e-9")
+    marks = marks.mark_point(filled=True, size=110, opacity=1.0)
+    random = alt.Chart(chart_rows([{"at": 1.0}])).mark_rule(
+        strokeDash=[4, 3], color=INK, opacity=0.55
+    )
+    return alt.layer(random.encode(y="at:Q"), line, marks).properties(height=260)

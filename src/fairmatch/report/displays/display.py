@@ -1,0 +1,110 @@
+"""What all displays share: one picture, in Altair or in matplotlib."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+
+from fairmatch.auditing.people import score_people
+from fairmatch.exceptions import InputError, MissingExtraError
+from fairmatch.report.charts.frame import standalone
+from fairmatch.tables.arrays import FloatArray
+
+Kind = TypeVar("Kind", bound="Display")
+
+
+class Display(ABC):
+    """A picture that is made by `from_estimator` or `from_predictions`, and drawn by `plot`.
+
+    Attributes
+    ----------
+    chart_ : altair chart
+        The picture, if it was drawn with Altair.
+    ax_, figure_ : matplotlib Axes and Figure
+        The picture, if it was drawn with matplotlib.
+    """
+
+    chart_: Any
+    ax_: Any
+    figure_: Any
+
+    def plot(self: Kind, *, backend: str = "altair", ax: Any = None) -> Kind:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        backend : {"altair", "matplotlib"}, default="altair"
+            What draws it. Neither is imported before it is asked for.
+        ax : matplotlib Axes, optional
+            Where to draw; it implies matplotlib.
+
+        Returns
+        -------
+        Display
+            The display itself, with ``chart_``, or with ``ax_`` and ``figure_``.
+        """
+        if ax is not None or backend == "matplotlib":
+            self.ax_ = _new_axes() if ax is None else ax
+            self.figure_ = self.ax_.figure
+            self._draw_matplotlib(self.ax_)
+        elif backend == "altair":
+            self.chart_ = standalone(self._draw_altair())
+        else:
+            raise InputError(f"backend={backend!r} is not known; choose 'altair' or 'matplotlib'.")
+        return self
+
+    @abstractmethod
+    def _draw_altair(self) -> Any:
+        """Return the chart, in the colours of the report."""
+
+    @abstractmethod
+    def _draw_matplotlib(self, ax: Any) -> None:
+        """Draw on the axes."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """Return the picture for a notebook."""
+        if getattr(self, "chart_", None) is None:
+            return {"text/plain": repr(self)}
+        return self.chart_._repr_mimebundle_(include, exclude)
+
+
+def _new_axes() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "backend='matplotlib' needs matplotlib: pip install matplotlib. Or draw with "
+            "backend='altair'."
+        ) from error
+    # A figure of its own, so that no window opens and no global list keeps it alive.
+    return Figure(layout="constrained").add_subplot()
+
+
+def named(given: Any, name: str | None) -> dict[str, Any]:
+    """Return models or scores by name; one alone is called by ``name`` or by its class."""
+    if isinstance(given, Mapping):
+        if not given:
+            raise InputError("There is no model to draw; give at least one.")
+        return {str(key): value for key, value in given.items()}
+    if name is None:
+        name = type(given).__name__ if hasattr(given, "predict_proba") else "model"
+    return {name: given}
+
+
+def scores_of(
+    estimators: Mapping[str, Any], X: Any, sensitive_features: ArrayLike, pos_label: Any
+) -> dict[str, FloatArray]:
+    """Return the scores that fitted classifiers give to some rows."""
+    for name, model in estimators.items():
+        if not hasattr(model, "predict_proba"):
+            raise InputError(
+                f"{name} is {type(model).__name__}, which has no predict_proba. Give a fitted "
+                "classifier, or its scores to from_predictions."
+            )
+    return {
+        name: score_people(model, X, sensitive_features, pos_label)
+        for name, model in estimators.items()
+    }

@@ -1,0 +1,160 @@
+"""The sentences of the summary: tables whose truth is known, and what is said of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairmatch import audit
+from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
+from fairmatch.report import sentences
+from fairmatch.report.summary import surest
+
+QUICK = {"n_resamples": 100, "n_subsets": 20}
+
+
+def scores_of(rates, n=100):
+    """Scores and groups: of each group of n people so many per cent are selected."""
+    scores, groups = [], []
+    for name, rate in rates.items():
+        scores += [0.9] * round(rate * n) + [0.1] * (n - round(rate * n))
+        groups += [name] * n
+    return np.array(scores), np.array(groups)
+
+
+def said(scores, groups, **options):
+    return sentences(audit(scores, sensitive_features=groups, **QUICK, **options))
+
+
+class TestSelection:
+    def test_two_groups_with_their_rates_and_the_difference(self):
+        first = said(*scores_of({"a": 0.8, "b": 0.3}))[0]
+        assert first.startswith(
+            "Of 200 people, 80.0% of the 100 in group a and 30.0% of the 100 in group b are "
+            "selected by the model, a difference of 50.0 percentage points (95% interval "
+        )
+        assert "cannot be ruled out" not in first
+        assert "pairs of groups" not in first
+
+    def test_equal_rates_do_not_rule_out_that_there_is_no_difference(self):
+        assert (
+            "no difference at all cannot be ruled out" in said(*scores_of({"a": 0.5, "b": 0.5}))[0]
+        )
+
+    def test_the_larger_group_comes_first(self):
+        scores = np.array([0.9] * 40 + [0.1] * 60)
+        first = said(scores, ["small"] * 40 + ["large"] * 60)[0]
+        assert first.index("group large") < first.index("group small")
+
+    def test_the_model_is_called_by_its_name(self):
+        scores, groups = scores_of({"a": 0.8, "b": 0.3})
+        assert "are selected by “credit 7”" in said(scores, groups, model_name="credit 7")[0]
+
+    def test_many_groups_run_from_the_least_to_the_most_selected(self):
+        first = said(*scores_of({"b": 0.5, "c, d": 0.2, "a": 0.7, "e": 0.6}))[0]
+        assert first.startswith(
+            "Of 400 people in 4 groups, the share selected by the model runs from 20.0% "
+            "(“c, d”, 100 people) to 70.0% (a, 100 people), a difference of 50.0 percentage points"
+        )
+        assert "for all pairs of groups at once)" in first
+        assert "too few" not in first
+        assert "unknown" not in first
+
+    def test_groups_too_small_are_counted_apart(self):
+        scores, groups = scores_of({"a": 0.5, "b": 0.2, "c": 0.7})
+        scores, groups = np.append(scores, [0.9] * 5), np.append(groups, ["few"] * 5)
+        first = said(scores, groups)[0]
+        assert "runs from 20.0% (b, 100 people) to 70.0% (c, 100 people)" in first
+        assert first.endswith("1 group has too few people for a statement (5 people).")
+
+    def test_people_of_unknown_group_are_counted_and_not_compared(self):
+        scores, groups = scores_of({"a": 0.5, "b": 0.2})
+        scores, groups = np.append(scores, [0.9] * 40), np.append(groups, [None] * 40)
+        first = said(scores, groups)[0]
+        assert "50.0% of the 100 in group a and 20.0% of the 100 in group b" in first
+        assert first.endswith("40 people of unknown group are counted and not compared.")
+
+    def test_a_group_too_small_leaves_the_gap_unstated(self):
+        first = said([0.9, 0.1] * 30, ["few"] * 5 + ["many"] * 55)[0]
+        assert "an unstated share of the 5 in group few" in first
+        assert "no gap is stated, because: Group 'few' has 5" in first
+        assert "percentage points" not in first
+
+
+class TestMatching:
+    def test_without_features_only_the_scores_are_spoken_of(self):
+        scores = np.tile(np.linspace(0.1, 0.6, 50), 2)
+        scores[50:] += 0.25
+        second = said(scores, ["a"] * 50 + ["b"] * 50)[1]
+        assert "scores that differ by 0.250 on average" in second
+        assert "nothing is said of how alike these people are" in second
+
+    def test_nobody_is_matched_where_a_group_is_too_small(self):
+        second = said([0.9, 0.1] * 30, ["few"] * 5 + ["many"] * 55)[1]
+        assert second.startswith("Nobody was matched, because: Group 'few' has 5")
+
+    def test_people_who_are_all_the_same_leave_nothing_to_say(self):
+        X = pd.DataFrame({"x": np.zeros(100)})
+        second = said(np.linspace(0, 1, 100), ["a", "b"] * 50, X=X)[1]
+        assert "cost the same here, so nothing is said" in second
+
+
+class TestSubsets:
+    def test_without_features_none_were_searched(self):
+        third = said(*scores_of({"a": 0.8, "b": 0.3}))[2]
+        assert third.startswith("Without features no subsets were searched")
+
+    def test_a_planted_gap_is_found_where_it_is(self):
+        generator = np.random.default_rng(0)
+        n_rows = 2000
+        X = pd.DataFrame(
+            {
+                "home_town": generator.choice(["x", "y"], n_rows),
+                "noise": generator.normal(size=n_rows),
+            }
+        )
+        group = generator.choice(["a", "b"], n_rows)
+        shift = 0.5 * ((X["home_town"] == "x") & (group == "a"))
+        third = said(0.4 * generator.uniform(size=n_rows) + shift, group, X=X)[2]
+        assert "the gap between mean scores is surest where home town is" in third
+        assert "an interval on fresh rows that allows for all that are listed" in third
+        assert "between a and b" not in third  # of two groups there is one pair
+
+    def test_where_nothing_is_planted_nothing_is_certain(self):
+        generator = np.random.default_rng(1)
+        X = pd.DataFrame({"x": generator.normal(size=600), "y": generator.normal(size=600)})
+        group = generator.choice(["a", "b"], 600)
+        third = said(generator.uniform(size=600), group, X=X)[2]
+        assert "none of these has a gap between mean scores that is certain" in third
+        assert "surest" not in third
+
+    def test_the_surest_is_the_one_of_the_highest_lower_limit_wherever_it_stands(self):
+        def subset(name, low):
+            where = (Condition(name, ">", 1.0),)
+            return SubsetGap("", where, (40, 40), 0.2, 0.2, Estimate(0.2, low, 0.3), "pair")
+
+        found = [subset("a", 0.0), subset("b", 0.05), subset("c", 0.1), subset("d", None)]
+        assert surest(tuple(found)) is found[2]
+        assert surest(tuple(found[:1])) is None
+
+    def test_too_few_people_to_search(self, plain):
+        generator = np.random.default_rng(0)
+        X = pd.DataFrame({"x": generator.normal(size=70)})
+        third = said(generator.uniform(size=70), ["a"] * 35 + ["b"] * 35, X=X)[2]
+        assert third.startswith("Subsets were not searched")
+
+
+def test_the_first_sentence_does_not_depend_on_the_order_of_rows():
+    scores, groups = scores_of({"b": 0.5, "c": 0.2, "a": 0.7})
+    order = np.random.default_rng(0).permutation(len(scores))
+    assert said(scores, groups)[0] == said(scores[order], groups[order])[0]
+
+
+@pytest.mark.parametrize("low", [0.0, 0.01])
+def test_no_difference_is_ruled_out_exactly_where_the_interval_leaves_it_out(low):
+    found = audit(
+        *[scores_of({"a": 0.8, "b": 0.3})[0]], sensitive_features=["a", "b"] * 100, **QUICK
+    )
+    changed = replace(found, gaps=tuple(replace(gap, low=low) for gap in found.gaps))
+    assert ("cannot be ruled out" in sentences(changed)[0]) == (low == 0.0)
