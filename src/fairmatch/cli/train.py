@@ -268,6 +268,7 @@ def _run(arguments: argparse.Namespace) -> int:
         min_group_size=arguments.min_group_size,
         small_groups=arguments.small_groups,
         sensitive_at_prediction=not arguments.without_sensitive,
+        keep=tuple(arguments.keep),
         **length,
         random_state=arguments.seed,
         verbose=int(sys.stderr.isatty()),

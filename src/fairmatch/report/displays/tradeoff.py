@@ -99,10 +99,16 @@ class TradeoffDisplay(Display):
             return cls(curve, gap).plot(backend=backend, ax=ax)
         models = named(estimator, name)
         if any(isinstance(model, FairnessPath) for model in models.values()):
-            given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             parts = [
                 cls.from_estimator(
-                    model, X, y, **given, gap=gap, pos_label=pos_label, name=own
+                    model,
+                    X,
+                    y,
+                    sensitive_features=sensitive_features,
+                    gap=gap,
+                    sample_weight=sample_weight,
+                    pos_label=pos_label,
+                    name=own,
                 ).points.assign(model=own)
                 for own, model in models.items()
             ]
