@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test coverage lint docs package bench clean
+.PHONY: demo test coverage lint docs package peers bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,16 @@ docs: $(STAMP)
 # Builds wheel and sdist, checks them, and tries the wheel with each extra in a fresh environment.
 package: $(STAMP)
 	.ci/package $(abspath $(BIN)/python)
+
+# Other libraries, in an environment of its own; one that does not install is named on the page. Some
+# of them ask for an older NumPy than fairmatch, so NumPy and CVXPY are installed last.
+peers:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e ".[boost,train]" pyarrow
+	-grep -v '^#' benchmarks/peers/requirements.txt | xargs -n 1 .venv-peers/bin/python -m pip install --quiet
+	.venv-peers/bin/python -m pip install --quiet -c constraints.txt numpy pandas scikit-learn
+	.venv-peers/bin/python -m pip install --quiet --upgrade cvxpy
+	.venv-peers/bin/python -m benchmarks.peers
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
