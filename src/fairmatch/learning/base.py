@@ -45,6 +45,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _state_file: ClassVar[str]
     # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
     _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
+    # Weights that ``max_gap`` chooses from, where they are others.
+    _choice_weights: ClassVar[tuple[float, ...] | None] = None
     _zero_is_plain: ClassVar[bool] = True
     # What is predicted, what learns it, and whether it can use a ready coupling.
     _target: ClassVar[Target]
