@@ -104,6 +104,10 @@ def encode(frame: pd.DataFrame) -> Any:
     return TableEncoder().fit(frame.drop(columns="hired"))
 
 
+def unseen(frame: pd.DataFrame) -> Any:
+    return fit(frame, sensitive_at_prediction=False)
+
+
 def predict(frame: pd.DataFrame) -> Any:
     return load("model").predict(frame.drop(columns="hired"))
 
@@ -205,11 +209,14 @@ VALUES = [
     Case("the label in other words", "Column 'result' determines the label 'hired'",
          lambda f: f.assign(result=f.hired.map({0: "no", 1: "yes"}))),
     Case("a copy of the group", "Column 'gender' is the group",
-         lambda f: f.assign(gender=f.sex), "--without-sensitive"),
+         lambda f: f.assign(gender=f.sex), "--without-sensitive", unseen,
+         "column 'gender' is the group"),
     Case("the group in other words", "Column 'title' determines the group",
-         lambda f: f.assign(title=f.sex.map({"f": "Ms", "m": "Mr"})), "--without-sensitive"),
+         lambda f: f.assign(title=f.sex.map({"f": "Ms", "m": "Mr"})), "--without-sensitive", unseen,
+         "column 'title' determines the group"),
     Case("a group as a 0/1 column", "Column 'is_f' determines the group",
-         lambda f: f.assign(is_f=(f.sex == "f").astype(int)), "--without-sensitive"),
+         lambda f: f.assign(is_f=(f.sex == "f").astype(int)), "--without-sensitive", unseen,
+         "column 'is_f' determines the group"),
     Case("nothing but an identifier", "No column is left to learn from",
          lambda f: f[["sex", "hired"]].assign(id=range(N))),
     Case("two columns that cannot be read", "2 columns cannot be used as they are", typed=None,

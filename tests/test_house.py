@@ -246,7 +246,12 @@ def functions_of(package: str) -> list[str]:
 
 
 EXPORTED = [f"fairmatch.{name}" for name in fairmatch.__all__]
-PUBLIC = [*EXPORTED, *functions_of("measures"), *functions("matching.matchers")]
+PUBLIC = [
+    *EXPORTED,
+    *functions_of("measures"),
+    *functions("matching.matchers"),
+    *functions("matching.minibatches"),
+]
 
 
 def resolve(path: str) -> object:

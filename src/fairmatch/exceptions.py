@@ -17,6 +17,7 @@ what was expected and what to do::
     ├── GapNotReachedWarning             no model of the path is within ``max_gap``
     ├── ConstantModelWarning             a model within ``max_gap`` accepts nobody or everybody
     ├── SmallGroupWarning                groups too small for what is said about them
+    ├── LeakWarning                      a column nearly gives the group away
     └── TrainingInterruptedWarning       training was ended early and kept
 """
 
@@ -78,6 +79,10 @@ class ConstantModelWarning(FairmatchWarning):
 
 class SmallGroupWarning(FairmatchWarning):
     """Groups are so small that what is measured or bounded says little about them."""
+
+
+class LeakWarning(FairmatchWarning):
+    """A column nearly gives the group to a model that is meant not to see it."""
 
 
 class TrainingInterruptedWarning(FairmatchWarning):

@@ -283,7 +283,7 @@ def test_labels_of_one_class_leave_out_what_needs_two(labelled):
     scores, _, group, X = labelled
     found = audit(scores, sensitive_features=group, X=X, y_true=np.ones(len(scores)), **QUICK)
     assert found.gap("false_positive_gap").refused
-    assert [m.matching for m in found.matching.matched_gaps] == ["fair", "marginal"]
+    assert "joint" not in [m.matching for m in found.matching.matched_gaps]
 
 
 def test_hostile_columns_are_audited_or_named():

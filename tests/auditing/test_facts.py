@@ -1,6 +1,7 @@
 """Facts are written to JSON and read back unchanged, under a schema."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -144,11 +145,16 @@ def test_files_of_the_version_before_are_read(found, compared):
         gaps = [{k: v for k, v in gap.items() if k != "groups"} for gap in audit["gaps"]]
         return {**kept, "matching": matching, "gaps": gaps, "schema_version": 1}
 
+    def as_known(audit):
+        bare = [replace(m, nearest_fair=None, reach=()) for m in audit.matchings]
+        return replace(audit, matchings=tuple(bare))
+
     old = json.dumps(as_version_1(found.to_dict()))
-    assert Audit.from_json(old) == found
+    assert Audit.from_json(old) == as_known(found)
     both = compared.to_dict()
     both |= {"audits": [as_version_1(audit) for audit in both["audits"]], "schema_version": 1}
-    assert Comparison.from_json(json.dumps(both)) == compared
+    known = replace(compared, audits=tuple(map(as_known, compared.audits)))
+    assert Comparison.from_json(json.dumps(both)) == known
 
 
 MATCHING_1 = {"n_sampled", "is_sample", "matched_gaps", "transport", "refused"}

@@ -1,5 +1,8 @@
+import os
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -7,8 +10,9 @@ from rich.console import Console
 import fairmatch
 from fairmatch.cli import main as cli
 from fairmatch.cli import paper
+from fairmatch.cli.output import plain_output, print_line, print_table
 from fairmatch.datasets import download as files
-from fairmatch.exceptions import FairmatchError
+from fairmatch.exceptions import FairmatchError, FairmatchWarning
 
 
 @pytest.fixture
@@ -109,3 +113,57 @@ def test_the_frame_loads_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, f"loaded: {result.stderr}"
+
+
+def complete(line, tmp_path):
+    """What a shell would be offered after a line, by argcomplete's own protocol."""
+    answer = tmp_path / "answer"
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    command = [sys.executable, "-m", "fairmatch"]
+    subprocess.run(command, env={**os.environ, **asked}, check=True, capture_output=True)
+    return [word.strip() for word in answer.read_text().splitlines()]
+
+
+def test_a_shell_is_told_what_may_be_typed_next(tmp_path):
+    pytest.importorskip("argcomplete")
+    commands = complete("fairmatch ", tmp_path)
+    assert {command.name for command in cli.COMMANDS} <= set(commands)
+    assert complete("fairmatch train --max", tmp_path) == ["--max-gap"]
+    assert complete("fairmatch train --criterion equal_", tmp_path) == ["equal_opportunity"]
+
+
+def test_signs_that_steer_a_terminal_are_written_out(capsys):
+    with plain_output():
+        print("a\x1b[31mred\x07 \u202e\tb")
+    assert capsys.readouterr().out == "a\\x1b[31mred\\x07 \\u202e\tb\n"
+    print_line("one\n\x1b[2Jtwo")
+    assert capsys.readouterr().err == "one\n  \\x1b[2Jtwo\n"
+
+
+def test_names_in_a_drawn_table_are_no_markup_and_steer_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(Console, "width", property(lambda self: 80))
+    print_table(["name"], [["[red]x[/red]"], ["a\x1b[2J"], ["two\nlines"]])
+    out = capsys.readouterr().out
+    assert "[red]x[/red]" in out
+    assert "a\\x1b[2J" in out
+    assert "two\\nlines" in out
+
+
+def test_a_warning_is_one_line(capsys):
+    with plain_output():
+        warnings.warn("mind\nthe gap", FairmatchWarning, stacklevel=1)
+    assert capsys.readouterr().err == "fairmatch: warning: mind\n  the gap\n"
+
+
+def test_every_exit_code_is_documented():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+    text = page.read_text(encoding="utf-8")
+    assert all(f"\n| {code} | " in text for code in (0, 1, 2, 130, 141))
+    assert all(f"`fairmatch {command.name}`" in text for command in cli.COMMANDS)

@@ -21,7 +21,7 @@ from fairmatch import (
     fairness_path,
 )
 from fairmatch.exceptions import ColumnError, CouplingError, InputError
-from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.matching.minibatches import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     demographic_parity_gap,

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 import sklearn
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -94,18 +95,18 @@ def expected_failures(estimator):
     return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 
+# The groups of these checks are made of a column, which is then wanted although it gives them away.
+BLIND = {"sensitive_at_prediction": False, "keep": "all"}
 LEARN_FAST = {"epochs": 4, "learning_rate": 0.05, "network": (8,)}
 
 
 @parametrize_with_checks(
     [
-        FTM(sensitive_at_prediction=False, **LEARN_FAST),
-        FTMBoosting(sensitive_at_prediction=False, n_rounds=10, min_child_samples=2),
-        FTMForNumbers(fairness_weight=0.1, sensitive_at_prediction=False, **LEARN_FAST),
-        FTMBoostingForNumbers(
-            fairness_weight=0.1, sensitive_at_prediction=False, n_rounds=20, min_child_samples=2
-        ),
-        ExponentiatedGradient(sensitive_at_prediction=False, max_iter=2),
+        FTM(**BLIND, **LEARN_FAST),
+        FTMBoosting(**BLIND, n_rounds=10, min_child_samples=2),
+        FTMForNumbers(fairness_weight=0.1, **BLIND, **LEARN_FAST),
+        FTMBoostingForNumbers(fairness_weight=0.1, **BLIND, n_rounds=20, min_child_samples=2),
+        ExponentiatedGradient(**BLIND, max_iter=2),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -160,6 +161,15 @@ class TestWithTheGroupsInTheTable:
         alone = in_the_table().fit(X, y)
         assert_array_equal(model.predict(X), alone.predict_proba(X)[:, 1] >= 0.3)
 
+    def test_bagging_passes_arrays_and_needs_the_position(self):
+        X, y = table()
+        numbers = X.drop(columns="job").assign(sex=(X.sex == "m").astype(float))
+        model = FTMBoostingClassifier(fairness_weight=0.0, n_rounds=20, sensitive_column=4)
+        bag = BaggingClassifier(model, n_estimators=2, random_state=0).fit(numbers, y)
+        assert bag.score(numbers, y) > 0.7
+        with pytest.raises(InputError, match="Give a position"):
+            BaggingClassifier(in_the_table(), n_estimators=2).fit(numbers, y)
+
     def test_calibration(self):
         X, y = table()
         model = CalibratedClassifierCV(in_the_table(), cv=2).fit(X, y)
@@ -187,6 +197,33 @@ class TestWithTheGroupsAsMetadata:
                 FTMClassifier(**QUICK), X, y, cv=2, params={"sensitive_features": groups}
             )
             assert np.isfinite(scores["test_score"]).all()
+
+    @pytest.mark.parametrize("search", [False, True])
+    def test_without_routing_the_way_that_works_is_told(self, search):
+        X, y = table()
+        groups = X.pop("sex")
+        params, model = {"sensitive_features": groups}, FTMClassifier(**QUICK)
+        grid = GridSearchCV(model, {"epochs": [1]}, cv=2)
+        told = pytest.raises(ValueError, match=r"sensitive_column=(.|\n)*enable_metadata_routing")
+        with told:
+            grid.fit(X, y, **params) if search else cross_validate(model, X, y, cv=2, params=params)
+        blind = FTMClassifier(sensitive_at_prediction=False, **QUICK)
+        found = cross_validate(blind, X, y, cv=2, params={"sensitive_features": groups})
+        assert np.isfinite(found["test_score"]).all()
+
+    def test_a_wrapper_of_ones_own_may_hand_the_groups_on(self):
+        class Wrapper(ClassifierMixin, BaseEstimator):
+            def fit(self, X, y):
+                given = {"sensitive_features": X["sex"]}
+                self.model_ = FTMClassifier(**QUICK).fit(X.drop(columns="sex"), y, **given)
+                self.classes_ = self.model_.classes_
+                return self
+
+            def predict(self, X):
+                return self.model_.predict(X.drop(columns="sex"), sensitive_features=X["sex"])
+
+        X, y = table()
+        assert np.isfinite(cross_validate(Wrapper(), X, y, cv=2)["test_score"]).all()
 
     def test_a_measure_as_a_scorer_is_given_the_groups(self):
         X, y = table()

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.matching.gaussian import GaussianMap
-from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.matching.minibatches import minibatch_transport_cost
 from fairmatch.matching.quantiles import transport_cost_range
 from fairmatch.matching.staircase import Staircase, northwest_corner
 from fairmatch.measures import matched_parity_gap, wasserstein_parity_gap

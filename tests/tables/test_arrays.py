@@ -8,7 +8,7 @@ import pytest
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.exceptions import CouplingError, FairmatchError, GroupError, InputError, LabelError
-from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.matching.minibatches import minibatch_transport_cost
 from fairmatch.matching.quantiles import transport_cost_range
 from fairmatch.measures import (
     MEASURES,

@@ -75,6 +75,7 @@ def build_audit(
     step("people")
     nearest = matched_parity_gaps(matchings)
     pairs = join_pairs(matchers)
+    near = tuple(found for matcher in matchers if (found := matcher.near()) is not None)
     return Audit(
         model_name=model_name,
         n_rows=table.weights.people,
@@ -86,7 +87,7 @@ def build_audit(
         gaps=(*gaps, *sorted(nearest, key=lambda gap: -(gap.value or 0.0))[:1]),
         matchings=matchings,
         subsets=subsets,
-        individuals=list_people(data, sample, table, pairs) if pairs else None,
+        individuals=list_people(data, sample, table, pairs, near) if pairs else None,
         provenance=_provenance(data, table),
         pair_gaps=(*by_pair, *(nearest if len(nearest) > 1 else ())),
         reference=data.labels[data.reference],

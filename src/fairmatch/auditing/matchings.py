@@ -14,14 +14,18 @@ from fairmatch.auditing.facts import (
     Gap,
     MatchedScores,
     Matching,
+    NearestFair,
+    NearPeople,
     PairFlips,
     Pairs,
     Transport,
 )
+from fairmatch.auditing.nearness import FairFrontier, Neighbours
 from fairmatch.auditing.sample import Sample, SamplePair
 from fairmatch.auditing.scored import Scored
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.curve import POSITION_SLACK
 from fairmatch.matching.quantiles import fair_matching
 from fairmatch.measures import MEASURES
 from fairmatch.measures.closed_forms import Limits
@@ -31,8 +35,13 @@ from fairmatch.tables.arrays import FloatArray
 GAP_BINS = 20
 _QUANTILES = 0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0
 # Streams of the resamples of each matching.
-_STREAMS = {"fair": 10, "marginal": 11, "joint": 12}
+_STREAMS = {"fair": 10, "marginal": 11, "joint": 12, "nearest_fair": 13}
+# People to list beside each one; of many groups fewer, since there are many pairs.
+_NEAREST = 3
+_NEAR = {"nearest_fair", "marginal"}
 _UNPROVEN = {
+    "nearest_fair": "The nearest fair matching of the groups {0!r} and {1!r} could not be proven, "
+    "so it is left out. {2}",
     "marginal": "The nearest matching of the groups {0!r} and {1!r} could not be proven, so it is "
     "left out, and distances are not compared with it. {2}",
     "joint": "The nearest matching of people of the groups {0!r} and {1!r} with the same label "
@@ -99,6 +108,20 @@ class PairMatcher:
         return max(self._coupled(mirrored).transport_cost(features), cost)
 
     @cached_property
+    def frontier(self) -> FairFrontier:
+        """The matchings between the fairest and the nearest."""
+        return FairFrontier(self.people, self.scores)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The nearest people of the other group."""
+        return Neighbours(self.people, _NEAREST if len(self.data.compared) == 2 else 1)
+
+    def near(self) -> NearPeople | None:
+        """Return everybody's truly nearest people of the other group; None without features."""
+        return None if self.people.features is None else self.neighbours.listed(self.scores)
+
+    @cached_property
     def found(self) -> tuple[dict[str, Coupling], tuple[str, ...]]:
         """The matchings by name, and why others are missing."""
         wanted: dict[str, Callable[[], Coupling]] = {"fair": lambda: self.fair}
@@ -106,6 +129,7 @@ class PairMatcher:
             wanted["marginal"] = lambda: self.people.marginal
             if self.people.has_both_labels:
                 wanted["joint"] = lambda: self.people.joint
+            wanted["nearest_fair"] = lambda: self.frontier.coupling
         couplings, unproven = {}, []
         for name, match in wanted.items():
             try:
@@ -127,7 +151,53 @@ class PairMatcher:
             transport=self._transport(couplings["marginal"]) if "marginal" in couplings else None,
             groups=(first, second),
             unproven=unproven,
+            nearest_fair=self._nearest_fair() if len(couplings.keys() & _NEAR) == 2 else None,
+            reach=()
+            if self.people.features is None
+            else self.neighbours.reach(self.data, self.codes, self.scores),
         )
+
+    def _nearest_fair(self) -> NearestFair:
+        features, random = self.people.features, float(self.people.random_costs.sum())
+        assert features is not None
+        couplings = self.found[0]
+        coupling, nearest = couplings["nearest_fair"], couplings["marginal"]
+        columns = self._features(coupling, nearest)
+        span = nearest.transport_cost(features), random
+        gap, least = coupling.gap(self.scores), couplings["fair"].gap(self.scores)
+        assert coupling.certificate is not None
+        cost = coupling.transport_cost(features)
+        return NearestFair(
+            slack=POSITION_SLACK,
+            score_gap=gap,
+            least_gap=least,
+            cost=cost,
+            smallest=span[0],
+            random=random,
+            position=_relative(cost, *span),
+            strict_position=_relative(self.frontier.strict_cost, *span),
+            features=columns,
+            curve=self.frontier.curve(least, *span),
+            solver_gap=coupling.certificate.relative_gap,
+        )
+
+    def _features(self, coupling: Coupling, nearest: Coupling) -> tuple[FeatureCost, ...]:
+        """Return the cost of a matching by column, the largest part first."""
+        features, random = self.people.features, self.people.random_costs
+        assert features is not None
+        costs, least = (own.costs_by_feature(features) for own in (coupling, nearest))
+        total = float(costs.sum())
+        parts = [
+            FeatureCost(
+                name=name,
+                cost=float(costs[at].sum()),
+                smallest=float(least[at].sum()),
+                random=float(random[at].sum()),
+                share=float(costs[at].sum() / total) if total > 0.0 else 0.0,
+            )
+            for name, at in self.sample.feature_groups.items()
+        ]
+        return tuple(sorted(parts, key=lambda part: -part.cost))
 
     def _matched(self, name: str, coupling: Coupling) -> MatchedScores:
         selected = self.data.selected[self.sample.rows[self.people.at]]
@@ -165,20 +235,8 @@ class PairMatcher:
     def _transport(self, nearest: Coupling) -> Transport:
         features, random = self.people.features, self.people.random_costs
         assert features is not None
-        by_column = self.fair.costs_by_feature(features)
-        least_by_column = nearest.costs_by_feature(features)
-        cost, smallest = float(by_column.sum()), float(least_by_column.sum())
+        cost, smallest = (own.transport_cost(features) for own in (self.fair, nearest))
         high = self._highest_cost(cost)
-        parts = [
-            FeatureCost(
-                name=name,
-                cost=float(by_column[at].sum()),
-                smallest=float(least_by_column[at].sum()),
-                random=float(random[at].sum()),
-                share=float(by_column[at].sum() / cost) if cost > 0.0 else 0.0,
-            )
-            for name, at in self.sample.feature_groups.items()
-        ]
         certificate = nearest.certificate
         assert certificate is not None
         span = smallest, float(random.sum())
@@ -190,7 +248,7 @@ class PairMatcher:
             random=span[1],
             relative=_relative(cost, *span),
             relative_high=_relative(high, *span),
-            features=tuple(sorted(parts, key=lambda part: -part.cost)),
+            features=self._features(self.fair, nearest),
             solver_gap=certificate.relative_gap,
         )
 

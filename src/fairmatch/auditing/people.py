@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.auditing.facts import Individuals, LeakFacts, Pairs
+from fairmatch.auditing.facts import Individuals, LeakFacts, NearPeople, Pairs
 from fairmatch.auditing.leaking import leaks_of, take
 from fairmatch.auditing.sample import Sample, draw_rows
 from fairmatch.auditing.scored import Scored
@@ -285,7 +285,11 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
 
 
 def list_people(
-    data: Scored, sample: Sample, table: PeopleTable, pairs: dict[str, Pairs]
+    data: Scored,
+    sample: Sample,
+    table: PeopleTable,
+    pairs: dict[str, Pairs],
+    near: tuple[NearPeople, ...],
 ) -> Individuals:
     """Return the people of the sample, one by one."""
     ids, columns = table.ids, table.columns
@@ -303,6 +307,7 @@ def list_people(
         pairs=pairs,
         selected=tuple(data.selected[sample.rows].astype(int).tolist()),
         weights=tuple(weights),
+        near=near,
     )
 
 

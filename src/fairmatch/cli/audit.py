@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from fairmatch.cli.command import Command
 from fairmatch.cli.findings import print_audits
 from fairmatch.cli.gates import hold_to, read_gates
-from fairmatch.cli.output import follow_steps, print_table
+from fairmatch.cli.output import follow_steps
+from fairmatch.cli.reading import add_reading, print_roles, reading
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import check_outputs, write_whole
 
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Comparison
-    from fairmatch.tables.roles import RoleTable
 
+_ABOUT = ("title", "author", "date", "purpose")
 INDIVIDUALS = "individuals"
 """What ``--hide`` is told to leave people's rows out altogether."""
 
@@ -28,7 +29,13 @@ _STEPS = 4
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     add = parser.add_argument
-    add("tables", nargs="+", metavar="TABLE", help="CSV or Parquet; several hold the same people")
+    add(
+        "tables",
+        nargs="+",
+        metavar="TABLE",
+        help="CSV or Parquet; several hold the same people. A quoted pattern such as "
+        "'scores/*.parquet', or a folder, is one table that need not fit into memory",
+    )
     add("--score", action="append", default=[], metavar="COL", help="scores in [0, 1] or decisions")
     add(
         "--sensitive",
@@ -55,6 +62,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COL",
         help="describe people by these although they identify them or give the group away",
     )
+    add_reading(parser)
     add("--model", action="append", default=[], metavar="DIR", help="a saved model to score TABLE")
     add("--privileged", metavar="GROUP", help="the favoured group, to tell undesirable flips")
     add("--threshold", type=float, default=0.5, help="selected at or above it (default: 0.5)")
@@ -105,7 +113,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         default="estimate",
         help="what is held against the bound: the estimate, or the worse limit of its interval",
     )
-    for name in ("title", "author", "date", "purpose"):
+    for name in _ABOUT:
         add(f"--{name}", metavar="TEXT", help=f"{name} of the audit, for the report")
     add("--no-individuals", action="store_true", help="write no person's row")
     add(
@@ -122,6 +130,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.auditing.facts import Comparison
     from fairmatch.auditing.files import audit_files
     from fairmatch.auditing.filing import write_tables
+    from fairmatch.auditing.parquet import is_dataset
+    from fairmatch.auditing.streaming import audit_dataset
     from fairmatch.tables.roles import Roles
 
     gates = read_gates(
@@ -138,32 +148,45 @@ def _run(arguments: argparse.Namespace) -> int:
         weight=arguments.weight,
         features=arguments.features,
         ignored=arguments.drop,
+        kept=[name for name in arguments.keep if name not in (arguments.features or ())],
     )
+    settings = {
+        "keep": arguments.keep,
+        "threshold": arguments.threshold,
+        "favourable": arguments.favourable,
+        "outcome": arguments.outcome,
+        "confidence": arguments.confidence,
+        "n_resamples": arguments.resamples,
+        "n_sample": arguments.sample,
+        "min_group_size": arguments.min_group_size,
+        "random_state": arguments.seed,
+        **{name: getattr(arguments, name) for name in _ABOUT},
+    }
     n_models = len(arguments.tables) * len(arguments.score) + len(arguments.model)
+    found: Audit | Comparison
     with follow_steps(_STEPS * n_models + 1) as progress:
-        found: Audit | Comparison = audit_files(
-            arguments.tables,
-            roles,
-            models=arguments.model,
-            pos_label=arguments.positive,
-            privileged=arguments.privileged,
-            show=print_roles,
-            weight_kind=arguments.weight_kind,
-            keep=arguments.keep,
-            threshold=arguments.threshold,
-            favourable=arguments.favourable,
-            outcome=arguments.outcome,
-            confidence=arguments.confidence,
-            n_resamples=arguments.resamples,
-            n_sample=arguments.sample,
-            min_group_size=arguments.min_group_size,
-            random_state=arguments.seed,
-            title=arguments.title,
-            author=arguments.author,
-            date=arguments.date,
-            purpose=arguments.purpose,
-            progress=progress,
-        )
+        if any(map(is_dataset, arguments.tables)):
+            found = audit_dataset(
+                _only_dataset(arguments),
+                roles,
+                pos_label=arguments.positive,
+                show=print_roles,
+                progress=progress,
+                **settings,
+            )
+        else:
+            found = audit_files(
+                arguments.tables,
+                roles,
+                models=arguments.model,
+                pos_label=arguments.positive,
+                privileged=arguments.privileged,
+                reading=reading(arguments, [arguments.id]),
+                show=print_roles,
+                weight_kind=arguments.weight_kind,
+                progress=progress,
+                **settings,
+            )
     columns = [name for name in hidden if name != INDIVIDUALS]
     if arguments.no_individuals or INDIVIDUALS in hidden:
         found = found.without_individuals()
@@ -183,6 +206,17 @@ def _run(arguments: argparse.Namespace) -> int:
     return hold_to(gates, audits if len(audits) == 1 else audits[1:], arguments.gate)
 
 
+def _only_dataset(arguments: argparse.Namespace) -> str:
+    """Return the pattern of files that are read as one table, or raise where there is more."""
+    if len(arguments.tables) > 1 or arguments.model:
+        raise InputError(
+            "A pattern or a folder stands for one table of scores, and is audited by itself. "
+            "Leave out the other tables and --model."
+        )
+    pattern: str = arguments.tables[0]
+    return pattern
+
+
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Raise before the work where a result could not be written as what its name says."""
     check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
@@ -196,13 +230,6 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             f"--out writes a page, and {out} does not end in .html. Name it so, and print it to "
             "PDF from a browser if that is what you need."
         )
-
-
-def print_roles(roles: RoleTable) -> None:
-    """Print how every column is read, before the work."""
-    print(f"How the {len(roles.columns):,} columns are read ({roles.n_rows:,} rows):")
-    print_table(*roles.cells())
-    print()
 
 
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:

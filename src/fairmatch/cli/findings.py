@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairmatch.cli.output import print_table
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Estimate, Gap
+    from fairmatch.auditing.facts import Audit, Estimate, Gap, Matching
 
 
 def print_audits(audits: Sequence[Audit]) -> None:
@@ -61,12 +61,8 @@ def _print_rest(audit: Audit) -> None:
     print(f"\n{audit.model_name}")
     if described := audit.provenance.settings["described_by"]:
         print(f"  Described by: {described}.")
-    transport = audit.matching.transport
-    if transport is not None and transport.relative is not None:
-        print(
-            f"  People treated alike are {transport.shown} of the way from the nearest "
-            "matching (0) to a random one (1)."
-        )
+    for matching in audit.matchings:
+        _print_matching(matching)
     if audit.subsets is not None and audit.subsets.subsets:
         worst = audit.subsets.subsets[0]
         limits = worst.confirmed
@@ -78,6 +74,25 @@ def _print_rest(audit: Audit) -> None:
         print(f"  Look at it: {leak.words}.")
     for reason in (*audit.notes, *audit.refusals):
         print(f"  {reason}")
+
+
+def _print_matching(matching: Matching) -> None:
+    """Print how near the people of two groups are who are treated alike."""
+    near = matching.nearest_fair
+    if matching.groups is None or near is None or near.position is None:
+        return
+    print(
+        f"  {' and '.join(matching.groups)}: people treated alike lie {near.position:.3f} of the "
+        "way from the nearest matching (0) to a random one (1)."
+    )
+    for reach in matching.reach:
+        if reach.share.value is None or reach.share.low is None:
+            continue
+        print(
+            f"  For {reach.share.value:.1%} [{reach.share.low:.1%}, {reach.share.high:.1%}] of "
+            f"{reach.group} somebody of {reach.other} within a squared distance of "
+            f"{reach.distance:.3g} is scored within {reach.score_gap:g}."
+        )
 
 
 def _shown(fact: Estimate | Gap) -> str:

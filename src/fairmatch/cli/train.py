@@ -226,7 +226,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "a network)",
     )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--epochs", type=int, help="of a network (default: 200)")
+    length.add_argument("--epochs", type=int, help="of a network (default: 40)")
     length.add_argument("--rounds", type=int, help="of boosting (default: 200)")
     add("--seed", type=int, default=0, help="default: 0")
     add("--no-picture", action="store_true", help="do not draw the trade-off")
@@ -268,6 +268,7 @@ def _run(arguments: argparse.Namespace) -> int:
         min_group_size=arguments.min_group_size,
         small_groups=arguments.small_groups,
         sensitive_at_prediction=not arguments.without_sensitive,
+        keep=tuple(arguments.keep),
         **length,
         random_state=arguments.seed,
         verbose=int(sys.stderr.isatty()),
@@ -364,7 +365,7 @@ def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
             unit = "--epochs" if learner == "network" else "--rounds"
             raise InputError(f"{unit} is for --learner {learner}; this is {arguments.learner}.")
     name, value = given[arguments.learner]
-    return {name: 200 if value is None else value}
+    return {} if value is None else {name: value}
 
 
 def print_curve(trained: TrainedModel) -> None:

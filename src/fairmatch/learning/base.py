@@ -15,7 +15,8 @@ from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.comparison import Comparison
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.reader import GroupSettings, TableReader, table_width
-from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.routing import refuse_lost_groups
+from fairmatch.learning.rows import TrainingRows, take_rows
 from fairmatch.learning.saving import State, save_model
 from fairmatch.learning.state import reader_facts, restore_reader, weight_from
 from fairmatch.learning.targets import Target
@@ -91,6 +92,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             groups.sensitive_at_prediction,
             self._encoder(),
             self._family.sees,
+            keep=groups.keep,
         )
 
     def _fitted(self, weight: float, **known: Any) -> Self:
@@ -151,6 +153,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        if sensitive_features is not None and self._reader().at_prediction:
+            refuse_lost_groups(type(self).__name__)
         given: dict[str, Any] = {
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
@@ -203,7 +207,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         template: Self = clone(self)
         template._check_parameters(fairness_weights, coupling)
         sizes = template._sizes() if sizes is None else sizes
-        rows, known = template._read_training(X, y, sensitive_features, sample_weight, sizes)
+        rows, known = template._read_training(
+            X, y, sensitive_features, sample_weight, sizes, coupled=coupling is not None
+        )
         template._adopt(known)
         scorers = template._learner().fit_path(
             rows,
@@ -237,17 +243,29 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         sensitive_features: ArrayLike | None,
         sample_weight: ArrayLike | None,
         sizes: GroupSizes | DecidedSizes,
+        *,
+        coupled: bool = False,
     ) -> tuple[TrainingRows, dict[str, Any]]:
-        """Return rows to learn from, and what is known of the table afterwards."""
+        """Return rows to learn from, and what is known of the table afterwards.
+
+        With a ready coupling, which points at rows by position, every row stays.
+        """
         reader = self._reader()
-        reader.split(X, sensitive_features)  # groups given nowhere are the first thing to say
+        # Groups that are given nowhere are the first thing to say.
+        _, sensitive = reader.split(X, sensitive_features)
         labels, learned_target = self._target.read(y, sample_weight)
         features, groups, ignored = reader.read_training(X, sensitive_features, sizes)
         if len(labels) != len(groups):
             raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
         weights = read_weights(sample_weight, n_rows=len(labels))
         rows_with_mass(groups, weights)
+        if weights is not None and not weights.all() and not coupled:
+            # Rows without weight are no part of the table: they set no range, no bin, no fold.
+            kept = np.flatnonzero(weights)
+            features, sensitive = take_rows(features, kept), take_rows(sensitive, kept)
+            labels, groups, weights = labels[kept], groups.take(kept), weights[kept]
         points = reader.fit_encoder(features, len(labels))
+        reader.refuse_leaks(features, sensitive, points)
         codes = groups.codes if reader.at_prediction else None
         inputs = reader.inputs(features, codes, points)
         rows = TrainingRows(labels, groups, weights, points, inputs, ignored)

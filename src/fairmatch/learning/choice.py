@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
@@ -21,7 +20,7 @@ from fairmatch.learning.curve import FairnessPath
 from fairmatch.learning.groupsizes import DecidedSizes
 from fairmatch.learning.limits import LIMITED, noise, upper_limit
 from fairmatch.learning.notice import notify
-from fairmatch.learning.rows import TrainingRows, stratified_split
+from fairmatch.learning.rows import TrainingRows, stratified_split, take_rows
 from fairmatch.learning.settings import Settings
 from fairmatch.measures import MEASURES
 from fairmatch.tables.arrays import read_column, read_weights
@@ -122,7 +121,7 @@ class GapChoice(Settings):
         fitted: list[Any]
         kept: list[Any]
         fitted, kept = (
-            [None if v is None else _safe_indexing(_indexable(v), rows) for v in columns]
+            [None if v is None else take_rows(v, rows) for v in columns]
             for rows in (train, held_out)
         )
         weights = self._weights(estimator)
@@ -248,8 +247,3 @@ class GapChoice(Settings):
             "reach small gaps with models that decide.",
             ConstantModelWarning,
         )
-
-
-def _indexable(values: Any) -> Any:
-    """Return lists as arrays, which can be indexed by positions."""
-    return np.asarray(values) if isinstance(values, list | tuple) else values

@@ -1,5 +1,7 @@
-"""A live line for training, where somebody is there to see it."""
+"""A live line for long training, where somebody is there to see it."""
 
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -9,9 +11,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fairmatch.tables.arrays import FloatArray
 
+# Training that is done sooner needs no bar, unless one was asked for.
+_PATIENCE = 2.0
+# Seconds between two looks at the objective, and the most that looking may take of all the time.
+_PAUSE, _SHARE = 0.2, 0.02
+
 
 class TrainingProgress:
-    """Shows epochs, losses and penalties; silent when not asked for or not on a terminal.
+    """Shows epochs, losses and penalties; silent where there is no terminal.
+
+    What is shown must be computed first, and with trees that takes as long as a round. So it is
+    computed now and then, in at most a fiftieth of the time.
 
     Parameters
     ----------
@@ -19,25 +29,28 @@ class TrainingProgress:
         Length of the training.
     fairness_weights : array of shape (L,)
         Weights that are trained together; the first and the last are shown.
-    shown : bool
-        Whether the caller wants to see anything.
+    verbose : int, optional
+        1 shows a bar at once, 0 none; None shows one where training takes longer than two seconds.
     """
 
-    def __init__(self, n_epochs: int, fairness_weights: FloatArray, *, shown: bool) -> None:
+    def __init__(
+        self, n_epochs: int, fairness_weights: FloatArray, *, verbose: int | None = None
+    ) -> None:
         self.n_epochs, self.weights = n_epochs, fairness_weights
         console = Console(stderr=True)
+        self._is_seen = console.is_terminal and verbose != 0
+        self._patience = _PATIENCE if verbose is None else 0.0
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
             TextColumn("epoch {task.completed}/{task.total}  {task.fields[state]}"),
             TimeRemainingColumn(),
             console=console,
-            disable=not (shown and console.is_terminal),
         )
+        self._task = self._bar.add_task("training", total=n_epochs, state="")
 
     def __enter__(self) -> Self:
-        self._bar.start()
-        self._task = self._bar.add_task("training", total=self.n_epochs, state="")
+        self._next = time.perf_counter() + self._patience
         return self
 
     def __exit__(
@@ -46,14 +59,32 @@ class TrainingProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._bar.live.is_started:
+            self._bar.stop()
 
-    def update(self, epoch: int, values: FloatArray) -> None:
-        """Show the mean loss and penalty of an epoch, of shape (2, L)."""
+    def update(self, epoch: int, values: Callable[[], FloatArray]) -> None:
+        """Show an epoch or a round, where it is time to.
+
+        Parameters
+        ----------
+        epoch : int
+            How many were done before it.
+        values : callable
+            Returns the mean loss and penalty of every weight, of shape (2, L).
+        """
+        now = time.perf_counter()
+        if not self._is_seen or now < self._next:
+            return
+        self._bar.start()
+        self._bar.update(self._task, completed=epoch + 1, state=self._words(values()))
+        spent = time.perf_counter() - now
+        self._next = now + max(_PAUSE, spent / _SHARE)
+
+    def _words(self, values: FloatArray) -> str:
         parts = []
         for index in sorted({0, len(self.weights) - 1}):
             loss, penalty = values[:, index]
             weight = self.weights[index]
             gap = f" penalty {penalty / weight:.4f}" if weight > 0 and np.isfinite(weight) else ""
             parts.append(f"λ={weight:g}: loss {loss:.4f}{gap}")
-        self._bar.update(self._task, completed=epoch + 1, state="  ".join(parts))
+        return "  ".join(parts)

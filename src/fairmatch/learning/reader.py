@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
+from fairmatch.learning.leaking import refuse_leaks
 from fairmatch.learning.rows import group_columns
 from fairmatch.learning.settings import Settings
 from fairmatch.tables.arrays import FloatArray, read_column, read_features
@@ -34,13 +35,19 @@ class GroupSettings(Settings):
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position; several columns are several
         attributes, whose combinations are the groups. It is split off before anything else. This
-        is what makes every scikit-learn meta-estimator and scorer work.
+        is what makes scikit-learn's meta-estimators and scorers work; those that pass arrays on,
+        such as ``BaggingClassifier``, need the position.
     sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False the group is needed in training only.
+        Whether the model sees the group. With False the group is needed in training only, and a
+        column of X that gives it away is an error.
+    keep : "all" or a list of str, default=()
+        With ``sensitive_at_prediction=False``: columns that are wanted although they give the
+        group away.
     """
 
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
+    keep: str | Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,8 @@ class TableReader:
         pandas frame, with categories marked.
     optional : bool
         Whether the model could have been fitted such that new rows need no groups.
+    keep : "all" or a list of str
+        Columns that the model may see although they give the group away.
     """
 
     who: str
@@ -86,6 +95,7 @@ class TableReader:
     encoder: Any = "table"
     sees: str = "numbers"
     optional: bool = True
+    keep: str | Sequence[str] = ()
     encoder_: Any = None
     groups_: tuple[Any, ...] = ()
     attributes_: tuple[str, ...] = ()
@@ -121,6 +131,23 @@ class TableReader:
         self.groups_, self.attributes_ = groups.labels, groups.attributes
         self.pooled_ = tuple(label for label in given.labels if label not in groups.labels)
         return features, groups, ignored
+
+    def refuse_leaks(self, features: Any, sensitive: Any, points: Points) -> None:
+        """Raise where a model that is meant not to see the group could read it off a column.
+
+        Parameters
+        ----------
+        features : table or array of shape (n_rows, n_columns)
+            What was encoded.
+        sensitive : column, or table of several attributes
+            Group of every row.
+        points : Points
+            The encoded features, which are looked at where the encoder is a user's own.
+        """
+        if self.at_prediction:
+            return
+        own = not (self.encoder_ is None or isinstance(self.encoder_, TableEncoder))
+        refuse_leaks(points.dense() if own else features, sensitive, self.keep)
 
     def fit_encoder(self, features: Any, n_rows: int) -> Points:
         """Learn how to turn the features into numbers, and return them as points."""

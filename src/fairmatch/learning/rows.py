@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import GroupError
 from fairmatch.matching.coupling import IndexArray
@@ -78,6 +79,11 @@ class TrainingRows:
             points=self.points.take(index),
             inputs=self.inputs[index],
         )
+
+
+def take_rows(values: Any, rows: IndexArray) -> Any:
+    """Return some rows of a table, an array or a list, of whatever library."""
+    return _safe_indexing(np.asarray(values) if isinstance(values, list | tuple) else values, rows)
 
 
 def group_columns(codes: NDArray[Any], n_groups: int) -> FloatArray:

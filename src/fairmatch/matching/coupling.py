@@ -33,11 +33,20 @@ class Certificate:
         A lower bound on the cost of every plan (dual value).
     solver : str
         The way that was taken.
+    confidence : float, optional
+        None where the bound is proven. Otherwise the bound is an estimate from a sample, and
+        holds with this probability over the draw.
     """
 
     cost: float
     bound: float
     solver: str
+    confidence: float | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound is proven."""
+        return self.confidence is None
 
     @property
     def gap(self) -> float:

@@ -222,10 +222,12 @@ def join_parts(parts: Sequence[Coupling]) -> Coupling:
 def _joined(parts: Sequence[Coupling]) -> Certificate:
     """Return the certificate of a weighted sum: costs and bounds add up like the parts."""
     proofs = [(part.weight, part.certificate) for part in parts if part.certificate is not None]
+    doubts = [1.0 - proof.confidence for _, proof in proofs if proof.confidence is not None]
     return Certificate(
         sum(weight * proof.cost for weight, proof in proofs),
         sum(weight * proof.bound for weight, proof in proofs),
         "; ".join(dict.fromkeys(proof.solver for _, proof in proofs)),
+        max(0.0, 1.0 - sum(doubts)) if doubts else None,
     )
 
 

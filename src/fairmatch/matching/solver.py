@@ -168,6 +168,8 @@ class Transport:
         Finite coordinates of the points of each group, or numbers beside category codes.
     source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
         Non-negative masses that sum to one; uniform when omitted.
+    units : pair of arrays of shape (n0,) and (n1,), optional
+        Masses as whole numbers with the same sum, instead of shares; flows are whole then.
     scores : pair of array_like of shape (n0,) and (n1,), optional
         Scores in [0, 1] of both groups, on whose gaps there can be a price.
     memory_limit : int
@@ -183,6 +185,7 @@ class Transport:
         source_mass: ArrayLike | None = None,
         target_mass: ArrayLike | None = None,
         *,
+        units: tuple[Floats, Floats] | None = None,
         scores: tuple[Floats, Floats] | None = None,
         memory_limit: int = 2 * 2**30,
         random_state: int = 0,
@@ -195,12 +198,17 @@ class Transport:
                 f"source {shapes[0]}, target {shapes[1]}"
             )
         self._points = x, z
+        if units is not None:
+            source_mass, target_mass = (side / side.sum() for side in units)
         self._mass = (
             _as_mass(source_mass, len(x), "source"),
             _as_mass(target_mass, len(z), "target"),
         )
-        self._total = unit_count(*self._mass)
-        if scores is None:
+        self._total = unit_count(*self._mass) if units is None else int(units[0].sum())
+        self._units: tuple[Floats, ...]
+        if units is not None:
+            self._scores, self._units = None, units
+        elif scores is None:
             self._scores = None
             self._units = tuple(whole_units(mass, self._total) for mass in self._mass)
         else:
@@ -242,6 +250,11 @@ class Transport:
     def rounding(self) -> float:
         """A cost that is zero but for the rounding of coordinates."""
         return 4.0 * _EPSILON**2 * self._problem.spread * self._square
+
+    def row_potentials(self, plan: TransportPlan) -> Floats:
+        """Return the dual solution of a plan at every source row, all of which carry mass."""
+        assert plan.potential is not None
+        return plan.potential[self._source.label] * self._square
 
     def solve(
         self,

@@ -188,10 +188,29 @@ class Points:
         ndarray of shape (n_pairs,)
             By differences, without cancellation.
         """
-        difference = self.numbers[rows] - self.numbers[others]
+        return self.costs_with(self, rows, others)
+
+    def costs_with(
+        self, other: Points, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """Compute the squared distances of pairs of a row and a row of other points.
+
+        Parameters
+        ----------
+        other : Points
+            Points with the same columns.
+        rows, others : arrays of int, shape (n_pairs,)
+            Positions in these points, and in the other ones.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            By differences, without cancellation.
+        """
+        difference = self.numbers[rows] - other.numbers[others]
         squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
-        for code in self.codes.T:
-            own, theirs = code[rows], code[others]
+        for code, there in zip(self.codes.T, other.codes.T, strict=True):
+            own, theirs = code[rows], there[others]
             squared += np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
         return squared
 

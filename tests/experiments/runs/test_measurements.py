@@ -18,7 +18,7 @@ from fairmatch.experiments.runs.measurements import (
     unpack_scores,
 )
 from fairmatch.experiments.runs.problem import Problem
-from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.matching.minibatches import minibatch_transport_cost
 
 close = pytest.approx
 

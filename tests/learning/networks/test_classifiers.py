@@ -128,7 +128,9 @@ def test_the_adversary_works():
         sensitive_features=group,
         fairness_weights=[0.0, 1.0, 5.0, 50.0],
         estimator=AdversarialClassifier(
-            network=(16,), epochs=50, batch_size=128, learning_rate=2e-3, random_state=0
+            **{"network": (16,), "epochs": 50, "batch_size": 128, "learning_rate": 2e-3},
+            decay=0.95,
+            random_state=0,
         ),
     )
     (X1, _, group1), (X2, y2, group2) = people(2000, seed=1), people(2000, seed=2)

@@ -110,8 +110,8 @@ class TestProgress:
     TERMS = np.array([[0.5, 0.6], [0.0, 0.2]])
 
     def show(self):
-        with TrainingProgress(3, np.array([0.0, 2.0]), shown=True) as progress:
-            progress.update(0, self.TERMS)
+        with TrainingProgress(3, np.array([0.0, 2.0]), verbose=1) as progress:
+            progress.update(0, lambda: self.TERMS)
 
     def test_silent_where_there_is_no_terminal(self, capsys):
         self.show()
@@ -127,6 +127,35 @@ class TestProgress:
 
     def test_silent_where_not_asked_for(self, capsys, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
-        with TrainingProgress(3, np.array([0.0, 2.0]), shown=False) as progress:
-            progress.update(0, self.TERMS)
+        with TrainingProgress(3, np.array([0.0, 2.0]), verbose=0) as progress:
+            progress.update(0, lambda: self.TERMS)
         assert capsys.readouterr() == ("", "")
+
+    def test_by_default_a_terminal_shows_what_takes_long(self, capsys, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+        now = iter([0.0, 1.9, 2.1, 2.1])
+        monkeypatch.setattr("fairmatch.learning.progress.time.perf_counter", lambda: next(now))
+        with TrainingProgress(3, np.array([0.0, 2.0])) as progress:
+            progress.update(0, lambda: self.TERMS)
+            assert "loss" not in capsys.readouterr().err
+            progress.update(1, lambda: self.TERMS)
+        assert "epoch 2/3" in capsys.readouterr().err
+
+    def test_looking_takes_a_fiftieth_of_the_time(self, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        now = [0.0]
+        monkeypatch.setattr("fairmatch.learning.progress.time.perf_counter", lambda: now[0])
+
+        def look():
+            now[0] += 0.1  # it takes as long as a round itself
+            looks.append(now[0])
+            return self.TERMS
+
+        looks = []
+        with TrainingProgress(1000, np.array([0.0, 2.0]), verbose=1) as progress:
+            for epoch in range(1000):
+                now[0] += 0.1
+                progress.update(epoch, look)
+        assert 0.1 * len(looks) <= 0.03 * now[0]
+        assert len(looks) >= 10

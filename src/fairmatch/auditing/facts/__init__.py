@@ -8,16 +8,12 @@ sentence in ``refused`` says why.
 from fairmatch.auditing.facts.about import About, LeakFacts
 from fairmatch.auditing.facts.audit import Audit, Provenance
 from fairmatch.auditing.facts.comparison import Comparison, ModelPair
+from fairmatch.auditing.facts.costs import FeatureCost
 from fairmatch.auditing.facts.estimates import Estimate
 from fairmatch.auditing.facts.groups import AttributeFacts, CalibrationBin, Gap, GroupFacts
 from fairmatch.auditing.facts.impact import CategoryImpact, ImpactTable
-from fairmatch.auditing.facts.matchings import (
-    FeatureCost,
-    MatchedScores,
-    Matching,
-    PairFlips,
-    Transport,
-)
+from fairmatch.auditing.facts.matchings import MatchedScores, Matching, PairFlips, Transport
+from fairmatch.auditing.facts.nearest import CurvePoint, NearestFair, NearPeople, Reach
 from fairmatch.auditing.facts.people import Difference, Individuals, Pairs
 from fairmatch.auditing.facts.subsets import Condition, HalfSpaces, SubsetGap, SubsetScan
 
@@ -29,6 +25,7 @@ __all__ = [
     "CategoryImpact",
     "Comparison",
     "Condition",
+    "CurvePoint",
     "Difference",
     "Estimate",
     "FeatureCost",
@@ -41,9 +38,12 @@ __all__ = [
     "MatchedScores",
     "Matching",
     "ModelPair",
+    "NearPeople",
+    "NearestFair",
     "PairFlips",
     "Pairs",
     "Provenance",
+    "Reach",
     "SubsetGap",
     "SubsetScan",
     "Transport",

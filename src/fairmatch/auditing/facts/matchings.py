@@ -4,28 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairmatch.auditing.facts.costs import FeatureCost
 from fairmatch.auditing.facts.estimates import Estimate
-
-
-@dataclass(frozen=True)
-class FeatureCost:
-    """The part of a transport cost that comes from one column of the table.
-
-    Attributes
-    ----------
-    name : str
-        The column, as it was before encoding.
-    cost, smallest, random : float
-        Its part under the model's fair matching, the nearest matching and a random one.
-    share : float
-        Its share of the model's cost.
-    """
-
-    name: str
-    cost: float
-    smallest: float
-    random: float
-    share: float
+from fairmatch.auditing.facts.nearest import NearestFair, Reach
 
 
 @dataclass(frozen=True)
@@ -102,9 +83,9 @@ class MatchedScores:
 
     Attributes
     ----------
-    matching : {"fair", "marginal", "joint"}
-        The model's own matching by score quantiles; the nearest people; the nearest people with
-        the same label.
+    matching : {"fair", "nearest_fair", "marginal", "joint"}
+        Equal quantiles of the scores; the nearest of the matchings with the least mean score gap;
+        the nearest matching; the nearest matching of people with the same label.
     gap : Estimate
         Mean score gap (the paper's MDP), the pairs taken as given.
     quantiles : dict
@@ -145,6 +126,11 @@ class Matching:
         The two groups; None where there is no matching.
     unproven : tuple of str
         What was left out because its solver could not prove it.
+    nearest_fair : NearestFair or None
+        The nearest matching that treats matched people as alike as can be; None without features.
+    reach : tuple of Reach
+        For each of the two groups, for how many people somebody near is scored alike; empty
+        without features.
     """
 
     n_sampled: tuple[int, int]
@@ -154,3 +140,5 @@ class Matching:
     refused: str | None = None
     groups: tuple[str, str] | None = None
     unproven: tuple[str, ...] = ()
+    nearest_fair: NearestFair | None = None
+    reach: tuple[Reach, ...] = ()

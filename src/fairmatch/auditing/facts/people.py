@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairmatch.auditing.facts.nearest import NearPeople
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -66,11 +68,14 @@ class Individuals:
     hidden : tuple of str
         Columns that were left out on purpose.
     pairs : dict
-        Matching ("fair", "marginal", "joint") to its pairs.
+        Matching ("fair", "nearest_fair", "marginal", "joint") to its pairs.
     selected : tuple of int
         1 where the person is selected; empty in audits of earlier versions.
     weights : tuple of float
         Weight of the person's row; empty where every row is one person.
+    near : tuple of NearPeople
+        For each pair of groups matched, everybody's truly nearest people of the other group;
+        empty without features.
     """
 
     ids: tuple[str, ...]
@@ -83,6 +88,12 @@ class Individuals:
     pairs: dict[str, Pairs]
     selected: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
+    near: tuple[NearPeople, ...] = ()
+
+    def is_flip(self, pair: int, *, matching: str = "fair") -> bool:
+        """Return whether one person of a pair is selected and the other is not."""
+        pairs = self.pairs[matching]
+        return self.selected[pairs.first[pair]] != self.selected[pairs.second[pair]]
 
     def differences(self, pair: int, *, matching: str = "fair") -> list[Difference]:
         """Return the columns in which the two people of a pair differ."""

@@ -8,7 +8,7 @@ import numpy as np
 from fairmatch.experiments.runs.methods import Scorer
 from fairmatch.experiments.runs.problem import Problem
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.matchers import minibatch_transport_cost
+from fairmatch.matching.minibatches import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     gap_table,

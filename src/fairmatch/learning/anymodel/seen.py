@@ -142,6 +142,7 @@ def whole_table_reader(model: Any, *, matches: bool, adds_groups: bool) -> Whole
         groups.sensitive_at_prediction,
         model._encoder(),
         optional=matches,
+        keep=groups.keep,
         matches=matches,
         adds_groups=adds_groups,
     )

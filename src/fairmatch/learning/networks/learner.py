@@ -15,7 +15,12 @@ from fairmatch.learning.networks.batches import Batches, RowBatches
 from fairmatch.learning.networks.loop import Objective
 from fairmatch.learning.networks.losses import TORCH_LOSSES
 from fairmatch.learning.networks.penalties import Penalty, comparing
-from fairmatch.learning.networks.settings import MIN_WIDTH, NetworkSettings, torch_generator
+from fairmatch.learning.networks.settings import (
+    MIN_WIDTH,
+    NetworkSettings,
+    threads,
+    torch_generator,
+)
 from fairmatch.learning.networks.stack import ModuleStack, NetworkStack, StackedMLP
 from fairmatch.learning.networks.weightfiles import network_arrays, network_from
 from fairmatch.learning.reader import TableReader
@@ -79,7 +84,8 @@ class NetworkScorer:
 def _outputs(network: NetworkStack, inputs: FloatArray) -> torch.Tensor:
     """Return the margins of one network, or raise where an input is too large for it."""
     given = torch.as_tensor(inputs, dtype=torch.float32)
-    with torch.no_grad():
+    # Scoring is quick, and threads that wait for each other are not.
+    with torch.no_grad(), threads(1):
         margins: torch.Tensor = network(given)[0].to(torch.float64)
     if not margins.isfinite().all():
         row = int((~margins.isfinite()).nonzero()[0])

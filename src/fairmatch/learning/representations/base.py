@@ -17,7 +17,7 @@ from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.learning.base import FairEstimator
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.reader import check_lengths
-from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.rows import TrainingRows, take_rows
 from fairmatch.learning.saving import State
 from fairmatch.learning.state import reader_facts, restore_reader
 from fairmatch.learning.targets import Target, TwoClasses
@@ -243,6 +243,8 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         sensitive_features: ArrayLike | None,
         sample_weight: ArrayLike | None,
         sizes: GroupSizes | DecidedSizes,
+        *,
+        coupled: bool = False,
     ) -> tuple[TrainingRows, dict[str, Any]]:
         who, reader = type(self).__name__, self._reader()
         known: dict[str, Any] = {}
@@ -251,7 +253,8 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
                 f"{who} requires y to be passed, but the target y is None: the "
                 "representation is learned such that the labels can be predicted from it."
             )
-        reader.split(X, sensitive_features)  # groups given nowhere are the first thing to say
+        # Groups that are given nowhere are the first thing to say.
+        _, sensitive = reader.split(X, sensitive_features)
         labels = None
         if self._needs_labels and y is not None:
             labels, known = self._target.read(y, sample_weight)
@@ -262,10 +265,15 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
             raise InputError(f"y has {n_labels} samples, X has {len(groups)}.")
         weights = read_weights(sample_weight, n_rows=len(groups))
         rows_with_mass(groups, weights)
+        labels = np.zeros(len(groups)) if labels is None else labels
+        if weights is not None and not weights.all() and not coupled:
+            kept = np.flatnonzero(weights)
+            features, sensitive = take_rows(features, kept), take_rows(sensitive, kept)
+            labels, groups, weights = labels[kept], groups.take(kept), weights[kept]
         points = reader.fit_encoder(features, len(groups))
+        reader.refuse_leaks(features, sensitive, points)
         codes = groups.codes if reader.at_prediction else None
         inputs = reader.inputs(features, codes, points)
-        labels = np.zeros(len(groups)) if labels is None else labels
         rows = TrainingRows(labels, groups, weights, points, inputs)
         return rows, {**reader.attributes(), **known}
 

@@ -30,8 +30,8 @@ class TreeTrainer:
         Greatest number of trees, and how many of them see the loss alone.
     patience : int, optional
         How many trees may follow the best one on the held-out rows.
-    verbose : bool
-        Whether to show a progress bar.
+    verbose : int, optional
+        Whether to show a progress bar; see `TrainingProgress`.
     loss : Loss
         What compares margins with labels.
 
@@ -51,7 +51,7 @@ class TreeTrainer:
         n_rounds: int,
         warmup: int = 0,
         patience: int | None = None,
-        verbose: bool = False,
+        verbose: int | None = 0,
         loss: Loss = LOGISTIC,
     ) -> None:
         self.parameters, self.n_rounds, self.warmup = parameters, n_rounds, warmup
@@ -80,8 +80,7 @@ class TreeTrainer:
 
         def derivatives(margins: FloatArray, _: lgb.Dataset) -> Derivatives:
             n_grown = next(rounds)
-            if self.verbose:
-                progress.update(n_grown, objective.values(margins)[:, None])
+            progress.update(n_grown, lambda: objective.values(margins)[:, None])
             return objective.derivatives(margins, penalized=n_grown >= warmup)
 
         def watch(margins: FloatArray, _: lgb.Dataset) -> tuple[str, float, bool]:
@@ -102,7 +101,7 @@ class TreeTrainer:
             watching = {"valid_sets": [self.held_out], "feval": watch, "callbacks": [stop]}
         parameters = {**self.parameters, "objective": derivatives}
         weight = np.array([objective.fairness_weight])
-        with TrainingProgress(self.n_rounds, weight, shown=self.verbose) as progress:
+        with TrainingProgress(self.n_rounds, weight, verbose=self.verbose) as progress:
             trees = lgb.train(parameters, self.data, self.n_rounds, **watching)
         best = int(np.argmin(watched)) + 1 if watched else -1
         # What predicts is what would be saved; the training rows are let go.

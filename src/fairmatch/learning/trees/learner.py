@@ -61,8 +61,9 @@ class GrowingSettings(Settings):
         Threads of LightGBM; 0 means all.
     random_state : int, optional
         Same seed, same model, on the same machine and versions.
-    verbose : int, default=0
-        1 shows a progress bar on a terminal.
+    verbose : int, optional
+        1 shows a progress bar on a terminal, 0 none; by default there is one where training takes
+        longer than two seconds.
     """
 
     n_rounds: int = 200
@@ -78,7 +79,7 @@ class GrowingSettings(Settings):
     validation_size: float = 0.2
     n_jobs: int | None = 1
     random_state: Any = None
-    verbose: int = 0
+    verbose: int | None = None
 
     def check(self) -> None:
         """Raise an error that names a setting of a wrong type or size."""
@@ -93,7 +94,7 @@ class GrowingSettings(Settings):
         for name in ("learning_rate", "subsample", "colsample_bytree"):
             check_number(name, getattr(self, name), "(0, 1]")
         check_count("n_jobs", self.n_jobs, -1, optional=True)
-        check_verbose(self.verbose)
+        check_verbose(0 if self.verbose is None else self.verbose)
 
     @property
     def rounds(self) -> int:
@@ -265,7 +266,7 @@ class TreeLearner:
             n_rounds=settings.rounds,
             warmup=int(settings.warmup * settings.rounds),
             patience=settings.early_stopping_rounds,
-            verbose=settings.verbose > 0,
+            verbose=settings.verbose,
             loss=loss,
         )
         scorers = []

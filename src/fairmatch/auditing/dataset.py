@@ -1,0 +1,227 @@
+"""Scores, groups and labels of many Parquet files: counted whole, and sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairmatch.auditing.files import split_attributes
+from fairmatch.auditing.parquet import ParquetFiles, quoted
+from fairmatch.auditing.sweep import Sweep
+from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.tables.files import find_value
+from fairmatch.tables.roles import Roles
+
+# Fewer different scores are counted one by one.
+_FEW_SCORES = 100_000
+# Rows of one range of scores, which are sorted in memory.
+_RANGE_ROWS = 4_000_000
+# People drawn of each group, for the subsets; the matchings take some of them.
+_DRAWN = 25_000
+_MOST_GROUPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Scores, groups and labels of many files.
+
+    Attributes
+    ----------
+    files : ParquetFiles
+        The files.
+    roles : Roles
+        Which columns are what.
+    pos_label : str
+        The positive label, as it is written.
+    """
+
+    files: ParquetFiles
+    roles: Roles
+    pos_label: str
+
+    @cached_property
+    def attributes(self) -> list[str]:
+        """Names of the attributes."""
+        given = self.roles.sensitive
+        if isinstance(given, str):
+            given = split_attributes(given, list(self.files.columns))
+        names = [given] if isinstance(given, str) else list(given)
+        self.files.check([name for name, _ in replace(self.roles, sensitive=names).named()])
+        return names
+
+    @cached_property
+    def positive(self) -> Any:
+        """The label that is positive; None without labels."""
+        label = self.roles.label
+        if label is None:
+            return None
+        found = self.files.ask(f"{quoted(label)} AS value, count(*) AS n", "GROUP BY ALL LIMIT 10")
+        if found["value"].isna().any():
+            raise LabelError(f"Column {label!r} of {self.files.pattern} has missing labels.")
+        values = found["value"].tolist()
+        if len(values) > 2:
+            raise LabelError(
+                f"Column {label!r} must hold two classes, got {', '.join(map(str, values[:5]))}."
+            )
+        try:
+            return find_value(values, self.pos_label)
+        except LookupError:
+            raise InputError(
+                f"Column {label!r} has no value {self.pos_label!r}; it holds "
+                f"{', '.join(map(str, values))}. Say which one is meant with --positive."
+            ) from None
+
+    def is_positive(self, labels: pd.Series[Any]) -> np.ndarray[Any, Any]:
+        """Return labels as 0 and 1."""
+        return np.asarray(labels == self.positive).astype(int)
+
+    @cached_property
+    def _groups(self) -> pd.DataFrame:
+        """The combinations of attributes that occur, with their sizes and ranges of scores."""
+        score = quoted(self.roles.scores[0])
+        names = self.attributes
+        columns = ", ".join(f"{quoted(name)} AS a{k}" for k, name in enumerate(names))
+        found = self.files.ask(
+            f"{columns}, count(*) AS n, count({score}) AS scored, min({score}) AS low, "
+            f"max({score}) AS high, bool_or(isnan({score}::DOUBLE)) AS nan",
+            f"GROUP BY ALL ORDER BY ALL LIMIT {_MOST_GROUPS + 1}",
+        )
+        if len(found) > _MOST_GROUPS:
+            raise GroupError(
+                f"{' and '.join(map(repr, names))} of {self.files.pattern} make more than "
+                f"{_MOST_GROUPS} groups. Name columns of few values with --sensitive."
+            )
+        if n_missing := int((found["n"] - found["scored"]).sum()):
+            raise InputError(
+                f"Column {self.roles.scores[0]!r} of {self.files.pattern} has {n_missing} missing "
+                "scores. Every row needs a finite score."
+            )
+        low, high = found["low"].min(), found["high"].max()
+        if found["nan"].any() or not (low >= 0.0 and high <= 1.0):
+            raise InputError(
+                f"Column {self.roles.scores[0]!r} must lie in [0, 1], got values from {low:g} to "
+                f"{high:g}. Pass probabilities or 0/1 decisions."
+            )
+        return found
+
+    @property
+    def combinations(self) -> np.ndarray[Any, Any]:
+        """Values of the attributes, one row per combination; missing ones are "unknown"."""
+        found = self._groups[[f"a{k}" for k in range(len(self.attributes))]]
+        return np.asarray(found.astype(object).where(found.notna(), "unknown"))
+
+    @property
+    def sizes(self) -> list[int]:
+        """People of each combination."""
+        return [int(n) for n in self._groups["n"]]
+
+    def groups_of(self, counted: pd.DataFrame) -> Any:
+        """Return the attributes of counted rows, as `fairmatch.audit` takes them."""
+        found = self._groups[[f"a{k}" for k in range(len(self.attributes))]]
+        table = found.iloc[counted["code"].to_numpy()].reset_index(drop=True)
+        table.columns = pd.Index(self.attributes)
+        return table if len(self.attributes) > 1 else table[self.attributes[0]].to_numpy()
+
+    def _coded(self) -> str:
+        """Return the group of a row as a number, and its label as 0 or 1, in SQL."""
+        cases = []
+        for code in range(len(self._groups)):
+            same = " AND ".join(
+                f"{quoted(name)} IS NOT DISTINCT FROM $v{code}_{k}"
+                for k, name in enumerate(self.attributes)
+            )
+            cases.append(f"WHEN {same} THEN {code}")
+        label = (
+            "0" if self.roles.label is None else f"({quoted(self.roles.label)} = $positive)::INT"
+        )
+        score = f"{quoted(self.roles.scores[0])}::DOUBLE"
+        return f"{score} AS score, CASE {' '.join(cases)} END AS code, {label} AS label"
+
+    def _values(self) -> dict[str, Any]:
+        values: dict[str, Any] = {} if self.positive is None else {"positive": self.positive}
+        for code, row in enumerate(self._groups.itertuples(index=False)):
+            for k in range(len(self.attributes)):
+                given = row[k]
+                values[f"v{code}_{k}"] = None if pd.isna(given) else given
+        return values
+
+    def count(self, threshold: float) -> tuple[pd.DataFrame, Sweep | None]:
+        """Count people by score, group and label.
+
+        Returns
+        -------
+        counted : DataFrame
+            Columns score, code, label and count: of every score, or of cells of them.
+        sweep : Sweep or None
+            Exact distances, where the scores are too many to be counted one by one.
+        """
+        score = quoted(self.roles.scores[0])
+        n_scores = int(self.files.ask(f"approx_count_distinct({score}) AS n")["n"][0])
+        values = self._values()
+        if n_scores <= _FEW_SCORES:
+            inner = self.files.ask(
+                f"{self._coded()}, count(*) AS count", "GROUP BY ALL ORDER BY ALL", **values
+            )
+            return inner, None
+        sweep = Sweep(self.sizes, [threshold, *(np.arange(1, 20) / 20)])
+        for low, high in self._ranges():
+            rows = self.files.ask(
+                self._coded(),
+                f"WHERE {score} >= $low AND {score} < $high",
+                low=low,
+                high=high,
+                **values,
+            )
+            sweep.take(
+                rows["score"].to_numpy(),
+                rows["code"].to_numpy().astype(np.int64),
+                rows["label"].to_numpy().astype(np.int64),
+            )
+        scores, codes, labels, counts = sweep.table()
+        cells = {"score": scores, "code": codes, "label": labels, "count": counts}
+        return pd.DataFrame(cells), sweep
+
+    def _ranges(self) -> list[tuple[float, float]]:
+        """Return ranges of scores that hold about equally many people."""
+        n_ranges = -(-sum(self.sizes) // _RANGE_ROWS)
+        shares = [k / n_ranges for k in range(1, n_ranges)]
+        inner: list[float] = []
+        if shares:
+            score = quoted(self.roles.scores[0])
+            found = self.files.ask(f"approx_quantile({score}::DOUBLE, {shares}) AS cuts")
+            inner = sorted({float(cut) for cut in found["cuts"][0]})
+        ends = [-1.0, *inner, 2.0]
+        return list(pairwise(ends))
+
+    def sample(self, seed: int) -> pd.DataFrame:
+        """Draw people of each group, everybody of a small one; the seed fixes who.
+
+        A row is drawn by a hash of its file's number, its place there and the seed, so that
+        neither threads nor the order of reading matter.
+        """
+        drawn = []
+        names = {Path(file).name for file in self.files.files}
+        name = "parse_filename(filename)" if len(names) == len(self.files.files) else "filename"
+        order = f"hash({name}, file_row_number, {int(seed)})"
+        values = self._values()
+        for code, n_rows in enumerate(self.sizes):
+            same = " AND ".join(
+                f"{quoted(name)} IS NOT DISTINCT FROM $v{code}_{k}"
+                for k, name in enumerate(self.attributes)
+            )
+            # A few more than wanted pass the hash, and the first of them are taken.
+            share = min(1.0, 1.2 * _DRAWN / n_rows + 50 / n_rows)
+            limit = "" if share == 1.0 else f"AND {order} < {int(share * 2**64)}::UBIGINT"
+            own = {key: value for key, value in values.items() if key.startswith(f"v{code}_")}
+            drawn.append(
+                self.files.ask("*", f"WHERE {same} {limit} ORDER BY {order} LIMIT {_DRAWN}", **own)
+            )
+        people = pd.concat(drawn, ignore_index=True)
+        people = people.sort_values(["filename", "file_row_number"], ignore_index=True)
+        return people.drop(columns=["filename", "file_row_number"])

@@ -1,0 +1,198 @@
+"""Who is near to whom: the nearest fair matching of two groups, and each person's nearest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairmatch.auditing.facts.nearest import CurvePoint, NearPeople, Reach
+from fairmatch.auditing.sample import SamplePair
+from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.weighting import RowWeights
+from fairmatch.matching.coupling import Coupling, IndexArray
+from fairmatch.matching.curve import POSITION_SLACK
+from fairmatch.matching.frontier import Frontier
+from fairmatch.matching.nearest import part_frontier, read_scored
+from fairmatch.tables.arrays import FloatArray
+
+ALIKE = 0.02
+"""Difference up to which two scores count as alike."""
+
+# Costs are proven to this share, and a position is read off the curve to within the other: both
+# are far smaller than what another sample of people would change.
+_TOLERANCE = 1e-4
+_HEIGHT = 0.02
+# So many people of two groups have somebody near by definition.
+_NEAR_SHARE = 0.9
+_BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class FairFrontier:
+    """The matchings of two groups between the fairest and the nearest, under one model's scores.
+
+    Attributes
+    ----------
+    people : SamplePair
+        The people of the two groups.
+    scores : array of float
+        Their scores.
+    """
+
+    people: SamplePair
+    scores: FloatArray
+
+    @cached_property
+    def _found(self) -> tuple[Frontier, Coupling]:
+        weights = self.people.weights.values
+        given, points = read_scored(
+            "audit",
+            self.scores,
+            self.people.codes,
+            self.people.features,
+            tolerance=_TOLERANCE,
+            sample_weight=weights,
+        )
+        (part,) = given.parts
+        frontier = part_frontier(given, part, points, _TOLERANCE)
+        mixed = frontier.at_slack(POSITION_SLACK)
+        first, second = part.in_order
+        pairs = first[mixed.source], second[mixed.target], mixed.mass
+        coupling = part.coupling(*pairs, given.groups, certificate=mixed.certificate)
+        return frontier, self.people.oriented(coupling)
+
+    @property
+    def coupling(self) -> Coupling:
+        """The nearest matching whose mean score gap is within the slack of the least."""
+        return self._found[1]
+
+    @property
+    def strict_cost(self) -> float:
+        """Cost of the nearest matching of the least mean score gap."""
+        return self._found[0].fairest.cost
+
+    def curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
+        """Return the least cost at every mean score gap, each with its position."""
+        frontier, span = self._found[0], random - smallest
+        frontier.refine(_HEIGHT * max(span, 0.0))
+        points: list[CurvePoint] = []
+        for point in frontier.points:
+            # Rounding may leave two points at one gap; the curve falls.
+            if points and not (
+                least_gap + point.excess > points[-1].gap and point.cost < points[-1].cost
+            ):
+                continue
+            position = (point.cost - smallest) / span if span > 1e-12 * max(random, 1.0) else None
+            points.append(CurvePoint(least_gap + point.excess, point.cost, position))
+        return tuple(points)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The nearest people of the other group, for each person of two groups.
+
+    Attributes
+    ----------
+    people : SamplePair
+        The people of the two groups.
+    n_nearest : int
+        How many to keep for each person.
+    """
+
+    people: SamplePair
+    n_nearest: int = 3
+
+    @cached_property
+    def sides(self) -> tuple[IndexArray, IndexArray]:
+        """Positions of the people of the first group, and of the second."""
+        return np.flatnonzero(self.people.codes == 0), np.flatnonzero(self.people.codes == 1)
+
+    @cached_property
+    def nearest(self) -> list[tuple[IndexArray, FloatArray]]:
+        """For each side, the neighbours of its people and their squared distances."""
+        found: list[tuple[IndexArray, FloatArray]] = []
+        for own, others in (self.sides, self.sides[::-1]):
+            kept = min(self.n_nearest, len(others))
+            blocks = []
+            for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS)):
+                distances = self._distances(rows, others)
+                at = np.argpartition(distances, kept - 1, axis=1)[:, :kept]
+                near = np.take_along_axis(distances, at, axis=1)
+                order = np.argsort(near, axis=1, kind="stable")
+                at = np.take_along_axis(at, order, axis=1)
+                blocks.append((others[at], np.take_along_axis(near, order, axis=1)))
+            neighbours, nearest = zip(*blocks, strict=True)
+            found.append((np.concatenate(neighbours), np.concatenate(nearest)))
+        return found
+
+    @cached_property
+    def distance(self) -> float:
+        """Squared distance within which nine in ten people have somebody near."""
+        nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
+        return float(np.quantile(nearest, _NEAR_SHARE))
+
+    def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
+        features = self.people.features
+        assert features is not None
+        first, second = features[rows], features[others]
+        squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)
+        # What rounding leaves of equal people is no distance.
+        distances: FloatArray = np.maximum(squares - 2.0 * (first @ second.T), 0.0)
+        distances[distances < 1e-12 * np.maximum(squares, 1.0)] = 0.0
+        return distances
+
+    def reach(
+        self, data: Scored, codes: tuple[int, int], scores: FloatArray
+    ) -> tuple[Reach, Reach]:
+        """Return for how many people of each group somebody near is scored alike.
+
+        Parameters
+        ----------
+        data : Scored
+            The rows to audit.
+        codes : tuple of two int
+            The two groups.
+        scores : array of float
+            Scores of these people.
+        """
+        limit = self.distance * (1.0 + 1e-9)
+        found = []
+        for side, (own, others) in enumerate((self.sides, self.sides[::-1])):
+            alike = [
+                (
+                    (self._distances(rows, others) <= limit)
+                    & (np.abs(scores[rows][:, None] - scores[others]) <= ALIKE + 1e-12)
+                ).any(axis=1)
+                for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS))
+            ]
+            weights: RowWeights = self.people.weights.take(own)
+            near = self.nearest[side][1][:, 0] <= limit
+            found.append(
+                Reach(
+                    group=data.labels[codes[side]],
+                    other=data.labels[codes[1 - side]],
+                    distance=self.distance,
+                    score_gap=ALIKE,
+                    share=data.rate(np.concatenate(alike), weights, codes[side]),
+                    has_near=data.rate(near, weights, codes[side]),
+                )
+            )
+        return found[0], found[1]
+
+    def listed(self, scores: FloatArray) -> NearPeople:
+        """Return everybody's nearest, as positions in the sample."""
+        persons, neighbours, distances = [], [], []
+        for own, (at, near) in zip(self.sides, self.nearest, strict=True):
+            persons.append(np.repeat(own, at.shape[1]))
+            neighbours.append(at.ravel())
+            distances.append(near.ravel())
+        person, neighbour = np.concatenate(persons), np.concatenate(neighbours)
+        gaps = np.abs(scores[person] - scores[neighbour])
+        return NearPeople(
+            tuple(self.people.at[person].tolist()),
+            tuple(self.people.at[neighbour].tolist()),
+            tuple(np.concatenate(distances).tolist()),
+            tuple(gaps.tolist()),
+        )

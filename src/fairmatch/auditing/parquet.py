@@ -1,0 +1,128 @@
+"""Parquet files that are read column by column, and never whole: DuckDB asks, arrays answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairmatch.exceptions import InputError, MissingExtraError
+from fairmatch.tables.names import check_names
+
+_MEMORY = "800MB"
+
+
+def is_dataset(path: str) -> bool:
+    """Return whether a name stands for many Parquet files: a pattern, or a folder of them.
+
+    Examples
+    --------
+    >>> is_dataset("scores/*.parquet"), is_dataset("people.csv")
+    (True, False)
+    """
+    return any(sign in path for sign in "*?[") or Path(path).is_dir()
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL writes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """Many Parquet files with the same columns, read as one table.
+
+    Parameters
+    ----------
+    pattern : str
+        Which files: a folder, or a name with ``*`` in it.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, one is damaged, or their columns differ.
+    """
+
+    pattern: str
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Names of the files, in order."""
+        pattern = self.pattern
+        if Path(pattern).is_dir():
+            pattern = str(Path(pattern) / "**" / "*.parquet")
+        found = sorted(glob(pattern, recursive=True))
+        if not found:
+            raise InputError(f"No file is called {self.pattern}.")
+        if others := [name for name in found if not name.lower().endswith(".parquet")]:
+            raise InputError(
+                f"{others[0]} is not a .parquet file. Many files are read as one table only where "
+                "all of them are Parquet."
+            )
+        return found
+
+    @cached_property
+    def _connection(self) -> Any:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingExtraError(
+                "Reading many Parquet files needs DuckDB: pip install 'fairmatch[stream]'."
+            ) from error
+        return duckdb.connect(config={"memory_limit": _MEMORY, "preserve_insertion_order": False})
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """Names of the columns and their types, the same in every file."""
+        first: dict[str, str] = {}
+        for file in self.files:
+            read = self._run("DESCRIBE SELECT * FROM read_parquet($files)", [file])
+            own = {
+                str(name): str(kind) for name, kind in read[["column_name", "column_type"]].values
+            }
+            first = first or own
+            if own != first:
+                both = {**first, **own}
+                differ = [name for name in both if first.get(name) != own.get(name)]
+                raise InputError(
+                    f"The columns of {file} differ from those of {self.files[0]}: "
+                    f"{', '.join(map(repr, differ[:5]))}. Files that are read as one table need "
+                    "the same columns of the same types."
+                )
+        return first
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise unless the files have these columns."""
+        check_names(names, list(self.columns), table=self.pattern)
+
+    def ask(self, select: str, rest: str = "", **values: Any) -> pd.DataFrame:
+        """Return the answer to a question about all rows.
+
+        Parameters
+        ----------
+        select : str
+            What to select; names that come from the user are `quoted`.
+        rest : str
+            What follows the files: conditions and groups.
+        **values
+            Values that the question names with a dollar sign.
+        """
+        source = "read_parquet($files, filename = true, file_row_number = true)"
+        return self._run(f"SELECT {select} FROM {source} {rest}", self.files, **values)
+
+    def _run(self, question: str, files: list[str], **values: Any) -> pd.DataFrame:
+        import duckdb
+
+        try:
+            answer: pd.DataFrame = self._connection.execute(
+                question, {"files": files, **values}
+            ).fetchdf()
+        except duckdb.Error as error:
+            said = " ".join(str(error).split())
+            raise InputError(f"{self.pattern} cannot be read: {said}") from error
+        return answer

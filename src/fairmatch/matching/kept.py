@@ -1,0 +1,138 @@
+"""Solved blocks on disk, so that a matching that was interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from fairmatch.exceptions import CouplingError, FairmatchWarning
+from fairmatch.matching.problem import Floats, Index
+from fairmatch.storage.atomic import whole_file, write_whole
+from fairmatch.tables.points import Points
+
+_FORMAT = 1
+_ABOUT = "matching.json"
+
+Pairs = tuple[Index, Index, Floats]
+
+
+class KeptBlocks:
+    """A folder of solved blocks, or none.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where blocks are kept. None keeps nothing.
+    points, units, block_size, random_state
+        What is matched. Blocks of another matching in the folder are an error.
+    """
+
+    def __init__(
+        self,
+        folder: Any,
+        points: tuple[Points, Points],
+        units: tuple[Floats, Floats],
+        block_size: int,
+        random_state: int,
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is None:
+            return
+        digest = hashlib.sha256()
+        for group, side in zip(points, units, strict=True):
+            for array in (group.numbers, group.codes, side):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        about = {
+            "format": _FORMAT,
+            "matched": digest.hexdigest(),
+            "block_size": block_size,
+            "random_state": random_state,
+        }
+        file = self.folder / _ABOUT
+        if not file.exists():
+            if self.folder.exists() and any(self.folder.iterdir()):
+                raise CouplingError(
+                    f"{self.folder} holds files that are no blocks of a matching. Name a folder "
+                    "that is new or empty."
+                )
+            self._try(lambda: write_whole(file, json.dumps(about)))
+        elif json.loads(file.read_text(encoding="utf-8")) != about:
+            raise CouplingError(
+                f"{self.folder} keeps blocks of another matching: other rows, weights, block_size "
+                "or random_state. Name another folder, or remove it."
+            )
+
+    def last_round(self) -> tuple[int, Pairs | None, bool]:
+        """Return how many rounds are done, the plan after them, and whether it is the last."""
+        rounds = [] if self.folder is None else sorted(self.folder.glob("round-*.npz"))
+        if not rounds:
+            return 0, None, False
+        _, number, *last = rounds[-1].stem.split("-")
+        return int(number), _read(rounds[-1]), bool(last)
+
+    def read_task(self, number: int, place: int) -> Pairs | None:
+        """Return some blocks of a round, where they are kept."""
+        if self.folder is None:
+            return None
+        file = self._task(number, place)
+        return _read(file) if file.exists() else None
+
+    def write_task(self, number: int, place: int, pairs: Pairs) -> None:
+        """Keep some blocks of a round."""
+        if self.folder is not None:
+            file = self._task(number, place)
+            self._try(lambda: _write(file, pairs))
+
+    def write_round(self, number: int, pairs: Pairs, last: bool) -> None:
+        """Keep the plan after so many rounds, in the place of its blocks and of older plans."""
+        if self.folder is None:
+            return
+        older = list(self.folder.glob("round-*.npz"))
+        file = self.folder / f"round-{number:03d}{'-last' * last}.npz"
+        if self._try(lambda: _write(file, pairs)):
+            shutil.rmtree(self._task(number - 1, 0).parent, ignore_errors=True)
+            for other in older:
+                other.unlink(missing_ok=True)
+
+    def _task(self, number: int, place: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"blocks-{number:03d}" / f"{place:06d}.npz"
+
+    def _try(self, write: Any) -> bool:
+        """Write, or warn and keep nothing any more: hours of work are not lost to a full disk."""
+        try:
+            write()
+        except OSError as error:
+            warnings.warn(
+                f"Blocks can no longer be kept in {self.folder}: {error.strerror or error}. The "
+                "matching goes on without keeping them; an interrupt would lose what comes now.",
+                FairmatchWarning,
+                stacklevel=2,
+            )
+            self.folder = None
+            return False
+        return True
+
+
+def _write(file: Path, pairs: Pairs) -> None:
+    source, target, flow = pairs
+    with whole_file(file) as partial, partial.open("wb") as stream:
+        np.savez(stream, source=source, target=target, flow=flow)
+
+
+def _read(file: Path) -> Pairs:
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return arrays["source"], arrays["target"], arrays["flow"]
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        raise CouplingError(
+            f"{file} is damaged and cannot be read as blocks: {error}. Remove it, and its blocks "
+            "are solved again."
+        ) from error

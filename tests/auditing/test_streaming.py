@@ -1,0 +1,186 @@
+"""Audits of many Parquet files against the same audit in memory, and files that are damaged."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairmatch import audit, measures
+from fairmatch.auditing import dataset
+from fairmatch.auditing.facts import Audit
+from fairmatch.auditing.streaming import audit_dataset
+from fairmatch.auditing.sweep import Sweep
+from fairmatch.cli.main import main
+from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.tables.roles import Roles
+
+pytest.importorskip("duckdb")
+QUICK = {"n_resamples": 100, "n_sample": 200, "n_subsets": 20}
+ROLES = Roles(scores=["score"], sensitive="race", label="repaid")
+
+
+@pytest.fixture(scope="module")
+def people():
+    generator = np.random.default_rng(0)
+    n = 6000
+    race = generator.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
+    score = generator.beta(2, 3, n) * np.where(race == "c", 0.8, 1.0)
+    return pd.DataFrame(
+        {
+            "score": score,
+            "race": race,
+            "sex": generator.choice(["f", "m"], n),
+            "repaid": np.where(generator.random(n) < score, "yes", "no"),
+            "age": generator.integers(18, 80, n),
+        }
+    )
+
+
+@pytest.fixture
+def folder(people, tmp_path):
+    for k, part in enumerate(np.array_split(np.arange(len(people)), 4)):
+        people.iloc[part].to_parquet(tmp_path / f"part{k}.parquet", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("few", [100_000, 10])
+def test_gaps_of_many_files_are_those_in_memory(people, folder, monkeypatch, few):
+    monkeypatch.setattr(dataset, "_FEW_SCORES", few)
+    monkeypatch.setattr(dataset, "_RANGE_ROWS", 900)
+    found = audit_dataset(str(folder / "*.parquet"), ROLES, pos_label="yes", **QUICK)
+    known = audit(
+        people.score, sensitive_features=people.race, y_true=people.repaid == "yes",
+        pos_label=True, n_resamples=100,
+    )  # fmt: skip
+    assert found.n_rows == 6000
+    for gap in known.gaps:
+        assert found.gap(gap.name).value == pytest.approx(gap.value, abs=1e-9), gap.name
+        assert found.gap(gap.name).groups == gap.groups
+    for ours, theirs in zip(found.groups, known.groups, strict=True):
+        assert ours.n_rows == theirs.n_rows
+        assert ours.selection_rate.value == pytest.approx(theirs.selection_rate.value)
+        assert ours.mean_score.value == pytest.approx(theirs.mean_score.value)
+        assert ours.score_counts == theirs.score_counts
+        assert ours.auc.value == pytest.approx(theirs.auc.value, abs=1e-4)
+    for gap in known.pair_gaps:
+        own = [g for g in found.pair_gaps if (g.name, g.groups) == (gap.name, gap.groups)]
+        assert own[0].value == pytest.approx(gap.value, abs=1e-9)
+    assert found.impact[0].attributes == ("race",)
+    assert found.matching.is_sample
+    assert found.subsets is not None
+    assert "4 files" in found.provenance.source
+
+
+def test_the_sample_is_fixed_by_the_seed_alone(folder, monkeypatch):
+    monkeypatch.setattr(dataset, "_DRAWN", 500)
+    one, two, other = (
+        audit_dataset(str(folder), ROLES, pos_label="yes", random_state=seed, **QUICK)
+        for seed in (0, 0, 1)
+    )
+    assert one.individuals == two.individuals
+    assert one.individuals.scores != other.individuals.scores
+    assert set(one.individuals.columns) == {"sex", "age"}
+
+
+def test_several_attributes_and_missing_ones_are_counted(people, tmp_path):
+    people = people.assign(race=people.race.mask(people.index < 100))
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    roles = Roles(scores=["score"], sensitive="sex,race")
+    found = audit_dataset(str(tmp_path), roles, **QUICK)
+    assert len(found.groups) == 8
+    assert sum(g.n_rows for g in found.groups if g.label in found.unknown) == 100
+    assert [table.attributes for table in found.impact] == [("sex",), ("race",), ("sex", "race")]
+    assert found.impact[1].n_unknown == 100
+
+
+def test_ten_people_against_many_are_shown_without_a_statement(people, tmp_path):
+    people = people.assign(race=np.where(people.index < 10, "few", "many"))
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    found = audit_dataset(str(tmp_path), Roles(scores=["score"], sensitive="race"), **QUICK)
+    assert found.groups[0].n_rows == 10
+    assert found.gap("mean_parity_gap").value is None
+    assert "'few' has 10 people" in found.refusals[0]
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "said"),
+    [
+        ("cut", InputError, "cannot be read"),
+        ("column", InputError, "'age'"),
+        ("type", InputError, "'score'"),
+        ("score", InputError, "missing scores"),
+        ("range", InputError, r"\[0, 1\]"),
+        ("label", LabelError, "missing labels"),
+        ("csv", InputError, "not a .parquet file"),
+        ("none", InputError, "No file is called"),
+        ("groups", GroupError, "more than 200 groups"),
+    ],
+)
+def test_what_is_wrong_with_the_files_is_said(people, folder, damage, error, said):
+    file, pattern, roles = folder / "part2.parquet", str(folder / "*"), ROLES
+    part = pd.read_parquet(file)
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:-200])
+    elif damage == "column":
+        part.drop(columns="age").to_parquet(file, index=False)
+    elif damage == "type":
+        part.assign(score=part.score.astype("float32")).to_parquet(file, index=False)
+    elif damage == "score":
+        part.assign(score=part.score.mask(part.index < 5)).to_parquet(file, index=False)
+    elif damage == "range":
+        part.assign(score=part.score * 3).to_parquet(file, index=False)
+    elif damage == "label":
+        part.assign(repaid=part.repaid.mask(part.index < 5)).to_parquet(file, index=False)
+    elif damage == "csv":
+        (folder / "more.csv").write_text("score\n0.5\n")
+    elif damage == "none":
+        pattern = str(folder / "*.feather")
+    else:
+        roles = Roles(scores=["score"], sensitive="score")
+        people.assign(s=people.score).to_parquet(file, index=False)
+        roles, pattern = Roles(scores=["score"], sensitive="s"), str(file)
+        pattern = str(folder / "part2*.parquet")
+    with pytest.raises(error, match=said):
+        audit_dataset(pattern, roles, pos_label="yes", **QUICK)
+
+
+def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
+    out = tmp_path / "audit.json"
+    asked = ["audit", str(folder / "*.parquet"), "--score", "score", "--sensitive", "race"]
+    options = ["--label", "repaid", "--positive", "yes", "--resamples", "100", "--sample", "100"]
+    assert main([*asked, *options, "--json", str(out)]) == 0
+    assert "all 6,000 people" in capsys.readouterr().out
+    assert Audit.from_json(out.read_text()).n_rows == 6000
+    assert json.loads(out.read_text())["provenance"]["source"].endswith("(4 files)")
+    assert main([*asked, "--weight", "age"]) == 2
+    assert "--weight-kind counts" in capsys.readouterr().err
+    assert main([asked[0], str(folder / "part0.parquet"), *asked[1:]]) == 2
+    assert "by itself" in capsys.readouterr().err
+
+
+def test_names_of_columns_are_no_code(people, tmp_path):
+    hostile = 'a"; DROP TABLE people; --'
+    people.rename(columns={"race": hostile}).to_parquet(tmp_path / "one.parquet", index=False)
+    found = audit_dataset(str(tmp_path), Roles(scores=["score"], sensitive=[hostile]), **QUICK)
+    assert [group.label for group in found.groups] == ["a", "b", "c"]
+
+
+def test_a_sweep_in_pieces_has_the_exact_distances(people, monkeypatch):
+    from fairmatch.auditing import sweep as module
+
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 500)
+    scores = people.score.round(2).to_numpy()
+    codes = np.unique(people.race, return_inverse=True)[1].astype(np.int64)
+    swept = Sweep(np.bincount(codes).tolist(), [0.5])
+    for low, high in ((-1, 0.3), (0.3, 0.31), (0.31, 2)):
+        part = (scores >= low) & (scores < high)
+        swept.take(scores[part], codes[part], np.zeros(part.sum(), dtype=np.int64))
+    for (first, second), area in swept.areas.items():
+        pair = np.isin(codes, [first, second])
+        given = {"sensitive_features": codes[pair]}
+        exact = measures.wasserstein_parity_gap(None, scores[pair], **given)
+        assert area == pytest.approx(exact)
+        largest = measures.ks_parity_gap(None, scores[pair], **given)
+        assert swept.largest[first, second] == pytest.approx(largest)
+    assert swept.table()[3].sum() == len(people)

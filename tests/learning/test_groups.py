@@ -1,0 +1,333 @@
+"""Any number of groups, several attributes and every criterion, for every learner."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fairmatch import (
+    AdversarialClassifier,
+    Coupling,
+    ExponentiatedGradientClassifier,
+    FTMBoostingClassifier,
+    FTMClassifier,
+    GapRegularizedBoostingClassifier,
+    GapRegularizedClassifier,
+    OptimalTransportMatcher,
+    ReductionClassifier,
+    UnconstrainedClassifier,
+    fairness_path,
+    load,
+)
+from fairmatch.exceptions import GroupError, InputError, LabelError, SmallGroupWarning
+from fairmatch.learning.comparison import Comparison
+from fairmatch.learning.penalties import ConstraintViolation, SquaredMeanGap
+from fairmatch.learning.rows import TrainingRows
+from fairmatch.matching.parts import plan_parts
+from fairmatch.tables.groups import read_groups
+
+TREES = {"n_rounds": 20, "random_state": 0}
+NETWORK = {"network": (8,), "epochs": 12, "learning_rate": 0.02, "random_state": 0}
+MATCHED = [
+    pytest.param(FTMBoostingClassifier, TREES, id="ftm-trees"),
+    pytest.param(FTMClassifier, NETWORK, id="ftm-network"),
+]
+PENALIZED = [
+    *MATCHED,
+    pytest.param(GapRegularizedBoostingClassifier, TREES, id="reg-trees"),
+    pytest.param(GapRegularizedClassifier, NETWORK, id="reg-network"),
+    pytest.param(ReductionClassifier, NETWORK, id="reduction"),
+]
+EVERY = [
+    *PENALIZED,
+    pytest.param(AdversarialClassifier, NETWORK, id="adv"),
+    pytest.param(UnconstrainedClassifier, NETWORK, id="plain"),
+    pytest.param(ExponentiatedGradientClassifier, {"max_iter": 3}, id="exponentiated"),
+]
+CRITERIA = {
+    "demographic_parity": (None,),
+    "equal_opportunity": (1,),
+    "equalized_odds": (0, 1),
+}
+
+
+def people(n_rows=360, seed=0):
+    """Return features, labels and three groups, of which the second is the largest."""
+    random = np.random.default_rng(seed)
+    group = np.array(["a", "b", "b", "c"])[np.arange(n_rows) % 4]
+    X = random.normal(size=(n_rows, 3))
+    X[:, 0] += 1.5 * (group == "b") - 1.0 * (group == "c")
+    y = (X[:, 0] + X[:, 1] + random.normal(0, 0.7, n_rows) > 0.3).astype(int)
+    return X, y, group
+
+
+X, Y, GROUP = people()
+
+
+def fitted(family, settings, **more):
+    return family(**{**settings, **more}).fit(X, Y, sensitive_features=GROUP)
+
+
+def scores(model, groups=GROUP):
+    return model.predict_proba(X, sensitive_features=groups)[:, 1]
+
+
+def largest_gap(score, labels):
+    """Return the largest gap of mean scores over pairs of groups, the mean over classes."""
+    found = []
+    for label in labels:
+        inside = np.ones(len(Y), bool) if label is None else label == Y
+        means = [score[inside & (name == GROUP)].mean() for name in "abc"]
+        found.append(max(abs(a - b) for a, b in combinations(means, 2)))
+    return np.mean(found)
+
+
+@pytest.mark.parametrize(("family", "settings"), PENALIZED)
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_large_weight_closes_the_gap_of_the_criterion(family, settings, criterion):
+    path = fairness_path(
+        X,
+        Y,
+        sensitive_features=GROUP,
+        estimator=family(criterion=criterion, **settings),
+        fairness_weights=[0.0, 200.0 if "Reduction" in family.__name__ else 20.0],
+    )
+    plain, fair = (largest_gap(scores(model), CRITERIA[criterion]) for model in path.models)
+    assert fair < 0.4 * plain
+    assert path.models[1].groups_ == ("a", "b", "c")
+
+
+def test_an_adversary_guesses_among_all_groups():
+    plain, fair = (
+        fitted(AdversarialClassifier, NETWORK, fairness_weight=weight) for weight in (0.0, 3.0)
+    )
+    assert largest_gap(scores(fair), (None,)) < 0.7 * largest_gap(scores(plain), (None,))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_exponentiated_gradient_bounds_every_group(criterion):
+    loose, tight = (
+        ExponentiatedGradientClassifier(eps=eps, max_iter=20, criterion=criterion).fit(
+            X, Y, sensitive_features=GROUP
+        )
+        for eps in (1.0, 0.02)
+    )
+    labels = CRITERIA[criterion]
+    assert largest_gap(scores(tight), labels) < 0.5 * largest_gap(scores(loose), labels)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("weighing", ["equal", "size"])
+@pytest.mark.parametrize("reference", [None, "c"])
+def test_squared_gaps_are_those_of_the_parts_by_hand(criterion, weighing, reference):
+    groups, weights = read_groups(GROUP), np.random.default_rng(0).uniform(0.5, 2, len(Y))
+    rows = TrainingRows(Y.astype(float), groups, weights, X, X)
+    parts = Comparison(criterion=criterion, reference=reference, part_weights=weighing).parts(rows)
+    score = np.random.default_rng(1).uniform(size=len(Y))
+    target, wanted, total = reference or "b", 0.0, 0.0
+    for label in CRITERIA[criterion]:
+        inside = np.ones(len(Y), bool) if label is None else label == Y
+        means = {
+            name: np.average(
+                score[inside & (name == GROUP)], weights=weights[inside & (name == GROUP)]
+            )
+            for name in "abc"
+        }
+        for name in set("abc") - {target}:
+            weight = 1.0 if weighing == "equal" else weights[inside & (name == GROUP)].sum()
+            wanted += weight * (means[name] - means[target]) ** 2
+            total += weight
+    assert SquaredMeanGap(parts, rows).value(score) == pytest.approx(wanted / total)
+
+
+def test_violations_of_three_groups_by_hand():
+    groups = read_groups(GROUP)
+    rows = TrainingRows(Y.astype(float), groups, None, X, X)
+    score = np.random.default_rng(1).uniform(size=len(Y))
+    wanted = sum((score[name == GROUP].mean() - score.mean()) ** 2 for name in "abc")
+    assert ConstraintViolation(plan_parts(groups), rows).value(score) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("family", "settings"), MATCHED)
+def test_what_is_matched_is_what_the_matcher_gives(family, settings):
+    more = {"criterion": "equalized_odds", "reference": "a", "fairness_weight": 2.0}
+    matcher = OptimalTransportMatcher(criterion="equalized_odds", reference="a", tolerance=1e-3)
+    by_itself = fitted(family, settings, **more)
+    given = by_itself.encoder_.transform(X)
+    coupling = matcher.match(given, GROUP, Y)
+    assert len(coupling.parts) == 4
+    assert {part.groups[1] for part in coupling.parts} == {"a"}
+    ready = family(**{**settings, **more}).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+    assert_allclose(scores(ready), scores(by_itself), atol=0.02)
+
+
+@pytest.mark.parametrize(("family", "settings"), MATCHED)
+def test_names_and_order_of_groups_make_no_difference(family, settings):
+    other = np.array([{"a": "z", "b": "y", "c": "x"}[name] for name in GROUP])
+    blind = {"sensitive_at_prediction": False, "fairness_weight": 2.0}
+    first = fitted(family, settings, **blind).predict_proba(X)
+    second = family(**settings, **blind).fit(X, Y, sensitive_features=other).predict_proba(X)
+    tolerance = 1e-9 if family is FTMBoostingClassifier else 0.1
+    assert_allclose(first, second, atol=tolerance)
+
+
+@pytest.mark.parametrize(("family", "settings"), EVERY)
+def test_an_unseen_group_and_a_missing_one_are_named(family, settings):
+    model = fitted(family, settings)
+    with pytest.raises(GroupError, match="'d'"):
+        scores(model, np.where(GROUP == "a", "d", GROUP))
+    with pytest.raises(GroupError, match="missing"):
+        family(**settings).fit(X, Y, sensitive_features=np.where(GROUP == "a", None, GROUP))
+    with pytest.raises(GroupError):
+        family(**settings).fit(X, Y, sensitive_features=np.full(len(Y), "a"))
+
+
+@pytest.mark.parametrize(("family", "settings"), PENALIZED)
+def test_a_group_of_one_class_has_no_equal_opportunity(family, settings):
+    y = np.where(GROUP == "c", 0, Y)
+    family(**settings).fit(X, y, sensitive_features=GROUP)
+    for criterion in ("equal_opportunity", "equalized_odds"):
+        with pytest.raises(LabelError, match="Group 'c' has no rows with a positive label"):
+            family(**settings, criterion=criterion).fit(X, y, sensitive_features=GROUP)
+    ignoring = {"criterion": "equal_opportunity", "small_groups": "ignore", "min_group_size": 100}
+    with pytest.raises(GroupError, match="Fewer than two groups"):
+        family(**settings, **ignoring).fit(X, y, sensitive_features=GROUP)
+
+
+class TestSmallGroups:
+    FEW = np.where(np.arange(len(Y)) < 3, "rare", np.where(np.arange(len(Y)) < 5, "odd", GROUP))
+
+    @pytest.mark.parametrize(("family", "settings"), EVERY)
+    def test_they_are_listed_with_the_ways_out(self, family, settings):
+        with pytest.raises(GroupError, match=r"'odd'.*2.*'rare'.*3.*'pool'.*'ignore'"):
+            family(**settings, min_group_size=5).fit(X, Y, sensitive_features=self.FEW)
+
+    @pytest.mark.parametrize(("family", "settings"), EVERY)
+    def test_together_they_are_one_group(self, family, settings, tmp_path):
+        pooled = family(**settings, min_group_size=5, small_groups="pool")
+        pooled.fit(X, Y, sensitive_features=self.FEW)
+        assert set(pooled.groups_) == {"a", "b", "c", "other"}
+        by_hand = np.where(np.isin(self.FEW, ["rare", "odd"]), "other", self.FEW)
+        alone = family(**settings).fit(X, Y, sensitive_features=by_hand)
+        assert_array_equal(scores(pooled, self.FEW), scores(alone, by_hand))
+        if family is not ExponentiatedGradientClassifier:
+            again = load(pooled.save(tmp_path / "model"))
+            assert_array_equal(scores(again, self.FEW), scores(pooled, self.FEW))
+
+    @pytest.mark.parametrize(("family", "settings"), MATCHED)
+    def test_or_they_are_learned_from_and_not_matched(self, family, settings):
+        model = family(**settings, min_group_size=5, small_groups="ignore", fairness_weight=20.0)
+        model.fit(X, Y, sensitive_features=self.FEW)
+        assert set(model.groups_) == {"a", "b", "c", "odd", "rare"}
+        assert np.isfinite(scores(model, self.FEW)).all()
+        rows = TrainingRows(Y.astype(float), read_groups(self.FEW), None, X, X, ignored=(3, 4))
+        matched = model._compare(rows, None).coupling
+        assert {label for part in matched.parts for label in part.groups} == {"a", "b", "c"}
+
+    def test_a_tiny_group_is_told(self):
+        with pytest.warns(SmallGroupWarning, match=r"'rare' \(3\)|'rare'.*3"):
+            FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=self.FEW)
+
+    def test_a_bound_pools_by_the_whole_table(self):
+        model = FTMBoostingClassifier(
+            **TREES,
+            max_gap=1.0,
+            fairness_weights=(0.0, 2.0),
+            min_group_size=6,
+            small_groups="pool",
+        ).fit(X, Y, sensitive_features=self.FEW)
+        assert set(model.groups_) == {"a", "b", "c", "other"}
+
+
+@pytest.mark.parametrize(("family", "settings"), PENALIZED)
+@pytest.mark.parametrize(
+    ("criterion", "measure"),
+    [("equal_opportunity", "true_positive_gap"), ("equalized_odds", "equalized_odds_gap")],
+)
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.FairmatchWarning")
+def test_a_bound_is_on_the_gap_of_the_criterion(family, settings, criterion, measure):
+    bound = 0.25
+    model = fitted(
+        family, settings, criterion=criterion, max_gap=bound, fairness_weights=(0.0, 1.0, 20.0)
+    )
+    curve = model.validation_curve_
+    within = curve[(curve[measure] <= bound) & curve.acceptance_rate.between(0.001, 0.999)]
+    if len(within):
+        assert model.fairness_weight_ == within.fairness_weight[within.accuracy.idxmax()]
+    else:
+        assert model.fairness_weight_ in curve.fairness_weight.to_numpy()
+
+
+class TestSeveralAttributes:
+    TABLE = pd.DataFrame({"sex": np.array(["f", "m"])[np.arange(len(Y)) // 2 % 2], "race": GROUP})
+
+    @pytest.mark.parametrize(("family", "settings"), EVERY)
+    def test_combinations_are_the_groups(self, family, settings, tmp_path):
+        model = family(**settings).fit(X, Y, sensitive_features=self.TABLE)
+        assert model.groups_ == ("f, a", "f, b", "m, b", "m, c")
+        whole = pd.DataFrame(X, columns=[*"pqr"]).join(self.TABLE)
+        inside = family(**settings, sensitive_column=["sex", "race"]).fit(whole, Y)
+        assert_array_equal(inside.predict_proba(whole)[:, 1], scores(model, self.TABLE))
+        with pytest.raises(GroupError, match="'f, c'"):
+            scores(model, self.TABLE.assign(sex="f"))
+        if family is not ExponentiatedGradientClassifier:
+            again = load(inside.save(tmp_path / "model"))
+            assert_array_equal(again.predict_proba(whole), inside.predict_proba(whole))
+
+    @pytest.mark.parametrize("kind", [pl.from_pandas, pd.DataFrame.to_numpy])
+    def test_of_any_library(self, kind):
+        model = FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=self.TABLE)
+        other = FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=kind(self.TABLE))
+        assert_array_equal(scores(other, kind(self.TABLE)), scores(model, self.TABLE))
+
+    def test_a_constant_attribute_is_named(self):
+        with pytest.raises(GroupError, match=r"'sex' .* constant"):
+            FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=self.TABLE.assign(sex="f"))
+
+    def test_more_combinations_than_the_rows_allow(self):
+        number = self.TABLE.assign(number=np.arange(len(Y)).astype(str))
+        with pytest.raises(GroupError, match="fewer than min_group_size=2 rows"):
+            FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=number)
+
+
+@pytest.mark.parametrize(("family", "settings"), MATCHED)
+def test_a_partial_coupling_leaves_the_loss_alone(family, settings):
+    """The penalty sees the pairs, the loss sees everybody."""
+    chosen = [np.flatnonzero(name == GROUP)[:5] for name in "ab"]
+    coupling = Coupling(*chosen, np.full(5, 0.2), n_rows=len(Y), groups=("a", "b"))
+    model = family(**{**settings, "fairness_weight": 0.2})
+    model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+    plain = fitted(family, settings, fairness_weight=0.0)
+    assert np.mean((scores(model) >= 0.5) == Y) > np.mean((scores(plain) >= 0.5) == Y) - 0.05
+    assert coupling.gap(scores(model)) < 0.9 * coupling.gap(scores(plain))
+
+
+@pytest.mark.parametrize(("family", "settings"), MATCHED)
+def test_labels_are_not_matched_within_labels(family, settings):
+    with pytest.raises(InputError, match="Use transport='marginal'"):
+        fitted(family, settings, transport="joint", criterion="equalized_odds")
+    with pytest.raises(GroupError, match="reference='z'"):
+        fitted(family, settings, reference="z")
+
+
+class Everyone:
+    """A matcher of one's own: everybody of one group with everybody of the other."""
+
+    def match(self, X, sensitive_features, y=None, *, sample_weight=None):
+        groups = read_groups(sensitive_features)
+        sizes = groups.sizes().astype(int)
+        return Coupling.from_plan(np.full(sizes, 1.0 / sizes.prod()), sensitive_features)
+
+
+@pytest.mark.parametrize(("family", "settings"), MATCHED)
+def test_a_matcher_of_ones_own_is_run_once_per_part_and_saved_as_such(family, settings, tmp_path):
+    model = fitted(family, settings, transport=Everyone(), fairness_weight=20.0)
+    assert largest_gap(scores(model), (None,)) < 0.2
+    again = load(model.save(tmp_path / "model"))
+    assert_array_equal(scores(again), scores(model))
+    assert again.transport.name == "Everyone"
+    with pytest.raises(InputError, match="matcher of one's own, Everyone"):
+        again.fit(X, Y, sensitive_features=GROUP)

@@ -1,0 +1,278 @@
+"""Couplings put together from blocks: exact marginals, a cost near the least, true bounds."""
+
+import errno
+import os
+import signal
+from functools import partial
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairmatch import OptimalTransportMatcher
+from fairmatch.exceptions import CouplingError, FairmatchWarning, InputError, SolverError
+from fairmatch.matching import blocks, kept
+from fairmatch.matching.blocks import match_blocks
+from fairmatch.matching.bounds import lower_bound
+from fairmatch.matching.cells import near_cells, random_staircase
+from fairmatch.matching.solver import Transport
+from fairmatch.tables.points import Points
+
+
+def group(n, seed, shift=0.0):
+    generator = np.random.default_rng(seed)
+    return Points(generator.normal(shift, 0.5, size=(n, 3)), generator.integers(-1, 4, (n, 2)))
+
+
+def units(n0, n1):
+    common = np.lcm(n0, n1)
+    return np.full(n0, common / n0), np.full(n1, common / n1)
+
+
+PEOPLE = group(600, 0), group(700, 1, 0.3)
+UNITS = units(600, 700)
+EXACT = Transport(*PEOPLE).solve().cost
+
+
+def plan(**more):
+    return match_blocks(PEOPLE, UNITS, **{"block_size": 128, **more})
+
+
+def same(one, other):
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("source", "target", "flow")
+    )
+
+
+def check_marginals(found, masses):
+    for rows, wanted in zip((found.source, found.target), masses, strict=True):
+        np.testing.assert_array_equal(np.bincount(rows, found.flow, len(wanted)), wanted)
+    np.testing.assert_array_equal(found.flow, np.rint(found.flow))
+
+
+def test_the_cost_is_near_the_least_one_and_marginals_are_exact():
+    found = plan()
+    check_marginals(found, UNITS)
+    assert found.cost * (1 + 1e-12) >= EXACT
+    assert found.cost <= 1.03 * EXACT
+    costs = PEOPLE[0].costs_with(PEOPLE[1], found.source, found.target)
+    assert found.cost == pytest.approx(costs @ found.flow / found.flow.sum())
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(2, 20), st.integers(0, 1000))
+def test_any_sizes_and_masses(n0, n1, size, seed):
+    generator = np.random.default_rng(seed)
+    masses = [generator.integers(0, 5, n).astype(float) for n in (n0, n1)]
+    for mass in masses:
+        mass[0] += 1.0
+    masses = masses[0] * masses[1].sum(), masses[1] * masses[0].sum()
+    people = group(n0, seed), group(n1, seed + 1)
+    check_marginals(match_blocks(people, masses, block_size=size), masses)
+
+
+def test_one_block_is_the_exact_plan():
+    found = plan(block_size=10_000)
+    assert found.rounds == 1
+    assert found.cost == pytest.approx(EXACT, rel=1e-5)
+
+
+def test_cells_hold_every_pair_once_and_near_ones_together():
+    pairs = random_staircase(UNITS, np.random.default_rng(0))
+    cells = near_cells(PEOPLE, pairs[0], pairs[1], 100, np.random.default_rng(1))
+    assert sorted(np.concatenate(cells).tolist()) == list(range(len(pairs[0])))
+    assert max(map(len, cells)) <= 100 < 2 * min(map(len, cells)) + 1
+    middles = PEOPLE[0].dense()[pairs[0]] + PEOPLE[1].dense()[pairs[1]]
+    inside = np.mean([middles[cell].var(axis=0).sum() for cell in cells])
+    assert inside < 0.8 * middles.var(axis=0).sum()
+
+
+def test_bounds_are_below_the_least_cost():
+    proven = lower_bound(PEOPLE, UNITS, sample=200)
+    assert proven.confidence is None
+    assert 0.6 * EXACT < proven.value <= EXACT
+    whole = lower_bound(PEOPLE, UNITS, sample=1000)
+    assert 0.99 * EXACT < whole.value <= EXACT
+    held = [
+        lower_bound(PEOPLE, UNITS, sample=300, proof_pairs=0, witnesses=300, random_state=seed)
+        for seed in range(20)
+    ]
+    assert {bound.confidence for bound in held} == {0.99}
+    assert all(bound.value <= EXACT for bound in held)
+
+
+def test_the_mean_is_below_its_limit_as_often_as_promised():
+    from fairmatch.matching.bounds import _mean_at_most
+
+    generator = np.random.default_rng(0)
+    draws = generator.choice([0.0, 1.0], p=[0.97, 0.03], size=(400, 200))
+    below = [_mean_at_most(row, 1.0) >= 0.03 for row in draws]
+    assert np.mean(below) >= 0.99
+
+
+def matched(**more):
+    X = Points(np.vstack([p.numbers for p in PEOPLE]), np.vstack([p.codes for p in PEOPLE]))
+    given = {name: more.pop(name) for name in ("keep", "n_jobs", "progress") if name in more}
+    groups = np.repeat([0, 1], [600, 700])
+    return OptimalTransportMatcher(**{"block_size": 128, **more}).match(X, groups, **given)
+
+
+def test_a_matcher_says_which_way_it_took():
+    coupling = matched()
+    certificate = coupling.certificate
+    assert certificate.solver.startswith("blocks of 128 pairs, ")
+    assert certificate.proven
+    assert certificate.bound <= EXACT <= certificate.cost * (1 + 1e-12)
+    source, target = coupling.marginals()
+    np.testing.assert_allclose(source[source > 0], 1 / 600, rtol=1e-12)
+    np.testing.assert_allclose(target[target > 0], 1 / 700, rtol=1e-12)
+    whole = matched(block_size="auto")
+    assert whole.certificate.solver == "column generation"
+    assert matched(block_size=None).certificate.cost == whole.certificate.cost
+
+
+def test_parts_add_up_their_doubts():
+    generator = np.random.default_rng(0)
+    X, groups = generator.normal(size=(300, 2)), np.arange(300) % 3
+    coupling = OptimalTransportMatcher(block_size=40).match(X, groups)
+    assert len(coupling.parts) == 2
+    assert coupling.certificate.confidence is None
+    from dataclasses import replace
+
+    from fairmatch.matching.parts import join_parts
+
+    doubted = [
+        replace(part, certificate=replace(part.certificate, confidence=0.99))
+        for part in coupling.parts
+    ]
+    assert join_parts(doubted).certificate.confidence == pytest.approx(0.98)
+    assert not join_parts(doubted).certificate.proven
+
+
+@pytest.mark.parametrize("block_size", [1, 2.5, "large"])
+def test_sizes_that_are_none(block_size):
+    with pytest.raises(InputError, match="block_size"):
+        OptimalTransportMatcher(block_size=block_size)
+
+
+def test_ten_people_against_many():
+    few, many = group(10, 0), group(5_000, 1)
+    found = match_blocks((few, many), units(10, 5_000), block_size=512)
+    check_marginals(found, units(10, 5_000))
+    assert found.cost <= 1.03 * Transport(few, many).solve(tolerance=1e-4).cost
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopping(after):
+    """Interrupt when so many calls were made, as a user does."""
+    calls = iter(range(10**9))
+
+    def progress(*_):
+        if next(calls) == after:
+            raise Stopped
+
+    return progress
+
+
+@pytest.mark.parametrize("after", [0, 2, 9])
+def test_an_interrupt_loses_nothing_that_is_kept(tmp_path, after, monkeypatch):
+    monkeypatch.setattr(blocks, "_CELLS_PER_TASK", 2)
+    with pytest.raises(Stopped):
+        plan(keep=tmp_path, progress=stopping(after))
+    solved = []
+    original = blocks._solve_task
+    monkeypatch.setattr(
+        blocks, "_solve_task", lambda place, work: (solved.append(place), original(place, work))[1]
+    )
+    assert same(plan(keep=tmp_path), plan())
+    n_again = len(solved)
+    solved.clear()
+    assert same(plan(keep=tmp_path), plan(keep=tmp_path))
+    assert not solved  # the whole plan is there
+    plan()
+    assert n_again + after + 1 == 2 * len(solved)  # every block once, and once for the comparison
+
+
+def test_blocks_of_another_matching_are_not_taken(tmp_path):
+    plan(keep=tmp_path / "a")
+    with pytest.raises(CouplingError, match="another matching"):
+        plan(keep=tmp_path / "a", random_state=1)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "thesis.txt").write_text("mine")
+    with pytest.raises(CouplingError, match="no blocks"):
+        plan(keep=tmp_path / "b")
+    (file,) = (tmp_path / "a").glob("round-*.npz")
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(CouplingError, match="damaged"):
+        plan(keep=tmp_path / "a")
+
+
+def test_a_full_disk_is_said_and_the_matching_goes_on(tmp_path, monkeypatch):
+    def full(file, pairs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+
+    monkeypatch.setattr(kept, "_write", full)
+    with pytest.warns(FairmatchWarning, match="can no longer be kept .* No space left"):
+        found = plan(keep=tmp_path)
+    assert same(found, plan())
+
+
+def dying(flag, place, work):
+    """Solve, but die the first time that this block is asked for."""
+    if place == 1 and not flag.exists():
+        flag.write_text("died")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return SOLVE(place, work)
+
+
+SOLVE = blocks._solve_task
+
+
+def test_a_worker_that_is_killed_costs_its_blocks_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "MAX_ROUNDS", 2)
+    monkeypatch.setattr(blocks, "_CELLS_PER_TASK", 2)
+    expected = plan()
+    monkeypatch.setattr(blocks, "_solve_task", partial(dying, tmp_path / "flag"))
+    with joblib.parallel_config("loky", n_jobs=2):
+        found = plan(n_jobs=2)
+    assert (tmp_path / "flag").exists()
+    assert same(found, expected)
+
+
+def test_workers_that_always_die_are_an_error(monkeypatch):
+    from joblib.externals.loky import BrokenProcessPool
+
+    def broken(place, work):
+        raise BrokenProcessPool("died")
+
+    monkeypatch.setattr(blocks, "_solve_task", broken)
+    with pytest.raises(SolverError, match="0 are solved"):
+        plan()
+
+
+def test_a_cluster_gives_the_same_plan_though_a_worker_is_killed(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(blocks, "MAX_ROUNDS", 2)
+    monkeypatch.setattr(blocks, "_CELLS_PER_TASK", 2)
+    expected = plan()
+    monkeypatch.setattr(blocks, "_solve_task", partial(dying, tmp_path / "flag"))
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=50,
+            local_directory=str(tmp_path),
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        found = plan()
+    assert (tmp_path / "flag").exists()
+    assert same(found, expected)
