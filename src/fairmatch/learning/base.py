@@ -299,7 +299,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
         """Take back what was saved, or raise where it is damaged."""
         reader, weight = self._reader(), weight_from(facts["fairness_weight"])
-        self._check_parameters([weight if self._weight_name else 0.0], None)
+        self._check_parameters([weight, self._weight] if self._weight_name else [0.0], None)
         restore_reader(reader, facts)
         target = self._target.known(facts)
         scorer = self._family.scorer.from_state(content, facts, reader, self)
