@@ -18,6 +18,7 @@ from fairmatch.learning.reader import GroupSettings, TableReader, table_width
 from fairmatch.learning.routing import refuse_lost_groups
 from fairmatch.learning.rows import TrainingRows, take_rows
 from fairmatch.learning.saving import State, save_model
+from fairmatch.learning.site import page_of
 from fairmatch.learning.state import reader_facts, restore_reader, weight_from
 from fairmatch.learning.targets import Target
 from fairmatch.learning.weights import PAPER_WEIGHTS
@@ -65,6 +66,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         encoder = self._encoder()
         tags.input_tags.allow_nan = getattr(encoder, "missing", None) == "encode"
         return tags
+
+    def _get_doc_link(self) -> str:
+        """Return where scikit-learn's picture of the estimator links to."""
+        return page_of(type(self))
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder, without pickling; `fairmatch.load` reads it back.
