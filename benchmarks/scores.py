@@ -41,7 +41,7 @@ def rows():
     found = in_subprocess(measure)
     return [
         Row(
-            "all score gaps + fair matching, 10 million rows / np.argsort of the two groups, CPU time",
+            "all score gaps + fair matching, 10 million rows / np.argsort of them, CPU time",
             found["ours"] / found["sorting"],
             3.0,
         ),
