@@ -69,28 +69,6 @@ def everything(name, method):
     return {"cpu": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
 
-def fairest(m, unfairness):
-    """CPU seconds of the nearest people, and of the nearest of those treated most alike."""
-    from fairmatch.matching.solver import Transport
-
-    generator = np.random.default_rng(m)
-    x, z = (g[generator.choice(len(g), m, replace=False)] for g in _groups("adult"))
-    weights = generator.normal(size=x.shape[1]) / np.sqrt(x.shape[1])
-    scores = tuple(
-        1.0 / (1.0 + np.exp(-points @ weights - shift))
-        for points, shift in ((x, 0.0), (z, unfairness))
-    )
-    Transport(x[:9], z[:9]).solve()  # the solver is loaded
-    rounds = [
-        (
-            _cpu(lambda: Transport(x, z).solve()),
-            _cpu(lambda: Transport(x, z, scores=scores).solve(price=np.inf)),
-        )
-        for _ in range(3)
-    ]
-    return np.median(rounds, axis=0).tolist()
-
-
 def rows():
     matrix, emd, assignment, ours = in_subprocess(batch, 1024)
     yield Row(
@@ -105,7 +83,3 @@ def rows():
         yield Row(what, found["cpu"] / dense["cpu"], 1.0)
         if tolerance == "1e-9":
             yield Row("the same, peak memory", found["peak"] / dense["peak"], 0.5)
-    for unfairness, words in ((0.0, "a fair model"), (1.0, "an unfair one")):
-        plain, allowed = in_subprocess(fairest, 4096, unfairness)
-        what = f"nearest fair matching, 4,096 of each group of Adult, {words} / optimal transport"
-        yield Row(what, allowed / plain, 3.0)

@@ -2,9 +2,12 @@
 
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
-from hostiletable import HOSTILE_COLUMN
+from hostiletable import HOSTILE_COLUMN, make_table
 
+from fairmatch import audit
 from fairmatch.report import write_report
 
 sync_api = pytest.importorskip(
@@ -160,13 +163,17 @@ def test_the_explorer_follows_a_click_to_the_counterpart_and_back(page, hostile)
     person = page.locator("#explorer .person")
     assert person.locator("h3").inner_text() == f"Person {name}"
     at = people.ids.index(name)
-    pair = people.counterparts(at)[0]
-    pairs = people.pairs["fair"]
+    pair = people.counterparts(at, matching="nearest_fair")[0]
+    pairs = people.pairs["nearest_fair"]
     mate = pairs.first[pair] if people.group[at] else pairs.second[pair]
     assert f"Score gap {pairs.score_gap[pair]:.3f}" in person.inner_text()
-    assert person.locator("tr.differs").count() == len(people.differences(pair))
+    assert person.locator("tr.differs").count() == len(
+        people.differences(pair, matching="nearest_fair")
+    )
     person.get_by_label("Only these").check()
-    assert person.locator("tbody tr").count() == len(people.differences(pair))
+    assert person.locator("tbody tr").count() == len(
+        people.differences(pair, matching="nearest_fair")
+    )
     person.locator(".follow").click()
     assert person.locator("h3").inner_text() == f"Person {people.ids[mate]}"
     person.locator(".follow").click()
@@ -202,6 +209,129 @@ def test_another_matching_and_another_model(page):
     before = person.inner_text()
     control(page, "model").select_option("1")
     assert person.inner_text() != before
+
+
+def test_a_flip_stands_only_beside_a_counterpart_who_is_decided_otherwise(page):
+    data = page.evaluate("JSON.parse(document.getElementById('people-data').textContent)")
+    table, model = data["tables"][0], data["models"][0]
+    decided = dict(zip(table["ids"], model["selected"], strict=True))
+    for only in (False, True):
+        control(page, "flips").set_checked(only)
+        for name, mate in zip(listed(page), listed(page, 3), strict=True):
+            other = mate.removesuffix("flip").strip()
+            assert mate.endswith("flip") == (decided[name] != decided[other])
+
+
+def test_the_nearest_person_is_offered_and_is_the_nearest(page, hostile):
+    people = hostile.audits[0].individuals
+    control(page, "matching").select_option("near")
+    (near,) = people.near
+    for row in page.locator("#explorer .people tbody tr").all()[:5]:
+        name, mate = row.locator("th").inner_text(), row.locator("td").nth(2).inner_text()
+        k = near.person.index(people.ids.index(name))
+        assert mate.removesuffix("flip").strip() == people.ids[near.neighbour[k]]
+        assert row.locator("td").last.inner_text() == f"{near.distance[k]:.2f}"
+
+
+def test_the_whole_table_of_people_is_seen_at_1280_pixels(browser, without_charts):
+    opened = Opened(browser, without_charts, viewport={"width": 1280, "height": 900}).open_all()
+    box = "#explorer .people .scroll"
+    wide, seen = opened.page.eval_on_selector(box, "e => [e.scrollWidth, e.clientWidth]")
+    assert wide <= seen
+    heading = opened.page.locator("#explorer thead th", has_text="Distance").bounding_box()
+    place = opened.page.locator(box).bounding_box()
+    assert heading["x"] + heading["width"] <= place["x"] + place["width"] + 1
+    opened.context.close()
+
+
+def test_the_first_screen_has_the_answer_and_the_rest_is_folded(browser, report):
+    opened = Opened(browser, report, viewport={"width": 1280, "height": 800})
+    page = opened.page
+    assert page.locator("details[open]").count() == 0
+    assert page.locator("#summary li").first.bounding_box()["y"] < 800
+    assert page.locator("#figure-1 svg").bounding_box()["y"] < 800
+    # By keyboard alone: from the skip link to a part, which Enter opens.
+    part = page.locator("#gaps > summary")
+    part.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#gaps[open]").count() == 1
+    assert page.locator("#gaps svg").first.bounding_box()["width"] > 300
+    opened.context.close()
+
+
+def test_an_address_inside_a_closed_part_opens_it(browser, without_charts):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{without_charts.as_uri()}#provenance")
+    page.wait_for_selector("html[data-drawn]", state="attached")
+    assert page.locator("#provenance[open]").count() == 1
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def many_groups(browser, tmp_path_factory):
+    """The page of three hostile groups of two attributes, and what it complained of."""
+    X, y, group, scores = make_table(360, seed=2)
+    attributes = pd.DataFrame(
+        {"<b>sex</b>": group, "age_class": np.where(np.arange(360) % 3 == 0, "<i>old</i>", "young")}
+    )
+    found = audit(
+        scores, sensitive_features=attributes, X=X, y_true=y, n_resamples=100, n_subsets=20
+    )
+    path = write_report(found, tmp_path_factory.mktemp("report") / "many.html")
+    opened = Opened(browser, path, viewport={"width": 1280, "height": 900}).open_all()
+    yield opened, found
+    assert opened.complaints == []
+    opened.context.close()
+
+
+def test_many_groups_by_attribute_and_by_combination(many_groups):
+    opened, found = many_groups
+    page = opened.page
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main b, main i, main img").count() == 0
+    text = page.locator("main").inner_text()
+    for group in found.groups:
+        assert group.label in text
+    assert "By <b>sex</b>" in text
+    # Every group but the largest has a chart of its scores beside it.
+    assert page.locator("#scores svg").count() == len(found.groups) - 1
+
+
+def test_two_of_many_groups_are_chosen_by_keyboard(many_groups):
+    opened, found = many_groups
+    page = opened.page
+    labels = [group.label for group in found.groups]
+    first = control(page, "group")
+    first.focus()
+    reference = labels.index(found.reference)
+    first.select_option(str(reference))
+    others = control(page, "other").locator("option").all_inner_texts()
+    assert sorted(others) == sorted(set(labels) - {found.reference})
+    page.keyboard.press("Tab")  # to the second choice
+    page.keyboard.press("ArrowDown")
+    chosen = int(control(page, "other").input_value())
+    ids, group = found.individuals.ids, found.individuals.group
+    for name, mate in zip(listed(page), listed(page, 2), strict=True):
+        assert group[ids.index(name)] == reference
+        assert group[ids.index(mate.removesuffix("flip").strip())] == chosen
+    # A group that is not the largest is matched with the largest only.
+    first.select_option(str(chosen))
+    assert control(page, "other").locator("option").all_inner_texts() == [found.reference]
+
+
+def test_a_person_is_chosen_and_followed_by_keyboard(many_groups):
+    page = many_groups[0].page
+    pick = page.locator("#explorer .people .pick").nth(1)
+    name = pick.inner_text()
+    pick.focus()
+    page.keyboard.press("Enter")
+    person = page.locator("#explorer .person")
+    assert person.locator("h3").inner_text() == f"Person {name}"
+    person.locator(".follow").focus()
+    page.keyboard.press("Space")
+    assert person.locator("h3").inner_text() != f"Person {name}"
+    assert person.evaluate("e => document.activeElement === e")
 
 
 def test_tab_reaches_the_skip_link_first_and_focus_is_seen(page):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmatch.auditing.facts import Audit, Individuals
+from fairmatch.auditing.facts import Audit, Individuals, Pairs
 from fairmatch.report.wording import (
     MATCHINGS,
     by_size,
@@ -21,6 +21,9 @@ from fairmatch.report.wording import (
 
 # The page shall stay below 6 MB with several models; the charting library is 1 MB of it.
 MOST_BYTES = 3_000_000
+
+# Everybody with the nearest people of the other group, who need not have them as their nearest.
+NEAR = "near"
 
 
 def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
@@ -117,10 +120,13 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
                 "scores": [round(people.scores[k], 4) for k in order],
                 # Taken before rounding, which could move a score across the threshold.
                 "selected": [selected[k] for k in order],
-                "pairs": {name: _pairs(people, name, order, listed) for name in people.pairs},
+                "pairs": {
+                    name: _pairs(pairs, len(people.ids), order, listed)
+                    for name, pairs in _all_pairs(people).items()
+                },
             }
         )
-    names = {name for _, people in shown for name in people.pairs}
+    names = {name for _, people in shown for name in _all_pairs(people)}
     groups, reference = shown[0][0].groups, shown[0][0].reference
     labels = [group.label for group in groups]
     return {
@@ -148,10 +154,12 @@ def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], in
     is_listed = np.zeros(n_people, dtype=bool)
     is_listed[listed] = True
     along = np.zeros(n_people, dtype=bool)
-    for pairs in (pairs for people in members for pairs in people.pairs.values()):
-        first, second = np.array(pairs.first), np.array(pairs.second)
-        along[second[is_listed[first]]] = True
-        along[first[is_listed[second]]] = True
+    for people in members:
+        for name, pairs in _all_pairs(people).items():
+            first, second = np.array(pairs.first), np.array(pairs.second)
+            along[second[is_listed[first]]] = True
+            if name != NEAR:
+                along[first[is_listed[second]]] = True
     return [*listed.tolist(), *np.flatnonzero(along & ~is_listed).tolist()], n_listed
 
 
@@ -191,16 +199,26 @@ def _number(value: float | None) -> float | int | str | None:
     return int(short) if short.is_integer() and abs(short) < 2**53 else short
 
 
-def _pairs(
-    people: Individuals, matching: str, order: list[int], n_listed: int
-) -> dict[str, list[Any]]:
-    pairs = people.pairs[matching]
-    place = np.full(len(people.ids), -1)
+def _all_pairs(people: Individuals) -> dict[str, Pairs]:
+    """Return the pairs of every matching, and of everybody with the nearest people."""
+    if not people.near:
+        return people.pairs
+    near = {
+        name: tuple(value for part in people.near for value in getattr(part, name))
+        for name in ("person", "neighbour", "score_gap", "distance")
+    }
+    equal = (1.0,) * len(near["person"])
+    pairs = Pairs(near["person"], near["neighbour"], equal, near["score_gap"], near["distance"])
+    return {**people.pairs, NEAR: pairs}
+
+
+def _pairs(pairs: Pairs, n_people: int, order: list[int], n_listed: int) -> dict[str, list[Any]]:
+    place = np.full(n_people, -1)
     place[order] = np.arange(len(order))
     first, second = place[np.array(pairs.first)], place[np.array(pairs.second)]
     # A pair of two people who are not listed would be nobody's.
     kept = (first >= 0) & (second >= 0) & ((first < n_listed) | (second < n_listed))
-    weight = np.array(pairs.mass)[kept] * len(people.ids)
+    weight = np.array(pairs.mass)[kept] * n_people
     return {
         "first": first[kept].tolist(),
         "second": second[kept].tolist(),

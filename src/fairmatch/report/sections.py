@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fairmatch.auditing.facts import Audit, Comparison
+from fairmatch.auditing.facts.alternatives import Alternatives
+from fairmatch.report.figures.alternatives import alternatives_figure
 from fairmatch.report.figures.columns import column_figure
 from fairmatch.report.figures.figure import Figure, level
 from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
+from fairmatch.report.figures.impact import impact_figures, impact_lead
 from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
 from fairmatch.report.figures.matching import feature_figure, matched_figure, transport_figure
 from fairmatch.report.figures.models import changed_decisions, side_by_side, tradeoff_figure
+from fairmatch.report.figures.nearness import curve_figure, position_figure, reach_figure
 from fairmatch.report.figures.scores import score_figure
 from fairmatch.report.figures.selection import attribute_figure
 from fairmatch.report.figures.subsets import half_space_figure, subset_figure
@@ -43,7 +47,10 @@ class Section:
 
 
 def sections(
-    audits: Sequence[Audit], comparison: Comparison | None, curve: pd.DataFrame | None
+    audits: Sequence[Audit],
+    comparison: Comparison | None,
+    curve: pd.DataFrame | None,
+    alternatives: Alternatives | None = None,
 ) -> list[Section]:
     """Return every part of the report for which there are facts.
 
@@ -55,6 +62,8 @@ def sections(
         Of these audits.
     curve : DataFrame or None
         As made by `FairnessPath.curve`.
+    alternatives : Alternatives, optional
+        As made by `fairmatch.find_alternatives`.
 
     Returns
     -------
@@ -65,10 +74,20 @@ def sections(
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> [section.key for section in sections([found], None, None)]
-    ['gaps', 'matching', 'scores']
+    ['gaps', 'filing', 'matching', 'scores']
     """
     described = any(matching.transport for matching in audits[0].matchings)
     parts = [
+        Section(
+            "alternatives",
+            "Less discriminatory alternatives",
+            "Every model that was tried, beside the baseline, on people whom none has seen.",
+            (
+                "A search that finds nothing does not prove that there is nothing to find: other "
+                "methods, columns or data may do better.",
+            ),
+            [] if alternatives is None else [alternatives_figure(alternatives)],
+        ),
         Section(
             "gaps",
             "Gaps between the groups",
@@ -83,20 +102,41 @@ def sections(
             _figures(audits, gap_figure, pair_figure, attribute_figure, attribute_gap_figure),
         ),
         Section(
+            "filing",
+            "Rates and impact ratios by category",
+            "In the shape of New York's Local Law 144, to be filed or published.",
+            impact_lead(audits),
+            impact_figures(audits),
+        ),
+        Section(
             "matching",
             "Who is matched with whom",
-            "Which people of different groups have the same rank, and how much they are alike.",
+            "Whom the model scores alike across groups, and how much these people are alike.",
             (
-                "Every model stands for a matching of people across groups: those at the same rank "
-                "of their groups' scores. If they are very different people, equal averages were "
-                "reached by ranking unlike people alike.",
+                "Every model stands for a matching of people across groups: one under which the "
+                "scores of matched people differ as little as they can on average. Many matchings "
+                "share that least gap, people at the same rank among them; the nearest of these is "
+                "the kindest reading of the model, and it is shown. If even its people are very "
+                "different, equal averages were reached by scoring unlike people alike."
+                if described
+                else "People at the same rank of their groups' scores are matched: no other "
+                "matching has a smaller mean score gap. Without features nothing is said of how "
+                "much they are alike.",
                 "Distance is taken over all columns given, numbers scaled to [0, 1] and two "
                 "different categories at squared distance 2. Other columns or scales give other "
                 "distances."
                 if described
                 else "",
             ),
-            _figures(audits, transport_figure, feature_figure, matched_figure),
+            _figures(
+                audits,
+                position_figure,
+                curve_figure,
+                reach_figure,
+                transport_figure,
+                feature_figure,
+                matched_figure,
+            ),
         ),
         Section(
             "subsets",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairmatch.auditing.facts import Audit, GroupFacts, SubsetGap
+from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, SubsetGap
 from fairmatch.report.wording import (
     by_size,
     column_words,
@@ -106,46 +106,61 @@ def _left_out(audit: Audit) -> str:
 def _on_matching(audit: Audit) -> str:
     matched = [matching for matching in audit.matchings if not matching.refused]
     if not matched:
-        reason = next((m.refused for m in audit.matchings if m.refused), "not given")
+        reason = next((m.refused for m in audit.matchings if m.refused), None) or "not given"
         return f"Nobody was matched, because: {reason.rstrip('.')}."
-    several = len(matched) > 1
     placed = [
-        (matching, transport)
+        (found.position, matching.groups, found)
         for matching in matched
-        if (transport := matching.transport) is not None and transport.relative is not None
+        if (found := matching.nearest_fair) is not None and found.position is not None
     ]
-    if not placed and any(matching.transport for matching in matched):
+    if placed:
+        return _on_nearest(*max(placed, key=lambda place: place[0]), several=len(matched) > 1)
+    if any(matching.nearest_fair or matching.transport for matching in matched):
+        flat = all(_is_flat(matching) for matching in matched)
         return (
             "The nearest and a random matching of the groups cost the same here, so nothing is "
-            "said of how near the people are who are matched by their scores."
+            "said of how near the people are whom the model scores alike."
+            if flat
+            else "How near the people are whom the model scores alike is not stated; the reasons "
+            "stand under “What is not said”."
         )
-    if not placed:
-        gaps = [
-            (m.gap.value or 0.0, matching)
-            for matching in matched
-            for m in matching.matched_gaps
-            if m.matching == "fair"
-        ]
-        value, matching = max(gaps, key=lambda pair: pair[0])
-        who = f"of {_pair(matching.groups)} " if several else ""
-        return (
-            f"People {who}at the same rank of their groups get scores that differ by "
-            f"{shown_number(value)} on average; without their features nothing is said of how "
-            "alike these people are."
-        )
-    matching, transport = max(placed, key=lambda pair: pair[1].relative or 0.0)
-    low, high = transport.relative or 0.0, transport.relative_high
-    where = f"{low:.2f}"
-    if high is not None and f"{high:.2f}" != where:
-        where = f"anywhere from {where} to {high:.2f}, since tied scores leave it open,"
-    start = "People at the same rank of their groups lie"
-    if several:
-        start = f"Of all groups matched, those at the same rank in {_pair(matching.groups)} lie"
-        start += " farthest apart:"
-    largest = max(transport.features, key=lambda part: part.cost - part.smallest)
+    value, groups = max(
+        (found.gap.value or 0.0, matching.groups)
+        for matching in matched
+        for found in matching.matched_gaps
+        if found.matching == "fair"
+    )
+    who = f"of {_pair(groups)} " if len(matched) > 1 else ""
     return (
-        f"{start} at {where} between the nearest possible matching (0) and a random one (1); "
-        f"{column_words(largest.name)} adds most to what sets them farther apart than the nearest."
+        f"People {who}at the same rank of their groups get scores that differ by "
+        f"{shown_number(value)} on average; without their features nothing is said of how alike "
+        "these people are."
+    )
+
+
+def _is_flat(matching: Matching) -> bool:
+    found = matching.nearest_fair or matching.transport
+    return found is not None and found.random - found.smallest <= 1e-12 * max(found.random, 1.0)
+
+
+def _on_nearest(
+    position: float, groups: tuple[str, str] | None, found: NearestFair, *, several: bool
+) -> str:
+    """Return how near people are who are matched so that their scores differ least."""
+    who = f"the people of {_pair(groups)} lie farthest apart of all: they lie" if several else (
+        "they lie"
+    )  # fmt: skip
+    said = (
+        f"If people are matched so that their mean score gap ({found.score_gap:.3f}) is within "
+        f"{found.slack:g} of the least possible, {who} at {position:.2f} between the nearest "
+        "possible matching (0) and a random one (1)"
+    )
+    largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
+    if largest is None or f"{position:.2f}" in ("0.00", "-0.00"):
+        return f"{said}."
+    return (
+        f"{said}; {column_words(largest.name)} adds most to what sets them farther apart than the "
+        "nearest."
     )
 
 

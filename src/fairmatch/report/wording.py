@@ -13,9 +13,11 @@ from fairmatch.measures import MEASURES
 
 # How people are matched, in the order of the explorer.
 MATCHINGS = {
-    "fair": "same rank of score",
+    "nearest_fair": "nearest fair matching",
+    "near": "nearest person",
     "marginal": "nearest matching",
     "joint": "nearest matching within labels",
+    "fair": "same rank of score",
 }
 
 _BIDI_CONTROLS = frozenset(

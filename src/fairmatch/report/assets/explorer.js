@@ -50,12 +50,13 @@
     const table = data.tables[model.table];
     const pairs = model.pairs[matching];
     const own = table.ids.map(() => []);
+    const directed = matching === "near";
     const both = many ? [chosen("group"), chosen("other")] : null;
     for (let k = 0; k < pairs.first.length; k++) {
       const first = pairs.first[k], second = pairs.second[k];
       if (both && !(both.includes(table.group[first]) && both.includes(table.group[second]))) continue;
       own[first].push(k);
-      own[second].push(k);
+      if (!directed) own[second].push(k);
     }
     const heaviest = (a, b) => pairs.mass[b] - pairs.mass[a] || a - b;
     for (const list of own) list.sort(heaviest);
@@ -66,7 +67,7 @@
       const flip = own[person].find((k) => flips(person, k));
       if (own[person].length) rows.push({ person, heaviest: own[person][0], flip });
     }
-    return { model, table, pairs, own, other, flips, rows };
+    return { model, table, pairs, own, other, flips, rows, directed };
   }
 
   const texts = new Map();
@@ -215,7 +216,7 @@
   }
 
   function drawPerson() {
-    const { table, model, pairs, own, other, flips } = view();
+    const { table, model, pairs, own, other, flips, directed } = view();
     const person = state.person;
     if (person === null || !own[person] || !own[person].length) {
       panel.replaceChildren(element("p", { class: "hint", text: "No person is chosen. Choose one from the list." }));
@@ -231,10 +232,10 @@
       const choices = element("div", { class: "mates", role: "group", "aria-label": "Counterparts" });
       for (const j of own[person]) {
         const button = element("button", { type: "button", "aria-pressed": String(j === k), on: { click: () => choose(person, j) } },
-          isolated(table.ids[other(person, j)]), ` ${Math.round((100 * pairs.mass[j]) / total)}%`);
+          isolated(table.ids[other(person, j)]), directed ? "" : ` ${Math.round((100 * pairs.mass[j]) / total)}%`);
         choices.append(button);
       }
-      parts.push(element("p", { class: "hint", text: `${own[person].length} counterparts (${matching}), with their weights:` }), choices);
+      parts.push(element("p", { class: "hint", text: `${own[person].length} counterparts (${matching}), ${directed ? "the nearest first" : "with their weights"}:` }), choices);
     } else {
       parts.push(element("p", { class: "hint", text: `Counterpart (${matching}):` }));
     }

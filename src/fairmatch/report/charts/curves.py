@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairmatch.report.charts.frame import (
-    INK,
     SERIES_COLOURS,
     Row,
     chart_rows,
@@ -14,7 +13,7 @@ from fairmatch.report.charts.frame import (
 )
 
 
-def curve_chart(rows: Sequence[Row], *, slack: float = 0.005) -> Any:
+def curve_chart(rows: Sequence[Row], *, slack: float = 0.005, top: float | None = None) -> Any:
     """Draw the place of the nearest matching against the mean score gap that is allowed.
 
     Parameters
@@ -23,6 +22,8 @@ def curve_chart(rows: Sequence[Row], *, slack: float = 0.005) -> Any:
         With ``series``, ``gap``, ``slack`` and ``position``; the points of one curve each.
     slack : float, default=0.005
         The points with this slack are marked.
+    top : float, optional
+        The end of the vertical axis; by default the highest point.
 
     Returns
     -------
@@ -35,13 +36,14 @@ def curve_chart(rows: Sequence[Row], *, slack: float = 0.005) -> Any:
     'LayerChart'
     """
     alt = load_altair()
-    top = max([1.0, *(row["position"] for row in rows)]) * 1.04
+    places = [row["position"] for row in rows]
+    end = max([0.05, *places] if top is None else [top]) * 1.06
     base = alt.Chart(chart_rows(rows)).encode(
         x=alt.X("gap:Q", title="mean score gap of matched people", scale=alt.Scale(zero=True)),
         y=alt.Y(
             "position:Q",
             title="distance: 0 = nearest, 1 = random",
-            scale=alt.Scale(domain=[min([0.0, *(row["position"] for row in rows)]), top]),
+            scale=alt.Scale(domain=[min([0.0, *places]), end], nice=False),
         ),
         color=colour(names(rows, "series"), SERIES_COLOURS),
         tooltip=[
@@ -54,7 +56,4 @@ def curve_chart(rows: Sequence[Row], *, slack: float = 0.005) -> Any:
     line = base.mark_line(strokeWidth=2).encode(order="slack:Q")
     marks = base.transform_filter(f"abs(datum.slack - {slack}) < 1e-9")
     marks = marks.mark_point(filled=True, size=110, opacity=1.0)
-    random = alt.Chart(chart_rows([{"at": 1.0}])).mark_rule(
-        strokeDash=[4, 3], color=INK, opacity=0.55
-    )
-    return alt.layer(random.encode(y="at:Q"), line, marks).properties(height=260)
+    return alt.layer(line, marks).properties(height=240)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairmatch.auditing.facts import Audit, Matching
+from fairmatch.auditing.facts import Audit, MatchedScores, Matching
 from fairmatch.report.charts import (
     CONTRIBUTION_COLOURS,
     SERIES_COLOURS,
@@ -61,12 +61,12 @@ def sampled(audits: Sequence[Audit]) -> str:
 
 
 def transport_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return how far apart people are whom their scores match."""
+    """Return how far apart people at the same rank are, where no nearer matching is known."""
     models = model_labels(audits)
     rows: list[Row] = []
     for audit in audits:
         for matching in in_order(audit):
-            if (found := matching.transport) is None:
+            if (found := matching.transport) is None or matching.nearest_fair is not None:
                 continue
             tied = found.cost_high > found.cost * (1.0 + 1e-6)
             rows.append(
@@ -120,13 +120,16 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return which columns set people apart whom their scores match."""
     rows: list[Row] = []
     panels: list[Panel] = []
-    matched = [(a, m, m.transport) for a in audits for m in in_order(a) if m.transport]
+    matched = [
+        (a, m, found.features)
+        for a in audits
+        for m in in_order(a)
+        if (found := m.nearest_fair or m.transport) is not None and found.features
+    ]
     most = _MOST_BARS if len(matched) == 1 else _FEW_BARS
     more = 0
-    for audit, matching, found in matched:
-        if found is None or not found.features:
-            continue
-        names = told_apart((part.name for part in found.features), column_words)
+    for audit, matching, features in matched:
+        names = told_apart((part.name for part in features), column_words)
         own: list[Row] = [
             {
                 "label": names[part.name],
@@ -137,7 +140,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
                 "random": part.random,
                 "share": part.share,
             }
-            for part in found.features
+            for part in features
         ]
         more = max(more, len(own) - most)
         rows += own
@@ -151,7 +154,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
     return Figure(
         "What sets them apart",
         (
-            "How much each column adds to the squared distance of people at the same rank. The "
+            "How much each column adds to the squared distance of people scored alike. The "
             "marks show the same for the nearest possible and for a random matching: compare a bar "
             "with its marks, not with other bars, since a column with many categories adds much "
             "under any matching."
@@ -161,7 +164,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
             "label": "column",
             **({"groups": "groups"} if len(audits[0].matchings) > 1 else {}),
             **model_column(audits, "model"),
-            "cost": "same rank",
+            "cost": "scored alike",
             "smallest": "nearest possible",
             "random": "random",
             "share": "share of the total",
@@ -177,8 +180,8 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
     rows: list[Row] = []
     panels: list[Panel] = []
     matched = [(a, m) for a in audits for m in in_order(a) if m.matched_gaps]
-    kinds = dict.fromkeys(found.matching for _, m in matched for found in m.matched_gaps)
-    words = [MATCHINGS.get(kind, kind) for kind in kinds]
+    kinds = {found.matching for _, m in matched for found in m.matched_gaps}
+    words = [name for kind, name in MATCHINGS.items() if kind in kinds]
     for audit, matching in matched:
         names = group_labels(audit)
         first, second = (names.get(one, one) for one in matching.groups or ("first", "second"))
@@ -195,7 +198,7 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
                                       first, second),
                 "cost": match.transport_cost,
             }
-            for match in matching.matched_gaps
+            for match in _ordered(matching)
         ]  # fmt: skip
         title = [audit.model_name] * (len(audits) > 1)
         title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
@@ -243,6 +246,12 @@ def _favoured(first_only: float, second_only: float, first: str, second: str) ->
     return f"{first if first_only > second_only else second}"
 
 
+def _ordered(matching: Matching) -> list[MatchedScores]:
+    """Return the matchings of two groups in the order of their words."""
+    order = list(MATCHINGS)
+    return sorted(matching.matched_gaps, key=lambda match: order.index(match.matching))
+
+
 def _bins(matching: Matching) -> list[Row]:
     return [
         {
@@ -251,7 +260,7 @@ def _bins(matching: Matching) -> list[Row]:
             "high": (k + 1) / len(match.histogram),
             "share": share,
         }
-        for match in matching.matched_gaps
+        for match in _ordered(matching)
         for k, share in enumerate(match.histogram)
     ]
 

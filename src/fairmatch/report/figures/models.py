@@ -49,14 +49,14 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
     """Return the estimates of one model by what they are; of many pairs, the largest."""
     gaps = {gap.name: gap.value for gap in audit.gaps}
     placed = [
-        m.transport.relative
+        m.nearest_fair.position
         for m in audit.matchings
-        if m.transport is not None and m.transport.relative is not None
+        if m.nearest_fair is not None and m.nearest_fair.position is not None
     ]
     return {
         "ratio of selection rates": audit.selection_ratio.value,
         **{f"gap: {gap_title(name, audit).lower()}": gaps.get(name) for name in MEASURES},
-        "relative distance of people at the same rank": max(placed, default=None),
+        "distance of people scored alike (0 = nearest, 1 = random)": max(placed, default=None),
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets
         else None,

@@ -1,0 +1,131 @@
+"""Rates and impact ratios by category, in the shape of New York's Local Law 144."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairmatch.auditing.facts import Audit, Estimate
+from fairmatch.auditing.facts.impact import FOUR_FIFTHS, CategoryImpact, ImpactTable
+from fairmatch.report.charts import Row
+from fairmatch.report.figures.figure import Figure, model_labels, panel
+from fairmatch.report.wording import (
+    column_words,
+    group_words,
+    listed,
+    n_people,
+    outcome_words,
+    selected_from,
+    told_apart,
+)
+
+
+def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
+    """Return what holds for all tables: the rule, what selected means, and what 0.8 is."""
+    found = next((audit for audit in audits if audit.impact), None)
+    if found is None:
+        return ()
+    table = found.impact[0]
+    rules = listed(
+        [*dict.fromkeys(f"{outcome_words(a)} means a {selected_from(a)}" for a in audits)]
+    )
+    scoring = ""
+    if table.median_score is not None:
+        side = "above" if found.favourable == "high" else "below"
+        scoring = (
+            f" The scoring rate is the share of people whose score is {side} the median of the "
+            "whole sample."
+        )
+    return (
+        f"The tables follow the vocabulary of {table.rule}. Here {rules}. An impact ratio is a "
+        "rate over that of the category with the highest, among categories of at least 2% of the "
+        f"people.{scoring}",
+        f"That law sets no threshold. The four-fifths rule of the EEOC (29 CFR 1607.4(D)) takes a "
+        f"ratio below {FOUR_FIFTHS:g} as evidence of adverse impact unless the difference is not "
+        "significant; a ratio above it is no clearance. Intervals hold for each rate and ratio by "
+        "itself, and so do the p-values of Fisher's exact test of equal selection rates.",
+    )
+
+
+def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
+    """Return one figure per attribute, and one of all crossed, for each model."""
+    models = model_labels(audits)
+    return [
+        _figure(audit, table, models[audit.model_name] if len(audits) > 1 else "")
+        for audit in audits
+        for table in audit.impact
+    ]
+
+
+def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
+    attributes = listed([column_words(name) for name in table.attributes])
+    names = told_apart(category.category for category in table.categories)
+    order = sorted(table.categories, key=lambda category: -category.n_people)
+    scored = table.median_score is not None
+    rows = [_row(category, names) for category in order]
+    reading = [
+        f"{n_people(table.n_people)} of known category; {n_people(table.n_unknown)} of unknown "
+        "category, who were scored and are left out.",
+    ]
+    if table.most_selected is not None:
+        reading.append(f"Highest selection rate: {group_words(table.most_selected)}.")
+    if table.highest_scoring is not None:
+        reading.append(f"Highest scoring rate: {group_words(table.highest_scoring)}.")
+    if any(category.is_small for category in order):
+        reading.append(
+            "Categories of less than 2% of the people are marked; the rule allows to leave them "
+            "out, and nobody is compared with them."
+        )
+    columns = {
+        "label": "category",
+        "people": "people",
+        "selected": "selected",
+        "rate": "selection rate",
+        "value": "impact ratio",
+        "low": "from",
+        "high": "to",
+        "p": "p-value",
+        "below": "below 0.8",
+        **(
+            {"scoring": "scoring rate", "scoring_ratio": "impact ratio (scoring)"} if scored else {}
+        ),
+        "share": "share of people",
+        "small": "less than 2%",
+    }
+    title = f"By {attributes}" if len(table.attributes) == 1 else f"By {attributes} together"
+    return Figure(
+        f"{title}: {model}" if model else title,
+        tuple(reading),
+        columns,
+        rows,
+        panel(
+            rows,
+            title="impact ratio of selection rates",
+            references={"four fifths": FOUR_FIFTHS},
+            domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
+        ),
+    )
+
+
+def _row(category: CategoryImpact, names: dict[str, str]) -> Row:
+    ratio = category.impact_ratio
+    return {
+        "label": names[category.category],
+        "series": "impact ratio",
+        "people": category.n_people,
+        "selected": category.n_selected,
+        "rate": category.selection_rate.value,
+        "value": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+        "p": "" if category.p_value is None else f"{category.p_value:.2g}",
+        "below": "" if category.below_four_fifths is None else category.below_four_fifths,
+        "scoring": _value(category.scoring_rate),
+        "scoring_ratio": _value(category.scoring_ratio),
+        "share": f"{category.share:.1%}",
+        "small": "yes" if category.is_small else "",
+    }
+
+
+def _value(fact: Estimate | None) -> Any:
+    return None if fact is None else fact.value
