@@ -11,7 +11,11 @@ from datetime import date
 from importlib import import_module
 from pathlib import Path
 
-TOPICS = ("scores", "transport", "nearest", "learning", "boosting", "anymodel", "audit")
+TOPICS = (
+    *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
+    "million",
+)
+RARE = ("million",)  # hours: only when asked for
 HEAD = """# Benchmarks
 
 Ratios of two things measured in the same run, because machines differ and are noisy. Written by
@@ -33,7 +37,7 @@ def read(path):
 
 
 def main():
-    asked = sys.argv[1:] or list(TOPICS)
+    asked = sys.argv[1:] or [topic for topic in TOPICS if topic not in RARE]
     path = Path(__file__).parent / "README.md"
     sections = read(path)
     for topic in asked:

@@ -30,9 +30,6 @@ extensions = [
     "mathml",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "**sg_execution_times.rst"]
-# Pages that are on their way into the site.
-exclude_patterns += ["audit.md", "boosting.md", "matching.md", "report.md", "representations.md"]
-exclude_patterns += ["theory.md", "training.md"]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # the order of the gallery is a function
 
@@ -88,7 +85,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(demo|pictures)\.py$",
+    "ignore_pattern": r"(demo|pictures|shifting)\.py$",
     "within_subsection_order": place_in_gallery,
     "backreferences_dir": "reference/backreferences",
     "doc_module": ("fairmatch",),

@@ -1,6 +1,6 @@
 """The paper's theorems as properties of the code, and the two that need a correction.
 
-docs/theory.md tells what each says, and links here.
+docs/explain/theory.md tells what each says, and links here.
 """
 
 import numpy as np

@@ -56,10 +56,7 @@ def documents() -> list[Path]:
     """Return every page that a reader sees and that is written by hand."""
     skipped = {"_build", "gallery", "generated", "backreferences"}
     pages = [p for p in sorted((ROOT / "docs").rglob("*.md")) if not skipped & set(p.parts)]
-    # Pages that are on their way into the site.
-    moving = ("audit", "boosting", "matching", "report", "representations", "theory", "training")
-    pages = [p for p in pages if p.parent != ROOT / "docs" or p.stem not in moving]
-    return pages
+    return [ROOT / "README.md", *pages]
 
 
 def blocks(text: str) -> list[Block]:

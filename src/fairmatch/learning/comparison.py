@@ -221,7 +221,10 @@ class Transport:
                 raise InputError(f"transport must be {names} or a matcher, got {chosen!r}.")
             self._refuse_labels_within_labels(chosen == "joint", f"transport={chosen!r}")
             weight = JOINT_WEIGHT if chosen == "joint" and not self.real else 0.0
-            return OptimalTransportMatcher(weight, tolerance=_TRAINING_TOLERANCE)
+            # What cannot be proven is no reason not to learn: the best plan will do.
+            return OptimalTransportMatcher(
+                weight, tolerance=_TRAINING_TOLERANCE, on_unproven="return"
+            )
         if not hasattr(chosen, "match") or isinstance(chosen, type):
             raise InputError(f"transport={chosen!r} is no matcher: it has no match method.")
         if isinstance(chosen, OptimalTransportMatcher):

@@ -18,7 +18,8 @@ from fairmatch.matching.parts import PartRows
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.points import Points
 
-# Differences of scores below this are as good as none; chosen by measurement (docs/boosting.md).
+# Differences of scores below this are as good as none; chosen by measurement, which
+# docs/evidence/boosting.md shows.
 SMOOTHING = 0.05
 
 

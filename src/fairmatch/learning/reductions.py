@@ -198,8 +198,8 @@ class ExponentiatedGradientClassifier(FairClassifier):
     scores; what is left after the comparison with one half may violate it by any amount.
 
     There is no fairness weight, so `fairness_path` refuses this estimator: fit one per ``eps`` and
-    put them into a ``FairnessPath`` (docs/boosting.md). With ``max_gap`` the ``fairness_weights``
-    are values of ``eps``.
+    put them into a ``FairnessPath`` (docs/evidence/boosting.md). With ``max_gap`` the
+    ``fairness_weights`` are values of ``eps``.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, match_blocks
 from fairmatch.matching.bounds import lower_bound
 from fairmatch.matching.coupling import Certificate, Coupling, IndexArray
 from fairmatch.matching.parts import PartRows, couple_parts, plan_parts
-from fairmatch.matching.solver import EXACT, solve_transport
+from fairmatch.matching.solver import EXACT, OnUnproven, solve_transport
 from fairmatch.tables.arrays import (
     BoolArray,
     FloatArray,
@@ -80,6 +80,9 @@ class OptimalTransportMatcher:
         exact; the cost is one or two percent above the least one, and the certificate has a
         bound that is proven or holds with a confidence. None matches everybody at once. "auto"
         does so up to four billion pairs of people, and takes blocks of 2,048 beyond.
+    on_unproven : {"raise", "return"}, default="raise"
+        What happens where the tolerance cannot be proven, as between groups that are nearly the
+        same or with far outliers: an error, or the best plan with its true bound.
 
     Notes
     -----
@@ -108,6 +111,7 @@ class OptimalTransportMatcher:
     criterion: str = "demographic_parity"
     reference: Any = None
     block_size: int | str | None = "auto"
+    on_unproven: OnUnproven = "raise"
 
     def __post_init__(self) -> None:
         if self.block_size != "auto":
@@ -115,6 +119,8 @@ class OptimalTransportMatcher:
         check_number("label_weight", self.label_weight, "[0, inf)")
         check_count("batch_size", self.batch_size, optional=True)
         check_number("tolerance", self.tolerance, "(0, 1)")
+        if self.on_unproven not in ("raise", "return"):
+            raise InputError(f"on_unproven must be 'raise' or 'return', got {self.on_unproven!r}.")
         check_count("random_state", self.random_state, 0)
         if read_criterion(self.criterion).needs_labels and self.label_weight > 0.0:
             raise InputError(
@@ -249,6 +255,7 @@ class OptimalTransportMatcher:
             *masses,
             tolerance=self.tolerance,
             random_state=self.random_state,
+            on_unproven=self.on_unproven,
         )
         return part.coupling(
             rows[0][plan.source],
@@ -275,7 +282,8 @@ class OptimalTransportMatcher:
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
         """Match equally many `points` one to one; return the target position of every source."""
-        plan = solve_transport(source_points, target_points, tolerance=self.tolerance)
+        more: dict[str, Any] = {"tolerance": self.tolerance, "on_unproven": self.on_unproven}
+        plan = solve_transport(source_points, target_points, **more)
         partner = np.empty(len(source_points), dtype=np.intp)
         partner[plan.source] = plan.target
         return partner

@@ -83,8 +83,8 @@ def nearest_fair_matching(
     group to the second, a pair may cross a score level t upwards only where
     :math:`F_0(t) > F_1(t)`, downwards only where :math:`F_0(t) < F_1(t)`, and not at all where
     they are equal. With slack, a price on the score gap is searched, and the two optimal
-    matchings at the critical price are mixed so that the bound is met. docs/theory.md has the
-    proof.
+    matchings at the critical price are mixed so that the bound is met. docs/explain/theory.md has
+    the proof.
 
     Examples
     --------

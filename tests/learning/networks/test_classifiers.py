@@ -27,9 +27,11 @@ from fairmatch.exceptions import (
     LabelError,
     TrainingInterruptedWarning,
 )
-from fairmatch.learning.networks.batches import RowBatches
+from fairmatch.learning.networks.batches import CoupledBatches, RowBatches
+from fairmatch.learning.rows import TrainingRows
 from fairmatch.measures import gap_table, matched_parity_gap
 from fairmatch.tables.encoder import TableEncoder
+from fairmatch.tables.groups import read_groups
 
 X, Y, GROUP = people()
 
@@ -206,6 +208,31 @@ class TestCoupling:
         coupling = OptimalTransportMatcher().match(X[:50], GROUP[:50])
         with pytest.raises(CouplingError, match="50 rows"):
             FTMClassifier(**QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+
+
+class TestSamples:
+    """People of large tables are matched on a sample; the loss sees everybody."""
+
+    def test_pairs_are_of_the_sample_and_rows_of_the_loss_of_the_whole_table(self):
+        groups = read_groups(GROUP)
+        rows = TrainingRows(Y.astype(float), groups, None, X, X)
+        coupling = FTMClassifier(match_rows=30, **QUICK)._compare(rows, None).coupling
+        sample = np.union1d(coupling.source_index, coupling.target_index)
+        assert len(sample) == 30
+        batches = CoupledBatches(coupling, groups, rows.mass, 32, np.random.default_rng(0))
+        compared, learned = set(), set()
+        for batch in batches.epoch(20):
+            compared |= set(batch.rows[: 2 * batch.n_pairs].tolist())
+            learned |= set(batch.rows[batch.weight > 0.0].tolist())
+        assert compared == set(sample.tolist())
+        assert learned == set(range(len(Y)))
+
+    def test_everybody_is_matched_in_small_tables(self):
+        assert FTMClassifier().match_rows == 50_000
+        assert_array_equal(scores(fit()), scores(fit(match_rows=None)))
+        assert not np.array_equal(scores(fit()), scores(fit(match_rows=30)))
+        with pytest.raises(InputError, match="match_rows"):
+            fit(match_rows=0)
 
 
 class TestGroups:

@@ -38,6 +38,7 @@ from fairmatch.exceptions import (
     InputError,
     MissingExtraError,
     ModelFileError,
+    SolverError,
 )
 from fairmatch.learning.penalties import MatchedGap, SquaredMeanGap
 from fairmatch.learning.rows import TrainingRows, stratified_split
@@ -645,3 +646,64 @@ class TestFiles:
         description = json.loads((folder / "model.json").read_text())
         description["weights_sha256"] = hashlib.sha256(text.encode("latin-1")).hexdigest()
         (folder / "model.json").write_text(json.dumps(description))
+
+
+class TestSamples:
+    """People of large tables are matched on a sample; the loss sees everybody."""
+
+    def test_the_penalty_sees_pairs_of_the_sample_and_the_loss_all_rows(self):
+        model = FTMBoostingClassifier(match_rows=60, **QUICK)
+        penalty = model._compare(rows(), None)
+        pairs = penalty.coupling
+        matched = np.union1d(pairs.source_index, pairs.target_index)
+        assert len(matched) == 60
+        assert pairs.n_rows == len(Y)
+        gradient, _ = penalty.derivatives(np.random.default_rng(0).random(len(Y)))
+        assert set(np.flatnonzero(gradient)) <= set(matched.tolist())
+        fitted = model.fit(X, Y, sensitive_features=GROUP)
+        assert fitted.trees_.num_trees() == QUICK["n_rounds"]
+        assert not np.array_equal(fitted.predict_proba(X, sensitive_features=GROUP),
+                                  fit().predict_proba(X, sensitive_features=GROUP))  # fmt: skip
+
+    def test_everybody_is_matched_up_to_the_size(self):
+        whole = FTMBoostingClassifier(match_rows=None, **QUICK)._compare(rows(), None).coupling
+        for size in (len(Y), 50_000):
+            same = FTMBoostingClassifier(match_rows=size, **QUICK)._compare(rows(), None).coupling
+            np.testing.assert_array_equal(same.source_index, whole.source_index)
+            np.testing.assert_array_equal(same.mass, whole.mass)
+        assert FTMBoostingClassifier().match_rows == 50_000
+
+    def test_the_seed_draws_the_sample(self):
+        def source(seed):
+            settings = {**QUICK, "random_state": seed}
+            model = FTMBoostingClassifier(match_rows=60, **settings)
+            return model._compare(rows(), None).coupling.source_index.tolist()
+
+        assert source(0) == source(0) != source(1)
+        assert source(None) == source(None)
+
+    @pytest.mark.parametrize("match_rows", [1, 2.5, "all"])
+    def test_sizes_that_are_none(self, match_rows):
+        with pytest.raises(InputError, match="match_rows"):
+            FTMBoostingClassifier(match_rows=match_rows).fit(X, Y, sensitive_features=GROUP)
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_as_many_threads_grow_the_same_trees_again(self, n_jobs):
+        one, other = (fit(n_jobs=n_jobs).trees_.model_to_string() for _ in range(2))
+        assert one == other
+
+
+def test_a_learner_takes_the_best_plan_where_nothing_can_be_proven(monkeypatch):
+    from fairmatch.matching import column_generation, solver
+
+    monkeypatch.setattr(solver, "DENSE_ARCS", 0)
+    monkeypatch.setattr(column_generation, "_MAX_ROUNDS", 1)
+    with pytest.raises(SolverError, match="relative gap"):
+        OptimalTransportMatcher(tolerance=1e-12).match(X, GROUP)
+    matcher = OptimalTransportMatcher(tolerance=1e-12, on_unproven="return")
+    certificate = matcher.match(X, GROUP).certificate
+    best = COUPLING.certificate.cost
+    assert certificate.bound <= best <= certificate.cost * (1 + 1e-12)
+    assert certificate.relative_gap > 1e-12
+    assert FTMBoostingClassifier()._transport().matcher().on_unproven == "return"
+    assert fit(transport=matcher).predict(X, sensitive_features=GROUP).shape == Y.shape

@@ -1,0 +1,94 @@
+"""Couplings in blocks: what they cost beside the exact ones, and how time and memory grow."""
+
+import resource
+import time
+
+import numpy as np
+
+from benchmarks.timing import Row, in_subprocess
+
+SIZES = (4_000, 8_000, 16_000, 32_000)
+SECONDS_PER_ROW = 5.0  # at most so many times those of the exact coupling of Adult
+
+
+def people(name, most=None):
+    """Rows of a table as points, and their groups; at most so many of each group."""
+    from fairmatch.datasets import load_dataset, paper_split
+    from fairmatch.tables.encoder import TableEncoder
+
+    dataset = load_dataset(name)
+    rows = (
+        paper_split(dataset, seed=0).train_index if name == "adult" else np.arange(len(dataset.y))
+    )
+    group = np.unique(np.asarray(dataset.sensitive_features), return_inverse=True)[1][rows]
+    if most is not None:
+        order = np.random.default_rng(0).permutation(len(rows))
+        chosen = np.concatenate([order[group[order] == code][:most] for code in (0, 1)])
+        rows, group = rows[chosen], group[chosen]
+    X = dataset.X.iloc[rows]
+    return TableEncoder(max_levels=None).fit(X).to_points(X), group
+
+
+def mixture(n):
+    """Two groups of n generated people: 5 numbers and 7 categories, 100 one-hot columns in all."""
+    from fairmatch.tables.points import Points
+
+    generator = np.random.default_rng(0)
+    group = np.repeat([0, 1], n)
+    kind = generator.integers(0, 6, 2 * n)
+    centres = generator.random((6, 5))
+    numbers = centres[kind] + 0.15 * generator.normal(size=(2 * n, 5)) + 0.05 * group[:, None]
+    codes = []
+    for n_levels in (2, 5, 6, 7, 15, 20, 40):
+        liked = generator.integers(0, n_levels, 6)[kind]
+        drawn = generator.integers(0, n_levels, 2 * n)
+        codes.append(np.where(generator.random(2 * n) < 0.6, liked, drawn))
+    return Points(numbers, np.column_stack(codes)), group
+
+
+def coupled(name, most, block_size, n_jobs=1):
+    """CPU seconds, peak GB and certificate of one coupling."""
+    from fairmatch import OptimalTransportMatcher
+
+    points, group = mixture(most) if name == "mixture" else people(name, most)
+    start = time.process_time()
+    matcher = OptimalTransportMatcher(block_size=block_size, tolerance=1e-6)
+    proof = matcher.match(points, group, n_jobs=n_jobs).certificate
+    cpu = time.process_time() - start
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "cpu": cpu + children.ru_utime + children.ru_stime,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "rows": len(points),
+        "cost": proof.cost,
+        "bound": proof.bound,
+        "confidence": proof.confidence,
+    }
+
+
+def exponent(sizes, values):
+    """Slope of the logarithms: values grow like sizes to this power."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def rows():
+    exact = {}
+    for name, most in (("adult", None), ("acsincome", 10_000)):
+        shown = "Adult's training rows" if most is None else f"{most:,} × {most:,} of ACSIncome"
+        exact[name] = in_subprocess(coupled, name, most, None)
+        found = in_subprocess(coupled, name, most, 2_048)
+        yield Row(
+            f"cost in blocks / exact cost, {shown}", found["cost"] / exact[name]["cost"], 1.03
+        )
+        yield Row(f"proven lower bound / exact cost, {shown}", found["bound"] / exact[name]["cost"])
+        per_row = found["cpu"] / found["rows"] * exact["adult"]["rows"] / exact["adult"]["cpu"]
+        yield Row(f"seconds per row in blocks / exact coupling of Adult, {shown}", per_row, 5.0)
+    found = [in_subprocess(coupled, "mixture", size, 2_048) for size in SIZES]
+    shown = f"{SIZES[0]:,} to {SIZES[-1]:,} generated people of each group"
+    yield Row(f"exponent of time, {shown}", exponent(SIZES, [f["cpu"] for f in found]))
+    yield Row(f"exponent of peak memory, {shown}", exponent(SIZES, [f["peak"] for f in found]))
+    largest = found[-1]
+    per_row = largest["cpu"] / largest["rows"] * exact["adult"]["rows"] / exact["adult"]["cpu"]
+    yield Row("seconds per row of the largest / exact coupling of Adult", per_row, SECONDS_PER_ROW)
+    yield Row("peak memory of the largest, GB", largest["peak"], 4.0)
+    yield Row("lower bound of the largest / its cost", largest["bound"] / largest["cost"])
