@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test coverage lint docs package bench clean
+.PHONY: demo test coverage lint docs package bench peers clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -28,6 +28,16 @@ lint: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
+
+# Other libraries, in an environment of its own; one that does not install is named on the page. Some
+# of them ask for an older NumPy than fairmatch, so NumPy and CVXPY are installed last.
+peers:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e ".[boost,train]" pyarrow
+	-grep -v '^#' benchmarks/peers/requirements.txt | xargs -n 1 .venv-peers/bin/python -m pip install --quiet
+	.venv-peers/bin/python -m pip install --quiet -c constraints.txt numpy pandas scikit-learn
+	.venv-peers/bin/python -m pip install --quiet --upgrade cvxpy
+	.venv-peers/bin/python -m benchmarks.peers
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -9,6 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
+from fairmatch import FTMBoostingClassifier, fairness_path
+from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
 from fairmatch.matching.curve import matching_curve
 from fairmatch.measures import demographic_parity_gap, true_positive_gap
@@ -129,3 +131,33 @@ def test_no_drawing_library_is_loaded_before_it_is_asked_for():
         "sys.exit(any(name in sys.modules for name in ('matplotlib', 'altair', 'torch')))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_several_paths_are_drawn_each_in_its_colour():
+    german = load_german()
+    given = {"sensitive_features": german.sensitive_features}
+    paths = {
+        "one": fairness_path(
+            german.X,
+            german.y,
+            **given,
+            fairness_weights=[0.0, 2.0],
+            estimator=FTMBoostingClassifier(n_rounds=3),
+        )
+    }
+    paths["two"] = paths["one"].models[1]
+    shown = TradeoffDisplay.from_estimator(paths, german.X, german.y, **given)
+    assert shown.points["model"].tolist() == ["one", "one", "two"]
+    assert shown.points["accuracy"][1] == shown.points["accuracy"][2]
+    assert {*shown.chart_.to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]} == {*paths}
+
+
+@pytest.mark.parametrize(("backend", "ending"), [("altair", "svg"), ("matplotlib", "png")])
+def test_pictures_are_saved(backend, ending, tmp_path):
+    shown = TradeoffDisplay.from_predictions(
+        [1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], sensitive_features=["a", "a", "b", "b"], backend=backend
+    )
+    file = shown.save(tmp_path / f"picture.{ending}")
+    assert file.stat().st_size > 1000
+    with pytest.raises(InputError, match="must end in"):
+        shown.save(tmp_path / "picture.doc")

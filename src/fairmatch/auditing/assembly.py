@@ -13,6 +13,7 @@ from fairmatch.auditing.facts import About, Audit, Comparison
 from fairmatch.auditing.people import read_model, read_people
 from fairmatch.auditing.settings import AuditSettings
 from fairmatch.exceptions import InputError
+from fairmatch.learning.curve import FairnessPath
 
 
 def audit(
@@ -145,7 +146,7 @@ def audit(
 
 
 def compare_models(
-    y_scores: Mapping[str, Any],
+    y_scores: Mapping[str, Any] | FairnessPath,
     *,
     sensitive_features: ArrayLike,
     privileged: Hashable | None = None,
@@ -166,9 +167,9 @@ def compare_models(
 
     Parameters
     ----------
-    y_scores : mapping
-        Name of each model to its scores, or to a fitted estimator. The first is the reference,
-        usually the model without a fairness constraint.
+    y_scores : mapping, or FairnessPath
+        Name of each model to its scores, or to a fitted estimator; or all models of a path. The
+        first is the reference, usually the model without a fairness constraint.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     privileged : a group label, optional
@@ -214,6 +215,8 @@ def compare_models(
     >>> found.pairs[0].decisions["b"]
     (0, 20, 0, 20)
     """
+    if isinstance(y_scores, FairnessPath):
+        y_scores = y_scores.named()
     if len(y_scores) < 2:
         raise InputError(f"A comparison needs at least two models, got {len(y_scores)}.")
     governed = AuditSettings(**settings)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from fairmatch import __version__
-from fairmatch.cli import adjust, audit, datasets, groups, paper, predict, train
+from fairmatch.cli import adjust, alternatives, audit, datasets, groups, paper, predict, train
 from fairmatch.cli.output import plain_output, print_line
 from fairmatch.exceptions import FairmatchError
 
@@ -18,6 +18,7 @@ COMMANDS = (
     train.COMMAND,
     predict.COMMAND,
     adjust.COMMAND,
+    alternatives.COMMAND,
     paper.COMMAND,
     groups.COMMAND,
 )

@@ -253,8 +253,8 @@ def _run(arguments: argparse.Namespace) -> int:
         positive=arguments.positive,
         **reading(arguments, ids=[arguments.id]),
     )
-    _check_positive(table, arguments)
-    left_out = _read_roles(table, arguments)
+    check_positive(table, arguments)
+    left_out = read_roles(table, arguments)
     trained = train_model(
         table,
         max_gap=arguments.max_gap,
@@ -307,7 +307,7 @@ def _check_numbers(arguments: argparse.Namespace) -> str:
     return gap
 
 
-def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
+def check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
     """Raise where a criterion speaks of the positive label, and nobody has said which it is."""
     from fairmatch.tables.criterion import read_criterion
 
@@ -322,7 +322,7 @@ def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None
         )
 
 
-def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str]:
+def read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str]:
     """Show how every column is read; return those left out, or raise where one must decide."""
     from fairmatch.tables.questions import ask
     from fairmatch.tables.roles import Roles

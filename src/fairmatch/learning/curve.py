@@ -32,6 +32,11 @@ class FairnessPath:
     def __len__(self) -> int:
         return len(self.models)
 
+    def named(self) -> dict[str, Any]:
+        """Return the models by name, as `fairmatch.compare_models` takes them."""
+        weights = (f"fairness weight {weight:g}" for weight in self.weights)
+        return dict(zip(weights, self.models, strict=True))
+
     def __repr__(self) -> str:
         kind = type(self.models[0]).__name__ if self.models else "model"
         span = f", weights {min(self.weights):g} to {max(self.weights):g}" if len(self) else ""

@@ -25,6 +25,9 @@ from fairmatch.tables.points import Points
 
 Columns = str | int | Sequence[str | int] | None
 
+# Squares of larger numbers do not fit into the float32 of networks.
+_FARTHEST = 1e18
+
 
 @dataclass(frozen=True)
 class GroupSettings(Settings):
@@ -163,7 +166,7 @@ class TableReader:
             return read_points(self.encoder_.fit(features).to_points(features), n_rows=n_rows)
         if self.encoder_ is not None:
             features = self.encoder_.fit_transform(features)
-        return read_points(read_features(features, n_rows=n_rows))
+        return read_points(read_features(features, n_rows=n_rows, largest=_FARTHEST))
 
     def points(self, features: Any) -> Points:
         """Return the features of new rows as points."""
@@ -228,8 +231,8 @@ class TableReader:
     def encode(self, features: Any) -> FloatArray:
         """Return the features of new rows as numbers."""
         if self.encoder_ is not None:
-            return read_features(self.encoder_.transform(features))
-        array = read_features(features)
+            return read_features(self.encoder_.transform(features), largest=_FARTHEST)
+        array = read_features(features, largest=_FARTHEST)
         if array.shape[1] != self.n_encoded:
             raise InputError(
                 f"X has {array.shape[1]} features, but {self.who} is expecting "

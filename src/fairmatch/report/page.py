@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.auditing.facts import Audit, Comparison
+from fairmatch.auditing.facts.alternatives import Alternatives
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json
@@ -43,6 +44,7 @@ def write_report(
     path: str | Path,
     *,
     curve: pd.DataFrame | None = None,
+    alternatives: Alternatives | None = None,
     individuals: bool = True,
     hide: Sequence[str] = (),
     title: str | None = None,
@@ -60,6 +62,8 @@ def write_report(
         Where to write; an existing file is replaced.
     curve : DataFrame, optional
         As made by `FairnessPath.curve`, for the trade-off figure.
+    alternatives : Alternatives, optional
+        As made by `fairmatch.find_alternatives`, for a table of everything that was tried.
     individuals : bool, default=True
         Whether people's rows are in the file. With False they are not written at all.
     hide : sequence of str
@@ -105,7 +109,7 @@ def write_report(
     if not individuals:
         shown = [audit.without_individuals() for audit in shown]
     people = explorer_json(shown)
-    parts = sections(shown, comparison, curve)
+    parts = sections(shown, comparison, curve, alternatives)
     first = selection_figure(shown)
     figures = [first, *(figure for part in parts for figure in part.figures)]
     charts = [panel.chart for figure in figures for panel in figure.panels]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fairmatch.auditing.facts import Audit, Comparison
+from fairmatch.auditing.facts.alternatives import Alternatives
+from fairmatch.report.figures.alternatives import alternatives_figure
 from fairmatch.report.figures.columns import column_figure
 from fairmatch.report.figures.figure import Figure, level
 from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
@@ -45,7 +47,10 @@ class Section:
 
 
 def sections(
-    audits: Sequence[Audit], comparison: Comparison | None, curve: pd.DataFrame | None
+    audits: Sequence[Audit],
+    comparison: Comparison | None,
+    curve: pd.DataFrame | None,
+    alternatives: Alternatives | None = None,
 ) -> list[Section]:
     """Return every part of the report for which there are facts.
 
@@ -57,6 +62,8 @@ def sections(
         Of these audits.
     curve : DataFrame or None
         As made by `FairnessPath.curve`.
+    alternatives : Alternatives, optional
+        As made by `fairmatch.find_alternatives`.
 
     Returns
     -------
@@ -71,6 +78,16 @@ def sections(
     """
     described = any(matching.transport for matching in audits[0].matchings)
     parts = [
+        Section(
+            "alternatives",
+            "Less discriminatory alternatives",
+            "Every model that was tried, beside the baseline, on people whom none has seen.",
+            (
+                "A search that finds nothing does not prove that there is nothing to find: other "
+                "methods, columns or data may do better.",
+            ),
+            [] if alternatives is None else [alternatives_figure(alternatives)],
+        ),
         Section(
             "gaps",
             "Gaps between the groups",

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import fairmatch
 from fairmatch.experiments.runs.methods import Curve, Fit, Method, Scorer
 from fairmatch.experiments.runs.problem import Problem
+from fairmatch.learning.candidates import categorised, plain_trees
 from fairmatch.learning.path import fairness_path
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
@@ -120,27 +120,14 @@ def _trees(class_name: str, **fixed: Any) -> Fit:
     return fit
 
 
-def _lightgbm(rounds: int, seed: int) -> Any:
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(
-        n_estimators=rounds,
-        n_jobs=1,
-        random_state=seed,
-        verbose=-1,
-        deterministic=True,
-        force_row_wise=True,
-    )
-
-
 def _around_trees(class_name: str, **fixed: Any) -> Fit:
     """Wrap LightGBM as a user would who has it already; categories are told by their type."""
 
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         own = {name: settings[name] for name in ("score_weight",) if name in settings}
-        trees = _lightgbm(settings["rounds"], seed)
+        trees = plain_trees(settings["rounds"], seed)
         estimator = getattr(fairmatch, class_name)(trees, random_state=seed, **fixed, **own)
-        table = _categorised(problem.dataset.X)
+        table = categorised(problem.dataset.X)
         train, test = (
             table.iloc[rows] for rows in (problem.split.train_index, problem.split.test_index)
         )
@@ -156,14 +143,9 @@ def _around_trees(class_name: str, **fixed: Any) -> Fit:
     return fit
 
 
-def _categorised(table: pd.DataFrame) -> pd.DataFrame:
-    words = table.select_dtypes(exclude=["number", "bool"]).columns
-    return table.astype(dict.fromkeys(words, "category"))
-
-
 def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
     """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
-    trees = _lightgbm(settings["rounds"], seed)
+    trees = plain_trees(settings["rounds"], seed)
     rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
     models = [
         fairmatch.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(

@@ -23,7 +23,8 @@ from fairmatch.report.charts.frame import (
     standalone,
 )
 from fairmatch.report.charts.intervals import interval_chart
-from fairmatch.report.charts.tradeoff import model_chart, tradeoff_chart
+from fairmatch.report.charts.scatter import scatter_chart
+from fairmatch.report.charts.tradeoff import model_chart, paths_chart, tradeoff_chart
 
 __all__ = [
     "CONTRIBUTION_COLOURS",
@@ -38,8 +39,10 @@ __all__ = [
     "finished",
     "interval_chart",
     "model_chart",
+    "paths_chart",
     "require_charts",
     "save_chart",
+    "scatter_chart",
     "standalone",
     "step_chart",
     "tradeoff_chart",

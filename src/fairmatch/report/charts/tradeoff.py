@@ -6,7 +6,14 @@ from typing import Any
 import pandas as pd
 
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts.frame import INK, SERIES_COLOURS, chart_rows, load_altair
+from fairmatch.report.charts.frame import (
+    INK,
+    SERIES_COLOURS,
+    chart_rows,
+    colour,
+    load_altair,
+    names,
+)
 from fairmatch.report.wording import shown_name
 
 
@@ -97,3 +104,53 @@ def model_chart(points: pd.DataFrame, *, gap: str = "demographic_parity_gap") ->
     dots = base.mark_point(filled=True, opacity=1.0, size=80, color=SERIES_COLOURS[0])
     words = base.mark_text(align="left", dx=8, dy=-6, color=INK).encode(text="series:N")
     return alt.layer(dots, words).properties(height=300)
+
+
+def paths_chart(points: pd.DataFrame, *, gap: str = "demographic_parity_gap") -> Any:
+    """Draw accuracy against a gap for several paths, each in a colour of its own.
+
+    Parameters
+    ----------
+    points : DataFrame
+        With ``model``, ``fairness_weight``, ``accuracy`` and the gap; a single model has no weight.
+    gap : str, default="demographic_parity_gap"
+        The gap on the horizontal axis.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> points = pd.DataFrame({"model": ["a", "a"], "fairness_weight": [0.0, 1.0],
+    ...                        "accuracy": [0.8, 0.7], "demographic_parity_gap": [0.2, 0.1]})
+    >>> type(paths_chart(points)).__name__
+    'LayerChart'
+    """
+    alt = load_altair()
+    columns = ["model", "fairness_weight", "accuracy", gap]
+    rows = [
+        {
+            "series": shown_name(str(model), 60),
+            "weight": None if pd.isna(weight) else float(weight),
+            "accuracy": float(accuracy),
+            "gap": float(value),
+        }
+        for model, weight, accuracy, value in points[columns].itertuples(index=False)
+    ]
+    title = f"{MEASURES[gap].title} ({MEASURES[gap].symbol})"
+    base = alt.Chart(chart_rows(rows)).encode(
+        x=alt.X("gap:Q", title=title, scale=alt.Scale(zero=True)),
+        y=alt.Y("accuracy:Q", scale=alt.Scale(zero=False)),
+        color=colour(names(rows, "series"), SERIES_COLOURS),
+    )
+    line = base.mark_line(strokeWidth=1.5).encode(order="weight:Q")
+    dots = base.mark_point(filled=True, opacity=1.0, size=60).encode(
+        tooltip=[
+            alt.Tooltip("series:N", title="model"),
+            alt.Tooltip("weight:Q", title="weight"),
+            alt.Tooltip("accuracy:Q", format=".3f"),
+            alt.Tooltip("gap:Q", format=".3f"),
+        ],
+    )
+    return alt.layer(line, dots).properties(height=300)

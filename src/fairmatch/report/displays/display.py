@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
 from fairmatch.auditing.people import score_people
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.report.charts.frame import standalone
+from fairmatch.report.charts.frame import save_chart, standalone
+from fairmatch.storage.atomic import whole_file
 from fairmatch.tables.arrays import FloatArray
 
 Kind = TypeVar("Kind", bound="Display")
@@ -55,6 +57,23 @@ class Display(ABC):
         else:
             raise InputError(f"backend={backend!r} is not known; choose 'altair' or 'matplotlib'.")
         return self
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in .svg or .png, or, of an Altair chart, in .html.
+        """
+        if getattr(self, "chart_", None) is not None:
+            return save_chart(self.chart_, path)
+        file = Path(path)
+        if file.suffix not in (".svg", ".png"):
+            raise InputError(f"{file} must end in .svg or .png.")
+        with whole_file(file) as partial:
+            self.figure_.savefig(partial, format=file.suffix.removeprefix("."))
+        return file
 
     @abstractmethod
     def _draw_altair(self) -> Any:

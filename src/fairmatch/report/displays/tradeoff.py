@@ -12,7 +12,7 @@ from fairmatch.exceptions import InputError
 from fairmatch.learning.curve import FairnessPath
 from fairmatch.measures import MEASURES, gap_table
 from fairmatch.measures.table import read_measure
-from fairmatch.report.charts.tradeoff import model_chart, tradeoff_chart
+from fairmatch.report.charts.tradeoff import model_chart, paths_chart, tradeoff_chart
 from fairmatch.report.displays.display import Display, named, scores_of
 from fairmatch.tables.arrays import read_labels, read_scores, read_weights
 
@@ -23,8 +23,8 @@ class TradeoffDisplay(Display):
     Parameters
     ----------
     points : DataFrame
-        One row per model, with ``accuracy`` and the gap, and either ``fairness_weight`` (a path,
-        whose points are joined) or ``model`` (its name).
+        One row per model, with ``accuracy`` and the gap, and ``fairness_weight`` (a path, whose
+        points are joined), ``model`` (its name), or both (several paths).
     gap : str, default="demographic_parity_gap"
         The gap on the horizontal axis.
 
@@ -98,6 +98,21 @@ class TradeoffDisplay(Display):
             )
             return cls(curve, gap).plot(backend=backend, ax=ax)
         models = named(estimator, name)
+        if any(isinstance(model, FairnessPath) for model in models.values()):
+            parts = [
+                cls.from_estimator(
+                    model,
+                    X,
+                    y,
+                    sensitive_features=sensitive_features,
+                    gap=gap,
+                    sample_weight=sample_weight,
+                    pos_label=pos_label,
+                    name=own,
+                ).points.assign(model=own)
+                for own, model in models.items()
+            ]
+            return cls(pd.concat(parts, ignore_index=True), gap).plot(backend=backend, ax=ax)
         return cls.from_predictions(
             y,
             scores_of(models, X, sensitive_features, pos_label),
@@ -180,13 +195,20 @@ class TradeoffDisplay(Display):
         return cls(pd.DataFrame(rows), gap).plot(backend=backend, ax=ax)
 
     def _draw_altair(self) -> Any:
+        if "fairness_weight" in self.points and "model" in self.points:
+            return paths_chart(self.points, gap=self.gap)
         if "fairness_weight" in self.points:
             return tradeoff_chart(self.points, gap=self.gap)
         return model_chart(self.points, gap=self.gap)
 
     def _draw_matplotlib(self, ax: Any) -> None:
         points = self.points
-        if "fairness_weight" in points:
+        if "fairness_weight" in points and "model" in points:
+            for own, part in points.groupby("model", sort=False):
+                ordered = part.sort_values("fairness_weight")
+                ax.plot(ordered[self.gap], ordered["accuracy"], "o-", label=own)
+            ax.legend()
+        elif "fairness_weight" in points:
             ordered = points.sort_values("fairness_weight")
             ax.plot(ordered[self.gap], ordered["accuracy"], "o-")
         else:

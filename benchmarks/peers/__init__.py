@@ -1,0 +1,1 @@
+"""Other libraries on the same splits: what each reaches at a gap, how long it takes."""

@@ -1,0 +1,186 @@
+"""The command ``fairmatch alternatives``: search for models as accurate, with smaller gaps."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairmatch.cli.command import Command
+from fairmatch.cli.output import follow_steps, print_table
+from fairmatch.cli.reading import add_reading, reading
+from fairmatch.cli.train import check_positive, read_roles
+from fairmatch.exceptions import InputError
+from fairmatch.storage.atomic import check_place, write_whole
+
+if TYPE_CHECKING:
+    from fairmatch.auditing.facts.alternatives import Alternatives
+
+# Of the models found, so many are described on the page beside the baseline.
+_DESCRIBED = 2
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("table", help="a .csv or .parquet file, or the name of a dataset")
+    add("--target", metavar="COL", help="column with the labels (of a file)")
+    add("--sensitive", metavar="COL[,COL]", help="column or columns with the groups (of a file)")
+    add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
+    add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+    add("--id", metavar="COL", help="who each person is; not a feature")
+    add(
+        "--keep",
+        metavar="COL",
+        nargs="+",
+        default=[],
+        help="learn from these although they look like an identifier, a score or the group",
+    )
+    add_reading(parser)
+    add(
+        "--criterion",
+        choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
+        default="demographic_parity",
+        help="which gap is to be smaller (default: demographic_parity)",
+    )
+    add(
+        "--margin",
+        type=float,
+        default=0.01,
+        help="how much less accurate still counts as accurate (default: 0.01)",
+    )
+    add("--confidence", type=float, default=0.95, metavar="LEVEL", help="default: 0.95")
+    add("--rounds", type=int, default=200, help="number of trees (default: 200)")
+    add(
+        "--test-size",
+        type=float,
+        default=0.3,
+        help="share of the rows that no model sees (default: 0.3)",
+    )
+    add(
+        "--without-sensitive",
+        action="store_true",
+        help="try only models that do not need the group to predict",
+    )
+    add("--seed", type=int, default=0, help="default: 0")
+    add("--json", metavar="FILE", help="write everything that was tried as JSON, too")
+    add("--hide-individuals", action="store_true", help="write a page without any person")
+    add("--out", metavar="FILE.html", required=True, help="the page")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fairmatch.auditing.alternatives import find_alternatives
+    from fairmatch.auditing.assembly import compare_models
+    from fairmatch.datasets.labelled import read_labelled
+    from fairmatch.learning.candidates import METHODS, categorised, train_candidates
+    from fairmatch.learning.rows import stratified_split
+    from fairmatch.report.page import require_report, write_report
+    from fairmatch.tables.criterion import read_criterion
+    from fairmatch.tables.parameters import check_count, check_number
+
+    check_number("--margin", arguments.margin, "[0, 1)")
+    check_number("--confidence", arguments.confidence, "(0.5, 1)")
+    check_number("--test-size", arguments.test_size, "(0, 1)")
+    check_count("--rounds", arguments.rounds)
+    check_count("--seed", arguments.seed, 0)
+    if Path(arguments.out).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--out {arguments.out} is not a page: name a file that ends in .html.")
+    for file in (arguments.out, arguments.json):
+        if file is not None:
+            check_place(file)
+    require_report()
+    table = read_labelled(
+        arguments.table,
+        arguments.target,
+        arguments.sensitive,
+        positive=arguments.positive,
+        **reading(arguments, ids=[arguments.id]),
+    )
+    check_positive(table, arguments)
+    left_out = read_roles(table, arguments)
+    attributes = table.attributes
+    features = categorised(table.frame.drop(columns=[table.target, *attributes, *left_out]))
+    labels = table.frame[table.target]
+    groups = table.frame[attributes] if len(attributes) > 1 else table.frame[attributes[0]]
+    train, test = stratified_split(labels.to_numpy(), groups, arguments.test_size, arguments.seed)
+    with follow_steps(len(METHODS) + 2) as step:
+        tried = train_candidates(
+            features.iloc[train],
+            labels.iloc[train],
+            sensitive_features=groups.iloc[train],
+            criterion=arguments.criterion,
+            sensitive_at_prediction=not arguments.without_sensitive,
+            n_rounds=arguments.rounds,
+            random_state=arguments.seed,
+            progress=step,
+        )
+        positive = tried[0].model.classes_[1]
+        rows, own, truth = features.iloc[test], groups.iloc[test], labels.iloc[test]
+        seen = None if arguments.without_sensitive else own
+        scores = {
+            one.name: one.model.predict_proba(rows, sensitive_features=seen)[:, 1] for one in tried
+        }
+        found = find_alternatives(
+            scores,
+            y_true=truth,
+            sensitive_features=own,
+            pos_label=positive,
+            gap_measure=read_criterion(arguments.criterion).gap_measure,
+            margin=arguments.margin,
+            confidence=arguments.confidence,
+            methods={one.name: (one.method, one.setting) for one in tried},
+            random_state=arguments.seed,
+        )
+        _print(found)
+        if step is not None:
+            step("the page")
+        # Beside the baseline, the best that was found; else the smallest gap that was tried.
+        best = found.found or sorted(found.tried, key=lambda one: one.gap)
+        shown = [found.baseline, *(one.name for one in best[:_DESCRIBED])]
+        comparison = compare_models(
+            {name: scores[name] for name in shown},
+            sensitive_features=own,
+            X=rows,
+            y_true=truth,
+            pos_label=positive,
+            random_state=arguments.seed,
+        )
+    page = write_report(
+        comparison,
+        arguments.out,
+        alternatives=found,
+        individuals=not arguments.hide_individuals,
+        title="Search for less discriminatory alternatives",
+    )
+    print(f"Written: {page}")
+    if arguments.json is not None:
+        print(f"Written: {write_whole(Path(arguments.json), found.to_json(indent=1) + chr(10))}")
+    return 0
+
+
+def _print(found: Alternatives) -> None:
+    print_table(
+        ["model", "accuracy", "gap", "change of the gap", "less discriminatory"],
+        [
+            [found.baseline, f"{found.accuracy:.4f}", f"{found.gap:.4f}", "", "baseline"],
+            *(
+                [
+                    one.name,
+                    f"{one.accuracy:.4f}",
+                    f"{one.gap:.4f}",
+                    f"{one.gap_change.low:+.3f} to {one.gap_change.high:+.3f}",
+                    "yes" if one.less_discriminatory else "",
+                ]
+                for one in found.tried
+            ),
+        ],
+    )
+    print(found.sentence())
+
+
+COMMAND = Command(
+    name="alternatives",
+    help="Search for models as accurate as plain trees, with smaller gaps; document the search.",
+    example="fairmatch alternatives people.csv --target repaid --sensitive sex --out page.html",
+    add_arguments=_add_arguments,
+    run=_run,
+)

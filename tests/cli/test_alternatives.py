@@ -1,0 +1,70 @@
+"""The command that searches for less discriminatory alternatives."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("lightgbm")
+pytest.importorskip("altair")
+
+from fairmatch.cli.main import main
+
+
+def people(n=2000):
+    """A table in which the group moves the score, and hardly the truth."""
+    generator = np.random.default_rng(0)
+    woman = generator.random(n) < 0.4
+    skill = generator.normal(size=n)
+    repaid = skill + 0.3 * generator.normal(size=n) > 0.0
+    return pd.DataFrame(
+        {
+            "income": skill - 0.4 * woman,
+            "job": np.where(woman ^ (generator.random(n) < 0.2), "nurse", "driver"),
+            "sex": np.where(woman, "f", "m"),
+            "repaid": np.where(repaid & ~(woman & (generator.random(n) < 0.6)), "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    file = tmp_path_factory.mktemp("people") / "people.csv"
+    people().to_csv(file, index=False)
+    return file
+
+
+def test_the_search_is_documented(table, tmp_path, capsys):
+    page, numbers = tmp_path / "page.html", tmp_path / "tried.json"
+    given = ["--target", "repaid", "--sensitive", "sex", "--positive", "yes", "--rounds", "15"]
+    written = ["--out", str(page), "--json", str(numbers), "--hide-individuals"]
+    assert main(["alternatives", str(table), *given, "--margin", "0.2", *written]) == 0
+    told = capsys.readouterr().out
+    tried = json.loads(numbers.read_text())["tried"]
+    for one in tried:
+        assert one["name"] in told
+        assert one["name"] in page.read_text("utf-8")
+    assert any(one["as_accurate"] and one["smaller_gap"] for one in tried)
+    assert "less discriminatory alternative" in told
+
+
+def test_without_the_group_no_model_needs_it(table, tmp_path, capsys):
+    given = ["--target", "repaid", "--sensitive", "sex", "--rounds", "5", "--without-sensitive"]
+    page = tmp_path / "page.html"
+    assert main(["alternatives", str(table), *given, "--out", str(page)]) == 0
+    assert "thresholds by group" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--out", "page.pdf"], "ends in .html"),
+        (["--out", "page.html", "--margin", "2"], "--margin"),
+        (["--out", "page.html", "--test-size", "0"], "--test-size"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_work(table, given, words, capsys):
+    columns = ["--target", "repaid", "--sensitive", "sex"]
+    assert main(["alternatives", str(table), *columns, *given]) == 2
+    assert words in capsys.readouterr().err
