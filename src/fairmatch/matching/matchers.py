@@ -262,7 +262,7 @@ class OptimalTransportMatcher:
             rows[1][plan.target],
             plan.mass,
             groups,
-            certificate=Certificate(plan.cost, plan.bound, plan.solver),
+            certificate=Certificate(float(plan.cost), float(plan.bound), plan.solver),
         )
 
     def points(self, X: Any, y: ArrayLike | None) -> Points:
