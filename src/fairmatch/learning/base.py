@@ -47,6 +47,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _state_file: ClassVar[str]
     # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
     _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
+    # Weights that ``max_gap`` chooses from, where they are others.
+    _choice_weights: ClassVar[tuple[float, ...] | None] = None
     _zero_is_plain: ClassVar[bool] = True
     # What is predicted, what learns it, and whether it can use a ready coupling.
     _target: ClassVar[Target]
@@ -304,7 +306,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
         """Take back what was saved, or raise where it is damaged."""
         reader, weight = self._reader(), weight_from(facts["fairness_weight"])
-        self._check_parameters([weight if self._weight_name else 0.0], None)
+        self._check_parameters([weight, self._weight] if self._weight_name else [0.0], None)
         restore_reader(reader, facts)
         target = self._target.known(facts)
         scorer = self._family.scorer.from_state(content, facts, reader, self)
