@@ -438,3 +438,59 @@ def test_tables_to_file_are_written(run, tmp_path):
     code, _, error = run("--id", "name", "--tables", taken)
     assert code == 2
     assert "--tables must be a folder" in error
+
+
+REAL = ["--scale", "real", "--features", "age", "marital_status", "job"]
+
+
+@pytest.fixture
+def hours(table):
+    X = pd.read_csv(table)
+    X["score"] = 30.0 + 20.0 * X["score"]
+    X["worked"] = X["score"] + np.random.default_rng(1).normal(0, 2, len(X))
+    X.to_csv(table, index=False)
+    return X
+
+
+def test_predictions_are_audited_in_units(run, hours, tmp_path):
+    out, page = tmp_path / "audit.json", tmp_path / "page.html"
+    means = hours.groupby("sex")["score"].mean()
+    gap = means.max() - means.min()
+    bounds = ["--fail-above", f"mean_parity_gap={gap + 0.01}"]
+    code, printed, _ = run(*REAL, "--label", "worked", *bounds, "--json", out, "--out", page)
+    assert code == 0
+    assert "predictions in units of the target" in printed
+    assert f"Standard deviation of the target: {hours['worked'].std(ddof=0):.4f}" in printed
+    found = Audit.from_json(out.read_text())
+    assert found.gap("mean_parity_gap").value == pytest.approx(gap)
+    assert "Mean prediction of each group" in page.read_text("utf-8")
+    relative = gap / hours["worked"].std(ddof=0) - 0.001
+    code, printed, _ = run(*REAL, "--label", "worked", "--fail-above",
+                           f"relative_mean_parity_gap={relative}")  # fmt: skip
+    assert code == 1
+    assert "Above the bound: relative_mean_parity_gap of score" in printed
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--fail-below", "selection_ratio=0.8"], "predictions select nobody"),
+        (["--fail-above", "demographic_parity_gap=0.1"], "there is no gap"),
+        (["--fail-above", "ks_parity_gap=2"], "a bound in [0, 1)"),
+        (["--fail-above", "mean_parity_gap=-1"], "a bound in [0, inf)"),
+        (["--tables", "filed"], "no rates to file"),
+        (["--privileged", "male"], "--privileged male"),
+        (["--positive", "yes"], "pos_label='yes'"),
+        (["--threshold", "0.4"], "threshold=0.4"),
+    ],
+)
+def test_what_predictions_do_not_have_cannot_be_asked_for(run, hours, given, words):
+    code, _, error = run(*REAL, *given)
+    assert code == 2
+    assert words in error
+
+
+def test_predictions_without_the_scale_name_it(run, hours):
+    code, _, error = run(*FEATURES)
+    assert code == 2
+    assert "--scale real" in error

@@ -118,8 +118,8 @@ class TestGaps:
         assert pairs == {"a – c", "b – c", "a – b"}  # the last is farthest apart
 
     def test_where_low_scores_are_good_the_label_is_named(self):
-        high = SimpleNamespace(favourable="high")
-        low = SimpleNamespace(favourable="low")
+        high = SimpleNamespace(favourable="high", scale="probability")
+        low = SimpleNamespace(favourable="low", scale="probability")
         assert gap_title("true_positive_gap", high) == "True positive rates"
         assert gap_title("true_positive_gap", low) == "Selection rates with a negative label"
         assert gap_words("false_positive_gap", low).endswith("people with a positive label")

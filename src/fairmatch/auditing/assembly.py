@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from fairmatch.auditing.building import build_audit
 from fairmatch.auditing.comparing import compare_scores
 from fairmatch.auditing.facts import About, Audit, Comparison
-from fairmatch.auditing.people import read_model, read_people
+from fairmatch.auditing.people import read_people
+from fairmatch.auditing.scoring import read_model
 from fairmatch.auditing.settings import AuditSettings
+from fairmatch.auditing.units import Units
 from fairmatch.exceptions import InputError
 from fairmatch.learning.curve import FairnessPath
 
@@ -26,6 +28,7 @@ def audit(
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
     keep: Collection[str] = (),
+    scale: str = "probability",
     threshold: float = 0.5,
     favourable: str = "high",
     outcome: str | None = None,
@@ -49,7 +52,8 @@ def audit(
     ----------
     y_score : array-like of shape (n_rows,), or a fitted estimator
         Scores in [0, 1], or 0/1 decisions, of any model; or a classifier with ``predict_proba``,
-        which then scores ``X``.
+        which then scores ``X``. With ``scale="real"``, predictions; or a regressor with
+        ``predict``.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. Of several attributes the combinations that occur are the groups, and
         each attribute is described by itself too. People with a missing value are the group
@@ -58,7 +62,9 @@ def audit(
         What is known of the people, of pandas, polars, pyarrow or NumPy; missing values are
         allowed. Without it there are gaps, intervals and the matching by score quantiles.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes, for error rates, calibration and the joint map.
+        Labels of two classes, for error rates, calibration and the joint map. With
+        ``scale="real"``, the numbers that are predicted, whose standard deviation relative gaps
+        are taken in.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
     weight_kind : {"survey", "counts"}, default="survey"
@@ -70,6 +76,10 @@ def audit(
     keep : collection of str, default=()
         Columns of X that stay although they identify people or give their group away; without it
         such a column is an error.
+    scale : {"probability", "real"}, default="probability"
+        What scores are. With "real" they are predictions in units of the target. Nobody is
+        selected by them: there are gaps of means, of distributions and of matched people, in
+        units and relative to a standard deviation, and no rates, ratios or decisions.
     threshold : float in [0, 1], default=0.5
         Selected are scores at or above it; with ``favourable="low"``, scores below it.
     favourable : {"high", "low"}, default="high"
@@ -117,6 +127,10 @@ def audit(
     `fairmatch.tables.encoder.TableEncoder`. A gap is a fact about these people; whether it is
     acceptable is not for a library to say.
 
+    Predictions are brought to [0, 1] by their range, audited, and brought back, which changes no
+    gap. Their intervals take the range that is seen for the range that is possible, and the
+    standard deviation of relative gaps as known.
+
     Examples
     --------
     >>> from fairmatch import audit
@@ -124,6 +138,13 @@ def audit(
     >>> gap = found.gap("demographic_parity_gap")
     >>> print(f"{gap.value} [{gap.low:.2f}, {gap.high:.2f}]")
     0.5 [0.33, 0.65]
+
+    Predictions of hours:
+
+    >>> hours = audit([30.0, 40.0, 42.0, 48.0] * 20, sensitive_features=["f", "f", "m", "m"] * 20,
+    ...               scale="real")
+    >>> print(f"{hours.gap('mean_parity_gap').value:.2f} hours, threshold {hours.threshold}")
+    10.00 hours, threshold None
     """
     settings = AuditSettings(
         threshold=threshold,
@@ -136,13 +157,36 @@ def audit(
         favourable=favourable,
         outcome=outcome,
         weight_kind=weight_kind,
+        scale=scale,
     )
+    _check_labels(settings, pos_label)
     inside = getattr(y_score, "sensitive_column", None)
     table = read_people(
-        sensitive_features, X, y_true, ids, pos_label, inside, sample_weight, weight_kind, keep
+        sensitive_features,
+        X,
+        y_true,
+        ids,
+        pos_label,
+        inside,
+        sample_weight,
+        weight_kind,
+        keep,
+        scale,
     )
     about = About(title, author, date, purpose)
-    return build_audit(table, read_model(y_score, table), settings, model_name, about, progress)
+    scores = read_model(y_score, table, scale)
+    units = Units.of([scores]) if settings.is_real else None
+    return build_audit(table, scores, settings, model_name, about, progress, units)
+
+
+def _check_labels(settings: AuditSettings, pos_label: Any, privileged: Any = None) -> None:
+    """Raise where something was given that predictions of a number have no use for."""
+    for name, given in {"pos_label": pos_label, "privileged": privileged}.items():
+        if settings.is_real and given not in (1, None):
+            raise InputError(
+                f"{name}={given!r} was given with scale='real', and predictions in units of the "
+                f"target have neither classes nor decisions. Leave {name} out."
+            )
 
 
 def compare_models(
@@ -177,7 +221,7 @@ def compare_models(
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes.
+        Labels of two classes; with ``scale="real"``, the numbers that are predicted.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     ids : array-like of shape (n_rows,), optional
@@ -193,7 +237,7 @@ def compare_models(
     **settings
         What governs the statements, by the names that `audit` gives them: threshold, confidence,
         n_resamples, n_sample, n_subsets, min_group_size, random_state, favourable, outcome,
-        weight_kind.
+        weight_kind, scale.
 
     Returns
     -------
@@ -220,6 +264,7 @@ def compare_models(
     if len(y_scores) < 2:
         raise InputError(f"A comparison needs at least two models, got {len(y_scores)}.")
     governed = AuditSettings(**settings)
+    _check_labels(governed, pos_label, privileged)
     about = About(title, author, date, purpose)
     inside = {getattr(model, "sensitive_column", None) for model in y_scores.values()} - {None}
     table = read_people(
@@ -232,13 +277,19 @@ def compare_models(
         sample_weight,
         governed.weight_kind,
         keep,
+        governed.scale,
     )
     if privileged is not None:
         table.groups.code_of(privileged, "privileged")
-    scores = {name: read_model(model, table) for name, model in y_scores.items()}
+    scores = {name: read_model(model, table, governed.scale) for name, model in y_scores.items()}
+    # One range for all models, so that what is near to a gap is the same for each of them.
+    units = Units.of(list(scores.values())) if governed.is_real else None
     audits = tuple(
-        build_audit(table, own, governed, name, about, progress) for name, own in scores.items()
+        build_audit(table, own, governed, name, about, progress, units)
+        for name, own in scores.items()
     )
+    if units is not None:  # ranks are the same
+        scores = {name: units.shares(own) for name, own in scores.items()}
     (reference, first), *others = scores.items()
     return Comparison(
         audits=audits,

@@ -8,7 +8,14 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from fairmatch import __version__
-from fairmatch.auditing.facts import About, AttributeFacts, Audit, Matching, Provenance
+from fairmatch.auditing.facts import (
+    About,
+    AttributeFacts,
+    Audit,
+    Matching,
+    Provenance,
+    Spread,
+)
 from fairmatch.auditing.gaps import take_gaps
 from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, selection_ratio
 from fairmatch.auditing.impact import impact_tables
@@ -18,6 +25,7 @@ from fairmatch.auditing.sample import draw_rows
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
+from fairmatch.auditing.units import Units, in_units
 from fairmatch.matching.quantiles import fair_matching
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
@@ -35,6 +43,7 @@ def build_audit(
     model_name: str,
     about: About,
     progress: Callable[[str], None] | None,
+    units: Units | None = None,
 ) -> Audit:
     """Return the audit of one model: every step, one after the other.
 
@@ -52,7 +61,10 @@ def build_audit(
         Title, author, date and purpose.
     progress : callable or None
         Called with the name of each step before it starts.
+    units : Units, optional
+        How predictions are brought to [0, 1], where scores are predictions.
     """
+    given, scores = scores, scores if units is None else units.shares(scores)
     step = progress or (lambda name: None)
     data = Scored(scores, table.groups, table.positive, settings, table.unknown, table.weights)
     step("groups and gaps")
@@ -76,10 +88,10 @@ def build_audit(
     nearest = matched_parity_gaps(matchings)
     pairs = join_pairs(matchers)
     near = tuple(found for matcher in matchers if (found := matcher.near()) is not None)
-    return Audit(
+    audit = Audit(
         model_name=model_name,
         n_rows=table.weights.people,
-        threshold=settings.threshold,
+        threshold=None if settings.is_real else settings.threshold,
         confidence=settings.confidence,
         score_edges=tuple(SCORE_EDGES.tolist()),
         groups=groups,
@@ -88,20 +100,31 @@ def build_audit(
         matchings=matchings,
         subsets=subsets,
         individuals=list_people(data, sample, table, pairs, near) if pairs else None,
-        provenance=_provenance(data, table),
+        provenance=_provenance(data, table, given),
         pair_gaps=(*by_pair, *(nearest if len(nearest) > 1 else ())),
         reference=data.labels[data.reference],
         unknown=tuple(data.labels[code] for code in data.unknown),
         attributes=attributes,
-        n_selected=table.weights.take(data.selected).people,
+        n_selected=None if settings.is_real else table.weights.take(data.selected).people,
         favourable=settings.favourable,
         outcome=settings.named_outcome,
         about=about,
         weights=None if table.weights.values is None else settings.weight_kind,
         leaks=table.leaks,
         notes=_notes(table),
-        impact=impact_tables(data, table.attributes),
+        impact=() if settings.is_real else impact_tables(data, table.attributes),
+        scale=settings.scale,
+        spread=_spread(table, given) if settings.is_real else None,
     )
+    return audit if units is None else in_units(audit, units, given[sample.rows])
+
+
+def _spread(table: PeopleTable, scores: FloatArray) -> Spread:
+    """Return the standard deviation of the target, or of the predictions where there is none."""
+    values, weights = scores if table.target is None else table.target, table.weights.values
+    mean = np.average(values, weights=weights)
+    variance = np.average((values - mean) ** 2, weights=weights)
+    return Spread("predictions" if table.target is None else "target", float(np.sqrt(variance)))
 
 
 def _notes(table: PeopleTable) -> tuple[str, ...]:
@@ -169,21 +192,25 @@ def _cost_of_all(data: Scored, features: FloatArray, codes: tuple[int, int]) -> 
     return None if coupling.undetermined > _FEW_TIES else coupling.transport_cost(features[rows])
 
 
-def _provenance(data: Scored, table: PeopleTable) -> Provenance:
+def _provenance(data: Scored, table: PeopleTable, scores: FloatArray) -> Provenance:
     settings = asdict(data.settings)
+    labels = table.target if data.settings.is_real else data.positive
+    if data.settings.is_real:
+        del settings["threshold"], settings["outcome"]
+    else:
+        settings["pos_label"] = str(table.pos_label)
     weights = data.weights.values
     return Provenance(
         version=__version__,
         seed=settings.pop("random_state"),
-        scores_sha256=sha256(data.scores.tobytes()),
+        scores_sha256=sha256(scores.tobytes()),
         groups_sha256=sha256(data.groups.codes.tobytes()),
-        labels_sha256=None if data.positive is None else sha256(data.positive.tobytes()),
+        labels_sha256=None if labels is None else sha256(labels.tobytes()),
         features_sha256=table.sha256,
         source=None,
         source_sha256=None,
         settings={
             **settings,
-            "pos_label": str(table.pos_label),
             "described_by": ", ".join(column.name for column in table.columns) or None,
         },
         weights_sha256=None if weights is None else sha256(weights.tobytes()),

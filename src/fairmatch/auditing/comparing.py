@@ -38,6 +38,9 @@ def compare_scores(
     settings : AuditSettings
         What governs the decisions.
     """
+    agreement = _agreements(reference_scores, scores, table)
+    if settings.is_real:
+        return ModelPair(name, reference, agreement, decisions={}, undesirable_flips=None)
     before, after = (
         Scored(own, table.groups, None, settings).selected for own in (reference_scores, scores)
     )
@@ -53,7 +56,7 @@ def compare_scores(
     return ModelPair(
         model=name,
         reference=reference,
-        rank_agreement=_agreements(reference_scores, scores, table),
+        rank_agreement=agreement,
         decisions=decisions,
         undesirable_flips=None if privileged is None else undesirable,
     )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fairmatch.auditing.assembly import audit, compare_models
 from fairmatch.auditing.facts import Audit, Comparison
-from fairmatch.auditing.people import score_people
+from fairmatch.auditing.scoring import predict_people, score_people
 from fairmatch.exceptions import InputError
 from fairmatch.tables.files import MISSING_WORDS, class_written, find_value, read_table
 from fairmatch.tables.names import check_names
@@ -81,6 +81,11 @@ def audit_files(
     """
     if not roles.scores and not models:
         raise InputError("Nothing to audit: name a column of scores, or a saved model.")
+    if privileged is not None and settings.get("scale") == "real":
+        raise InputError(
+            f"--privileged {privileged} was given with --scale real, and predictions flip no "
+            "decision. Leave it out."
+        )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
     tables = [read_table(path, **options).rename(columns=str) for path in paths]
     first = tables[0]
@@ -96,9 +101,8 @@ def audit_files(
         show(read)
     attributes = [name for name, role in roles.named() if role == "sensitive"]
     sensitive = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
-    label_value = (
-        None if roles.label is None else _value(first[roles.label], pos_label, "--positive")
-    )
+    scale = str(settings.get("scale", "probability"))
+    label_value = _positive(first, roles.label, pos_label, scale)
     scores: dict[str, Any] = {}
     for path, table in zip(paths, tables, strict=True):
         for column in roles.scores:
@@ -106,7 +110,7 @@ def audit_files(
             scores[name if name not in scores else f"{path}: {column}"] = table[column]
     for folder in models:
         scores[Path(folder).name] = _model_scores(
-            folder, paths[0], first, read, sensitive, pos_label
+            folder, paths[0], first, read, sensitive, pos_label, scale
         )
     features = read.features
     given: dict[str, Any] = {
@@ -152,6 +156,13 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
                 )
 
 
+def _positive(table: pd.DataFrame, label: str | None, written: str, scale: str) -> Any:
+    """Return the positive label, where there are labels; a target has none."""
+    if label is not None and scale == "probability":
+        return _value(table[label], written, "--positive")
+    return None if scale == "probability" or written == "1" else written
+
+
 def _value(column: pd.Series[Any], written: str, option: str) -> Any:
     """Find the value of a column that is written this way."""
     values = column.dropna().unique().tolist()
@@ -178,6 +189,7 @@ def _model_scores(
     read: RoleTable,
     sensitive: Any,
     positive: str,
+    scale: str,
 ) -> pd.Series[float]:
     from fairmatch import load  # it needs torch, which an audit of scores does not
 
@@ -187,6 +199,8 @@ def _model_scores(
     attributes = read.named("sensitive") if inside else []
     names = list(known) if known is not None else [*read.features, *attributes]
     check_names(names, list(table.columns), table=path)
+    if scale == "real":
+        return pd.Series(np.asarray(predict_people(model, table[names], sensitive)))
     label = class_written(model, positive)
     return pd.Series(np.asarray(score_people(model, table[names], sensitive, label)))
 

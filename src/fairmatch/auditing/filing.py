@@ -51,6 +51,11 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
         The files.
     """
     home, written = Path(folder), []
+    if any(audit.scale == "real" for audit in audits):
+        raise InputError(
+            "An audit of predictions was given, and predictions select nobody, so that there are "
+            "no rates to file. Write its facts with to_json."
+        )
     if home.exists() and not home.is_dir():
         raise InputError(f"--tables must be a folder, and {folder} is a file.")
     folders: set[str] = set()

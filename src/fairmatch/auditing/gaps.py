@@ -37,6 +37,8 @@ _SCORES = (
     "ks_parity_gap",
 )
 _ODDS = "equalized_odds_gap"
+# The total variation is left out, since it depends on where the range of predictions is cut.
+_PREDICTIONS = "mean_parity_gap", "wasserstein_parity_gap", "ks_parity_gap"
 
 
 def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
@@ -56,7 +58,9 @@ def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
         are largest; empty for two groups, of which there is one pair.
     """
     names = ["demographic_parity_gap", *_SCORES]
-    if data.positive is not None:
+    if data.settings.is_real:
+        names = [*_PREDICTIONS]
+    elif data.positive is not None:
         names += ["true_positive_gap", "false_positive_gap", _ODDS]
     if data.refused:
         return tuple(_refused_gap(name, data.refused) for name in names), ()

@@ -28,7 +28,8 @@ def describe_groups(data: Scored) -> tuple[GroupFacts, ...]:
 
 def _describe(data: Scored, code: int) -> GroupFacts:
     rows = data.groups.rows(code)
-    scores, selected, weights = data.scores[rows], data.selected[rows], data.weights.take(rows)
+    scores, weights = data.scores[rows], data.weights.take(rows)
+    selected = None if data.settings.is_real else data.selected[rows]
     if reason := data.refuse(code, weights.size):
         mean = Estimate(None, refused=reason)
     else:
@@ -36,13 +37,13 @@ def _describe(data: Scored, code: int) -> GroupFacts:
     known = GroupFacts(
         label=data.labels[code],
         n_rows=weights.people,
-        selection_rate=data.rate(selected, weights, code),
+        selection_rate=Estimate(None) if selected is None else data.rate(selected, weights, code),
         mean_score=mean,
         score_counts=_histogram(scores, weights),
         weight=None if weights.values is None else weights.total,
         effective_size=weights.size if weights.is_survey else None,
     )
-    if data.positive is None or data.deserving is None:
+    if selected is None or data.positive is None or data.deserving is None:
         return known
     deserving, positive = data.deserving[rows], data.positive[rows]
     bins = _calibration(data, scores, positive, weights)
@@ -151,6 +152,8 @@ def _calibration_error(scores: FloatArray, positive: BoolArray, weights: RowWeig
 
 def selection_ratio(data: Scored) -> Estimate:
     """Return the smallest selection rate over the largest, with its interval."""
+    if data.settings.is_real:
+        return Estimate(None)
     if data.refused:
         return Estimate(None, refused=data.refused)
     counts, sizes = data.counts(None)

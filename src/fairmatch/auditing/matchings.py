@@ -200,9 +200,7 @@ class PairMatcher:
         return tuple(sorted(parts, key=lambda part: -part.cost))
 
     def _matched(self, name: str, coupling: Coupling) -> MatchedScores:
-        selected = self.data.selected[self.sample.rows[self.people.at]]
         gaps, mass = coupling.gaps(self.scores), coupling.mass
-        first, second = selected[coupling.source_index], selected[coupling.target_index]
         n_first, n_second = self.people.sizes
         members = coupling.source_index if n_first <= n_second else coupling.target_index
         generator = self.data.pair_generator(_STREAMS[name], self.codes)
@@ -223,13 +221,19 @@ class PairMatcher:
             histogram=tuple(
                 np.histogram(gaps, bins=GAP_BINS, range=(0.0, 1.0), weights=mass)[0].tolist()
             ),
-            flips=PairFlips(
-                both=float(mass[first & second].sum()),
-                neither=float(mass[~first & ~second].sum()),
-                first_only=float(mass[first & ~second].sum()),
-                second_only=float(mass[~first & second].sum()),
-            ),
+            flips=None if self.data.settings.is_real else self._flips(coupling),
             transport_cost=None if features is None else coupling.transport_cost(features),
+        )
+
+    def _flips(self, coupling: Coupling) -> PairFlips:
+        """Return how the two people of a pair are decided on, as shares of the pairs."""
+        selected, mass = self.data.selected[self.sample.rows[self.people.at]], coupling.mass
+        first, second = selected[coupling.source_index], selected[coupling.target_index]
+        return PairFlips(
+            both=float(mass[first & second].sum()),
+            neither=float(mass[~first & ~second].sum()),
+            first_only=float(mass[first & ~second].sum()),
+            second_only=float(mass[~first & second].sum()),
         )
 
     def _transport(self, nearest: Coupling) -> Transport:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,13 +18,14 @@ from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights, read_row_weights
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import IndexArray
+from fairmatch.measures.real import read_predictions
 from fairmatch.tables.arrays import (
     BoolArray,
     FloatArray,
+    check_length,
     is_missing,
     read_column,
     read_labels,
-    read_scores,
 )
 from fairmatch.tables.columns import Column, read_columns, split_column
 from fairmatch.tables.encoder import TableEncoder
@@ -63,6 +63,8 @@ class PeopleTable:
         Where several attributes were given, the groups of each by itself.
     positive, pos_label
         Whether each label is positive (None without labels), and which label that is.
+    target : array of float or None
+        The number that is predicted, where scores are predictions and it was given.
     ids : list of str
         Who the rows are; empty if not given.
     weights : RowWeights
@@ -89,6 +91,7 @@ class PeopleTable:
     positions: IndexArray | None
     leaks: tuple[LeakFacts, ...]
     samples: dict[tuple[int, int], Sample]
+    target: FloatArray | None = None
 
     def sample(self, n_sample: int, seed: int) -> Sample:
         """Draw the sample, once for all models, so that the nearest matching is found once."""
@@ -137,6 +140,7 @@ def read_people(
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "survey",
     keep: Collection[str] = (),
+    scale: str = "probability",
 ) -> PeopleTable:
     """Read what a caller gave; the parameters are those of `fairmatch.audit`.
 
@@ -195,7 +199,7 @@ def read_people(
         attributes=attributes,
         sensitive_features=sensitive_features,
         positive=None
-        if y_true is None
+        if y_true is None or scale == "real"
         else read_labels(y_true, n_rows=n_rows, pos_label=pos_label),
         pos_label=pos_label,
         ids=names,
@@ -203,7 +207,14 @@ def read_people(
         positions=positions,
         leaks=tuple(leaks),
         samples={},
+        target=None if y_true is None or scale != "real" else _read_target(y_true, n_rows),
     )
+
+
+def _read_target(y_true: ArrayLike, n_rows: int) -> FloatArray:
+    target = read_predictions(y_true, "y_true")
+    check_length(target, n_rows, "y_true")
+    return target
 
 
 def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], BoolArray]:
@@ -232,58 +243,6 @@ def _n_rows(given: Any) -> int:
     return len(attribute_columns(given, "sensitive_features")[0][1])
 
 
-def read_model(y_score: Any, table: PeopleTable) -> FloatArray:
-    """Read the scores of a model, or let it score the people."""
-    n_rows = len(table.groups)
-    if hasattr(y_score, "predict_proba"):
-        if table.X is None:
-            raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
-        y_score = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
-    elif hasattr(y_score, "predict") or callable(y_score):
-        raise InputError(
-            f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
-            "0/1 decisions, as y_score."
-        )
-    elif table.positions is not None:
-        return read_scores(y_score)[table.positions]
-    return read_scores(y_score, n_rows=n_rows)
-
-
-def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
-    """Take a classifier's probability of the positive label, for every row.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        With ``predict_proba``; it is given the sensitive features if it takes them and does not
-        find them in X.
-    X : table or array
-        The rows, as the model expects them.
-    sensitive_features : array-like
-        Group of every row.
-    pos_label : default=1
-        The label that counts as positive.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> score_people(DummyClassifier().fit([[0], [0]], [0, 1]), [[0]], None).tolist()
-    [0.5]
-    """
-    given = {}
-    takes = "sensitive_features" in inspect.signature(model.predict_proba).parameters
-    if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X
-        given["sensitive_features"] = sensitive_features
-    probabilities = np.asarray(model.predict_proba(X, **given))
-    classes = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
-    if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
-        raise InputError(
-            f"The estimator knows the classes {classes}; two are needed, of which "
-            f"pos_label={pos_label!r} is one."
-        )
-    return read_scores(probabilities[:, classes.index(pos_label)])
-
-
 def list_people(
     data: Scored,
     sample: Sample,
@@ -305,7 +264,9 @@ def list_people(
         columns={column.name: _values(column, sample.rows) for column in columns},
         hidden=(),
         pairs=pairs,
-        selected=tuple(data.selected[sample.rows].astype(int).tolist()),
+        selected=()
+        if data.settings.is_real
+        else tuple(data.selected[sample.rows].astype(int).tolist()),
         weights=tuple(weights),
         near=near,
     )

@@ -13,6 +13,11 @@ from fairmatch.tables.parameters import check_count, check_number
 # What people are called who have the favourable outcome, where the caller does not say.
 _OUTCOMES = {"high": "selected", "low": "not flagged"}
 
+SCALES = ("probability", "real")
+"""What scores are: probabilities or decisions, or predictions in units of the target."""
+
+_HALF = 0.5
+
 
 @dataclass(frozen=True)
 class AuditSettings:
@@ -40,6 +45,8 @@ class AuditSettings:
         What people are called who have the favourable outcome.
     weight_kind : {"survey", "counts"}
         What weights are, where there are some.
+    scale : {"probability", "real"}
+        What scores are. Predictions of a number ("real") decide on nobody.
 
     Examples
     --------
@@ -47,7 +54,7 @@ class AuditSettings:
     'not flagged'
     """
 
-    threshold: float = 0.5
+    threshold: float = _HALF
     confidence: float = 0.95
     n_resamples: int = 1000
     n_sample: int = 4096
@@ -57,6 +64,7 @@ class AuditSettings:
     favourable: str = "high"
     outcome: str | None = None
     weight_kind: str = "survey"
+    scale: str = "probability"
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
@@ -64,7 +72,8 @@ class AuditSettings:
         least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
         for name, limit in {**least, "random_state": 0}.items():
             check_count(name, getattr(self, name), limit)
-        for name, allowed in {"favourable": tuple(_OUTCOMES), "weight_kind": KINDS}.items():
+        choices = {"favourable": tuple(_OUTCOMES), "weight_kind": KINDS, "scale": SCALES}
+        for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise InputError(
                     f"{name} must be {' or '.join(map(repr, allowed))}, got "
@@ -74,6 +83,17 @@ class AuditSettings:
             raise InputError(
                 "outcome is empty. Name what happens to the selected, such as 'granted bail'."
             )
+        if self.is_real and (self.threshold != _HALF or self.outcome is not None):
+            given = "outcome" if self.outcome is not None else "threshold"
+            raise InputError(
+                f"{given}={getattr(self, given)!r} was given with scale='real', and predictions in "
+                f"units of the target select nobody. Leave {given} out."
+            )
+
+    @property
+    def is_real(self) -> bool:
+        """Whether scores are predictions in units of the target, which decide on nobody."""
+        return self.scale == "real"
 
     @property
     def named_outcome(self) -> str:

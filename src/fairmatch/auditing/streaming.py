@@ -54,6 +54,11 @@ def audit_dataset(
             f"{pattern} is read as one table, and {len(roles.scores)} columns of scores were "
             "named. Name one with --score, and audit others one by one."
         )
+    if settings.get("scale", "probability") != "probability":
+        raise InputError(
+            f"{pattern} is read as one table, of which scores in [0, 1] are counted, and "
+            f"scale={settings['scale']!r} was given. Audit predictions in one file."
+        )
     if roles.weight is not None:
         raise InputError(
             "Weights of many Parquet files are not read. Sum them up by score, group and label "

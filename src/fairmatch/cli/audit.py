@@ -43,7 +43,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COL[,COL]",
         help="the group of each person; of several columns the combinations are the groups",
     )
-    add("--label", metavar="COL", help="the outcome, for error rates and calibration")
+    add(
+        "--label",
+        metavar="COL",
+        help="the outcome, for error rates and calibration; with --scale real, what is predicted",
+    )
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
     add("--id", metavar="COL", help="who each person is; not a feature")
     add("--weight", metavar="COL", help="how much each row counts")
@@ -65,6 +69,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
     add("--model", action="append", default=[], metavar="DIR", help="a saved model to score TABLE")
     add("--privileged", metavar="GROUP", help="the favoured group, to tell undesirable flips")
+    add(
+        "--scale",
+        choices=("probability", "real"),
+        default="probability",
+        help="what scores are: in [0, 1], or with real, predictions in units of the label, which "
+        "select nobody (default: probability)",
+    )
     add("--threshold", type=float, default=0.5, help="selected at or above it (default: 0.5)")
     add(
         "--favourable",
@@ -135,7 +146,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.tables.roles import Roles
 
     gates = read_gates(
-        arguments.fail_above, arguments.fail_below, has_labels=arguments.label is not None
+        arguments.fail_above,
+        arguments.fail_below,
+        has_labels=arguments.label is not None,
+        scale=arguments.scale,
     )
     _check_outputs(arguments)
     write_report = _report_writer() if arguments.out else None
@@ -152,6 +166,7 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     settings = {
         "keep": arguments.keep,
+        "scale": arguments.scale,
         "threshold": arguments.threshold,
         "favourable": arguments.favourable,
         "outcome": arguments.outcome,
@@ -221,6 +236,11 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     """Raise before the work where a result could not be written as what its name says."""
     check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
     folder = arguments.tables_folder
+    if folder is not None and arguments.scale == "real":
+        raise InputError(
+            "--tables was given with --scale real, and predictions select nobody, so that there "
+            "are no rates to file. Leave it out, or write the facts with --json."
+        )
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"--tables must be a folder, and {folder} is a file.")
     out = arguments.out

@@ -20,7 +20,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
         One per model.
     """
     for audit in audits:
-        _print_rates(audit)
+        (_print_rates if audit.scale == "probability" else _print_means)(audit)
     level = f"{audits[0].confidence:.0%}"
     names = [gap.name for gap in audits[0].gaps]
     print_table(
@@ -29,6 +29,24 @@ def print_audits(audits: Sequence[Audit]) -> None:
     )
     for audit in audits:
         _print_rest(audit)
+
+
+def _print_means(audit: Audit) -> None:
+    """Print what is predicted for each group on average."""
+    print(f"{audit.model_name}: {audit.n_rows:,} people; predictions in units of the target")
+    rows = [
+        [
+            group.label,
+            f"{group.n_rows:,}",
+            _shown(group.mean_score),
+            "not compared" if group.label in audit.unknown else "",
+        ]
+        for group in audit.groups
+    ]
+    print_table(["group", "people", f"mean prediction [{audit.confidence:.0%} interval]", ""], rows)
+    if audit.spread is not None:
+        print(f"Standard deviation of the {audit.spread.of}: {audit.spread.value:.4f}")
+    print()
 
 
 def _print_rates(audit: Audit) -> None:
@@ -91,7 +109,7 @@ def _print_matching(matching: Matching) -> None:
         print(
             f"  For {reach.share.value:.1%} [{reach.share.low:.1%}, {reach.share.high:.1%}] of "
             f"{reach.group} somebody of {reach.other} within a squared distance of "
-            f"{reach.distance:.3g} is scored within {reach.score_gap:g}."
+            f"{reach.distance:.3g} is scored within {reach.score_gap:.3g}."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import inf
 from typing import TYPE_CHECKING
 
 from fairmatch.exceptions import GroupError, InputError
@@ -74,7 +75,9 @@ class Gate:
         return None
 
 
-def read_gates(above: Sequence[str], below: Sequence[str], *, has_labels: bool) -> list[Gate]:
+def read_gates(
+    above: Sequence[str], below: Sequence[str], *, has_labels: bool, scale: str = "probability"
+) -> list[Gate]:
     """Read bounds as they are typed, and raise before the work where one cannot be checked.
 
     Parameters
@@ -83,9 +86,19 @@ def read_gates(above: Sequence[str], below: Sequence[str], *, has_labels: bool) 
         Such as ``"mean_parity_gap=0.05"`` and ``"selection_ratio=0.8"``.
     has_labels : bool
         Whether the audit has labels.
+    scale : {"probability", "real"}, default="probability"
+        What is audited. Gaps of predictions have units, and no bound of their own.
     """
     from fairmatch.measures import MEASURES
+    from fairmatch.measures.real import REAL_GAPS
 
+    if scale == "real":
+        if below:
+            raise InputError(
+                f"--fail-below {below[0]} was given with --scale real, and predictions select "
+                "nobody, so that there is no ratio. Hold a gap to a bound with --fail-above."
+            )
+        return [_read(given, "--fail-above", list(REAL_GAPS), "gap", inf) for given in above]
     gates = [_read(given, "--fail-above", list(MEASURES), "gap") for given in above]
     for gate in gates:
         if MEASURES[gate.name].needs_labels and not has_labels:
@@ -96,7 +109,7 @@ def read_gates(above: Sequence[str], below: Sequence[str], *, has_labels: bool) 
     return gates + [_read(given, "--fail-below", [RATIO], "ratio") for given in below]
 
 
-def _read(given: str, option: str, known: list[str], what: str) -> Gate:
+def _read(given: str, option: str, known: list[str], what: str, most: float = 1.0) -> Gate:
     name, _, bound = given.partition("=")
     if name not in known:
         near = get_close_matches(name, known, n=1)
@@ -109,9 +122,10 @@ def _read(given: str, option: str, known: list[str], what: str) -> Gate:
     except ValueError:
         limit = float("nan")
     # No gap is above 1 and no ratio below 0, and nothing is above NaN: such a gate never fails.
-    is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < 1.0
+    most = 1.0 if name == "ks_parity_gap" else most
+    is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
     if not is_sensible:
-        example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", "[0, 1)")
+        example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", f"[0, {most:g})")
         raise InputError(
             f"{option} takes {what.upper()}=BOUND with a bound in {range_}, such as "
             f"{name}={example}; got {given!r}."

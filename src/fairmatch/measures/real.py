@@ -95,13 +95,13 @@ def real_gaps(
     return found
 
 
-def read_predictions(y_pred: Any) -> FloatArray:
+def read_predictions(y_pred: Any, name: str = "y_pred") -> FloatArray:
     """Return predictions as finite numbers, or raise an error that names the first that is none."""
-    predicted = read_numbers(y_pred, "y_pred")
+    predicted = read_numbers(y_pred, name)
     bad = ~np.isfinite(predicted)
     if bad.any():
         raise InputError(
-            f"y_pred has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-            f"{int(np.argmax(bad))}). Every row needs a finite prediction."
+            f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
+            f"{int(np.argmax(bad))}). Every row needs a finite number."
         )
     return predicted

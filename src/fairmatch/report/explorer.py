@@ -114,12 +114,13 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
             {
                 "name": audit.model_name,
                 "table": number,
-                "outcome": outcome_words(audit),
-                "other": other_words(audit),
-                "rule": selected_from(audit),
+                # Of predictions, which select nobody, there is none of the three.
+                "outcome": "" if audit.threshold is None else outcome_words(audit),
+                "other": "" if audit.threshold is None else other_words(audit),
+                "rule": "" if audit.threshold is None else selected_from(audit),
                 "scores": [round(people.scores[k], 4) for k in order],
                 # Taken before rounding, which could move a score across the threshold.
-                "selected": [selected[k] for k in order],
+                "selected": [selected[k] for k in order] if selected else [],
                 "pairs": {
                     name: _pairs(pairs, len(people.ids), order, listed)
                     for name, pairs in _all_pairs(people).items()
@@ -142,6 +143,8 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
 
 def _selected(audit: Audit, people: Individuals) -> Sequence[int]:
     """Return who is selected, 1 or 0."""
+    if audit.threshold is None:
+        return []  # predictions select nobody
     return people.selected or [int(score >= audit.threshold) for score in people.scores]
 
 

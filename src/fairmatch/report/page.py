@@ -20,6 +20,7 @@ from fairmatch.auditing.facts.alternatives import Alternatives
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json
+from fairmatch.report.figures.predictions import mean_figure
 from fairmatch.report.figures.selection import selection_figure
 from fairmatch.report.sections import sections
 from fairmatch.report.summary import sentences
@@ -110,7 +111,7 @@ def write_report(
         shown = [audit.without_individuals() for audit in shown]
     people = explorer_json(shown)
     parts = sections(shown, comparison, curve, alternatives)
-    first = selection_figure(shown)
+    first = (mean_figure if shown[0].scale == "real" else selection_figure)(shown)
     figures = [first, *(figure for part in parts for figure in part.figures)]
     charts = [panel.chart for figure in figures for panel in figure.panels]
     scripts = [_vega(), _resource("charts.js")]
@@ -122,7 +123,7 @@ def write_report(
         about=shown[0].about,
         audits=shown,
         groups=by_size(shown[0].groups),
-        rules=listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in shown)]),
+        rules=_rules(shown),
         summaries=[(audit, sentences(audit)) for audit in shown],
         first=first,
         outcome=outcome_words(shown[0]),
@@ -151,6 +152,7 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
     for what, kinds in (
         ("groups", {tuple(group.label for group in audit.groups) for audit in given}),
         ("levels of confidence", {audit.confidence for audit in given}),
+        ("scales", {audit.scale for audit in given}),
     ):
         if len(kinds) > 1:
             raise InputError(f"Audits of different {what} cannot share a report: {sorted(kinds)}.")
@@ -163,9 +165,21 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
     ]
 
 
+def _rules(audits: Sequence[Audit]) -> str:
+    """Return which scores are selected; nothing of predictions, which select nobody."""
+    if audits[0].threshold is None:
+        return ""
+    return listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in audits)])
+
+
 def _notices(audits: Sequence[Audit]) -> list[str]:
     """Return what a reader should know before the first number."""
     said = [audit.undecided for audit in audits]
+    if audits[0].scale == "real":
+        said.append(
+            "Scores are predictions in units of the target. Nobody is selected by them, so there "
+            "are no rates, ratios or errors of decisions."
+        )
     if audits[0].weights == "survey":
         said.append("Shares, means and gaps are weighted; numbers of people are not.")
     said += [leak.words for audit in audits for leak in audit.leaks]

@@ -18,6 +18,7 @@ from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
 from fairmatch.report.figures.matching import feature_figure, matched_figure, transport_figure
 from fairmatch.report.figures.models import changed_decisions, side_by_side, tradeoff_figure
 from fairmatch.report.figures.nearness import curve_figure, position_figure, reach_figure
+from fairmatch.report.figures.predictions import attribute_mean_figure
 from fairmatch.report.figures.scores import score_figure
 from fairmatch.report.figures.selection import attribute_figure
 from fairmatch.report.figures.subsets import half_space_figure, subset_figure
@@ -76,6 +77,7 @@ def sections(
     >>> [section.key for section in sections([found], None, None)]
     ['gaps', 'filing', 'matching', 'scores']
     """
+    real = audits[0].scale == "real"
     described = any(matching.transport for matching in audits[0].matchings)
     parts = [
         Section(
@@ -95,11 +97,18 @@ def sections(
             (
                 "They can disagree, and in general not all of them can be small at once; which one "
                 "matters is a question of law and purpose, not of statistics. A gap is a fact "
-                "about these people and this threshold; it does not say why it is there.",
+                f"about these people{'' if real else ' and this threshold'}; it does not say why "
+                "it is there.",
                 f"Each measure's interval holds with {level(audits)} confidence by itself: among "
                 "several measures one or another may miss by chance.",
             ),
-            _figures(audits, gap_figure, pair_figure, attribute_figure, attribute_gap_figure),
+            _figures(
+                audits,
+                gap_figure,
+                pair_figure,
+                attribute_mean_figure if real else attribute_figure,
+                attribute_gap_figure,
+            ),
         ),
         Section(
             "filing",
@@ -152,8 +161,10 @@ def sections(
         ),
         Section(
             "scores",
-            "Scores",
-            "How the scores of every group are spread, whatever the threshold.",
+            "Predictions" if real else "Scores",
+            "How the predictions of every group are spread."
+            if real
+            else "How the scores of every group are spread, whatever the threshold.",
             (),
             _figures(audits, score_figure),
         ),
@@ -175,10 +186,12 @@ def sections(
         Section(
             "comparison",
             "The models compared",
-            "The same people under each model, and whose decisions change.",
+            "The same people under each model."
+            if real
+            else "The same people under each model, and whose decisions change.",
             (
-                "Less of one gap says nothing by itself on how it was reached; the distances and "
-                "the changed decisions do.",
+                "Less of one gap says nothing by itself on how it was reached; the distances "
+                + ("do." if real else "and the changed decisions do."),
             ),
             [*side_by_side(audits), *(changed_decisions(comparison) if comparison else [])],
         ),

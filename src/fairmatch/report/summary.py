@@ -43,6 +43,8 @@ def sentences(audit: Audit) -> list[str]:
 
 def _on_selection(audit: Audit) -> str:
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
+    if audit.scale == "real":
+        return f"{_on_means(audit, known)}{_left_out(audit)}"
     start = f"Of {n_people(audit.n_rows)}"
     said = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
     gap = audit.gap("demographic_parity_gap")
@@ -57,6 +59,37 @@ def _on_selection(audit: Audit) -> str:
         else:
             end += "."
     return f"{start}{said}{end}{_left_out(audit)}"
+
+
+def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
+    """Return what is predicted for each group on average, and how much that differs."""
+    stated = [group for group in groups if group.mean_score.value is not None]
+    stated.sort(key=lambda group: group.mean_score.value or 0.0)
+    shown = [
+        f"{shown_number(g.mean_score.value)} for group {group_words(g.label)}"
+        for g in (stated if len(stated) <= 2 else (stated[0], stated[-1]))
+    ]
+    said = f"For {n_people(audit.n_rows)}, {model_words(audit)} predicts "
+    if not stated:
+        said += "means that are not stated"
+    elif len(stated) > 2:
+        said += f"means from {shown[0]} to {shown[1]}"
+    else:
+        said += f"{listed(shown)} on average"
+    gap = audit.gap("mean_parity_gap")
+    if gap.value is None:
+        return f"{said}; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+    said += f", a difference of {shown_number(gap.value)}"
+    if audit.spread is not None and audit.spread.value > 0.0:
+        share = gap.value / audit.spread.value
+        said += f", or {share:.2f} standard deviations of the {audit.spread.of}"
+    if gap.low is None or gap.high is None:
+        return f"{said}."
+    limits = f"{shown_number(gap.low)} to {shown_number(gap.high)}"
+    said += f" ({audit.confidence:.0%} interval of the difference {limits}"
+    said += " for all pairs of groups at once" if audit.pair_gaps else ""
+    said += "; no difference at all cannot be ruled out)" if gap.low == 0.0 else ")"
+    return f"{said}."
 
 
 def _rate(group: GroupFacts) -> str:
@@ -90,7 +123,7 @@ def _left_out(audit: Audit) -> str:
     small = [
         group
         for group in audit.groups
-        if group.label not in audit.unknown and group.selection_rate.value is None
+        if group.label not in audit.unknown and group.mean_score.value is None
     ]
     if small and len(audit.groups) > 2:
         n_small = sum(group.n_rows for group in small)
@@ -155,7 +188,7 @@ def _on_nearest(
         who = f"the people of {_pair(groups)} lie farthest apart of all: they lie"
     said = (
         f"If people are matched so that their mean score gap ({found.score_gap:.3f}) is within "
-        f"{found.slack:g} of the least possible, {who} at {position:.2f} between the nearest "
+        f"{found.slack:.3g} of the least possible, {who} at {position:.2f} between the nearest "
         "possible matching (0) and a random one (1)"
     )
     largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)

@@ -193,12 +193,37 @@ def label_words(audit: Audit, favourable: bool) -> str:
     return "positive" if favourable == (audit.favourable == "high") else "negative"
 
 
+RELATIVE = "relative_"
+"""How the name of a gap begins that is taken in standard deviations."""
+
+# Titles and words of gaps between predictions, which are no scores that a threshold cuts.
+_PREDICTED = {
+    "mean_parity_gap": ("Mean predictions", "difference of the mean predictions"),
+    "wasserstein_parity_gap": (
+        "Distributions of predictions",
+        "mean difference of the predictions for people at the same rank of their groups",
+    ),
+    "ks_parity_gap": (
+        "Distributions of predictions, largest distance",
+        "largest difference of the shares of people predicted at most some number",
+    ),
+    "matched_parity_gap": (
+        "Matched people",
+        "mean difference of the predictions for people who are matched with each other",
+    ),
+}
+
+
 def gap_title(name: str, audit: Audit | None = None) -> str:
     """Return what a gap compares, for people.
 
     Where low scores are good, the true positives are people with a negative label, so the title
     names the label instead.
     """
+    if name.startswith(RELATIVE):
+        return f"{gap_title(name.removeprefix(RELATIVE), audit)}, relative"
+    if audit is not None and audit.scale == "real" and name in _PREDICTED:
+        return _PREDICTED[name][0]
     if name not in MEASURES:
         return name.replace("_", " ").capitalize()
     if audit is not None and (label := _turned_label(name, audit)) is not None:
@@ -208,6 +233,11 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
 
 def gap_words(name: str, audit: Audit | None = None) -> str:
     """Return what the value of a gap is."""
+    if audit is not None and name.startswith(RELATIVE) and audit.spread is not None:
+        plain = gap_words(name.removeprefix(RELATIVE), audit)
+        return f"{plain}, in standard deviations of the {audit.spread.of}"
+    if audit is not None and audit.scale == "real" and name in _PREDICTED:
+        return _PREDICTED[name][1]
     if name not in MEASURES:
         return ""
     if audit is not None and (label := _turned_label(name, audit)) is not None:

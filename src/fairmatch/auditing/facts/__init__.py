@@ -6,7 +6,7 @@ sentence in ``refused`` says why.
 """
 
 from fairmatch.auditing.facts.about import About, LeakFacts
-from fairmatch.auditing.facts.audit import Audit, Provenance
+from fairmatch.auditing.facts.audit import Audit, Provenance, Spread
 from fairmatch.auditing.facts.comparison import Comparison, ModelPair
 from fairmatch.auditing.facts.costs import FeatureCost
 from fairmatch.auditing.facts.estimates import Estimate
@@ -44,6 +44,7 @@ __all__ = [
     "Pairs",
     "Provenance",
     "Reach",
+    "Spread",
     "SubsetGap",
     "SubsetScan",
     "Transport",

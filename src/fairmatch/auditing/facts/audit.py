@@ -19,6 +19,22 @@ from fairmatch.tables.roles import ColumnRole
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The standard deviation in which relative gaps of predictions are taken.
+
+    Attributes
+    ----------
+    of : {"target", "predictions"}
+        What it is the standard deviation of: the target, or without one the predictions.
+    value : float
+        The standard deviation, in units of the target. With 0 there are no relative gaps.
+    """
+
+    of: str
+    value: float
+
+
+@dataclass(frozen=True)
 class Provenance:
     """What was audited, with what, and how.
 
@@ -80,8 +96,10 @@ class Audit(JsonFacts):
         What the model is called.
     n_rows : int
         People audited.
-    threshold, confidence : float
-        Where scores turn into decisions; level of the intervals.
+    threshold : float or None
+        Where scores turn into decisions; None of predictions, which decide on nobody.
+    confidence : float
+        Level of the intervals.
     score_edges : tuple of float
         Ends of the intervals in which `GroupFacts.score_counts` counts.
     groups : tuple of GroupFacts
@@ -127,7 +145,12 @@ class Audit(JsonFacts):
         What a reader should know of how the table was read.
     impact : tuple of ImpactTable
         Selection and scoring rates with their impact ratios, by category of each attribute and of
-        all crossed, as bias audits are filed.
+        all crossed, as bias audits are filed. Empty of predictions.
+    scale : {"probability", "real"}
+        What the scores are: probabilities or decisions, or predictions in units of the target.
+        Scores, their gaps and their differences are then in these units.
+    spread : Spread or None
+        The standard deviation in which relative gaps are taken; None of probabilities.
 
     Examples
     --------
@@ -147,7 +170,7 @@ class Audit(JsonFacts):
 
     model_name: str
     n_rows: int
-    threshold: float
+    threshold: float | None
     confidence: float
     score_edges: tuple[float, ...]
     groups: tuple[GroupFacts, ...]
@@ -170,6 +193,8 @@ class Audit(JsonFacts):
     leaks: tuple[LeakFacts, ...] = ()
     notes: tuple[str, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
+    scale: str = "probability"
+    spread: Spread | None = None
 
     @property
     def undecided(self) -> str | None:
@@ -242,8 +267,9 @@ class Audit(JsonFacts):
     def __repr__(self) -> str:
         sizes = [f"{group.label!r} ({group.n_rows:,})" for group in self.groups]
         groups = f"groups {' and '.join(sizes)}" if len(sizes) == 2 else f"{len(sizes)} groups"
-        gap = self.gap("demographic_parity_gap").value
-        shown = "no gap stated" if gap is None else f"largest ΔDP {gap:.3f}"
+        first = self.gaps[0]  # of decisions, or of mean predictions
+        words = f"largest {first.symbol} {first.value or 0.0:.3f}"
+        shown = "no gap stated" if first.value is None else words
         return f"<Audit of {self.model_name!r}: {self.n_rows:,} people, {groups}, {shown}>"
 
     def _repr_html_(self) -> str:

@@ -21,7 +21,7 @@ class ModelPair:
         Group to Spearman correlation of the two models' scores; None for constant scores.
     decisions : dict
         Group to four counts: selected by neither, by the reference only, by the model only, by
-        both.
+        both. Empty of predictions, which select nobody.
     undesirable_flips : dict or None
         Group to flips that harm the less favoured group or favour the other; None where no
         group was named as privileged.

@@ -41,7 +41,7 @@ class GroupFacts:
     n_rows : int
         People in it.
     selection_rate : Estimate
-        Share of selected people.
+        Share of selected people; without a value of predictions, which select nobody.
     mean_score : Estimate
         Mean score.
     score_counts : tuple of int

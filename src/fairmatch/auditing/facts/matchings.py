@@ -91,9 +91,9 @@ class MatchedScores:
     quantiles : dict
         Quantile of the gap over people ("0", "0.05", "0.25", "0.5", "0.75", "0.95", "1").
     histogram : tuple of float
-        Share of the pairs in equal intervals of [0, 1] of the gap.
-    flips : PairFlips
-        Decisions on the two people of a pair.
+        Share of the pairs in equal intervals of the gap, from 0 to the range of the scores.
+    flips : PairFlips or None
+        Decisions on the two people of a pair; None of predictions, which decide on nobody.
     transport_cost : float or None
         Mean squared distance between matched people; None without features.
     """
@@ -102,7 +102,7 @@ class MatchedScores:
     gap: Estimate
     quantiles: dict[str, float]
     histogram: tuple[float, ...]
-    flips: PairFlips
+    flips: PairFlips | None
     transport_cost: float | None = None
 
 

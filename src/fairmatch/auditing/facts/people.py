@@ -70,7 +70,7 @@ class Individuals:
     pairs : dict
         Matching ("fair", "nearest_fair", "marginal", "joint") to its pairs.
     selected : tuple of int
-        1 where the person is selected; empty in audits of earlier versions.
+        1 where the person is selected; empty of predictions, and in audits of earlier versions.
     weights : tuple of float
         Weight of the person's row; empty where every row is one person.
     near : tuple of NearPeople

@@ -191,7 +191,7 @@
       return line;
     }));
     const sampled = table.n_listed < data.n_people ? `, a sample of the ${data.n_people.toLocaleString("en")} who were matched` : "";
-    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. ${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.`;
+    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
     pager.hidden = pages === 1;
     pager.querySelector(".page-number").textContent = `Page ${state.page + 1} of ${pages}`;
     pager.querySelector('[data-step="-1"]').disabled = state.page === 0;
@@ -209,10 +209,10 @@
   function describe(person) {
     const { table, model } = view();
     const label = table.labels.length ? `, label ${table.labels[person] ? "positive" : "negative"}` : "";
-    const decided = model.selected[person] ? model.outcome : model.other;
+    const decided = model.rule ? `, ${model.selected[person] ? model.outcome : model.other}` : "";
     return element("p", { class: "who" }, swatch(table.group[person]), isolated(table.ids[person]),
       element("span", { class: "what" }, isolated(data.groups[table.group[person]]),
-        `, score ${number(model.scores[person], 3)}, ${decided}${label}`));
+        `, score ${number(model.scores[person], 3)}${decided}${label}`));
   }
 
   function drawPerson() {

@@ -21,7 +21,7 @@ def curve_chart(rows: Sequence[Row], *, slack: float = 0.005, top: float | None 
     rows : sequence of mappings
         With ``series``, ``gap``, ``slack`` and ``position``; the points of one curve each.
     slack : float, default=0.005
-        The points with this slack are marked.
+        The points with this slack are marked, and those whose ``shown`` is "dot".
     top : float, optional
         The end of the vertical axis; by default the highest point.
 
@@ -54,6 +54,6 @@ def curve_chart(rows: Sequence[Row], *, slack: float = 0.005, top: float | None 
         ],
     )
     line = base.mark_line(strokeWidth=2).encode(order="slack:Q")
-    marks = base.transform_filter(f"abs(datum.slack - {slack}) < 1e-9")
+    marks = base.transform_filter(f"datum.shown === 'dot' || abs(datum.slack - {slack}) < 1e-9")
     marks = marks.mark_point(filled=True, size=110, opacity=1.0)
     return alt.layer(line, marks).properties(height=240)

@@ -51,7 +51,11 @@ def step_chart(
     closed = [*rows, *({**row, "low": row["high"]} for row in last)]
     top = max(row["share"] for row in rows)
     base = alt.Chart(chart_rows(closed)).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=False)),
+        x=alt.X(
+            "low:Q",
+            title=title,
+            scale=alt.Scale(nice=False, zero=False),
+        ),
         y=alt.Y(
             "share:Q",
             stack=None,
@@ -144,7 +148,7 @@ def cumulative_chart(
     Parameters
     ----------
     rows : sequence of mappings
-        With ``high``, ``series`` and ``cumulative``.
+        With ``high``, ``series`` and ``cumulative``; the curves begin at the least ``low``, or 0.
     title, colours
         As in `interval_chart`.
 
@@ -160,14 +164,15 @@ def cumulative_chart(
     """
     alt = load_altair()
     series = names(rows, "series")
-    start = [{"high": 0.0, "series": name, "cumulative": 0.0} for name in series]
+    least = min(row.get("low", 0.0) for row in rows)
+    start = [{"high": least, "series": name, "cumulative": 0.0} for name in series]
     base = alt.Chart(chart_rows([*start, *rows])).encode(
-        x=alt.X("high:Q", title=title),
+        x=alt.X("high:Q", title=title, scale=alt.Scale(zero=False)),
         y=alt.Y("cumulative:Q", title="share at or below", axis=alt.Axis(format=".0%")),
         color=colour(series, colours, "square"),
         tooltip=[
             alt.Tooltip("series:N", title="of"),
-            alt.Tooltip("high:Q", title="score up to", format=".3g"),
+            alt.Tooltip("high:Q", title=f"{title} up to", format=".3g"),
             alt.Tooltip("cumulative:Q", title="share", format=".1%"),
         ],
     )

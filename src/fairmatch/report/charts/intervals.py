@@ -73,11 +73,12 @@ def interval_chart(
             alt.Tooltip("high:Q", title="to", format=".3f"),
         ],
     )
-    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=list(domain), nice=False))
+    scale = alt.Scale(domain=list(domain), nice=False, zero=False)
+    x = alt.X("value:Q", title=title, scale=scale)
     bars = (
         base.transform_filter("isValid(datum.low) && isValid(datum.high)")
         .mark_rule(strokeWidth=4, opacity=0.38, strokeCap="round", clip=True)
-        .encode(x=alt.X("low:Q", title=title), x2="high:Q")
+        .encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q")
     )
     dots = base.mark_point(filled=True, size=90, opacity=1.0).encode(x=x)
     layers = [*reference_lines(marks), labels_above(labels), bars, dots]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from fairmatch.auditing.people import score_people
+from fairmatch.auditing.scoring import score_people
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.report.charts.frame import save_chart, standalone
 from fairmatch.storage.atomic import whole_file

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from fairmatch.auditing.assembly import audit
 from fairmatch.auditing.facts import Audit
+from fairmatch.measures.real import IN_UNITS
 from fairmatch.report.charts.intervals import interval_chart
 from fairmatch.report.displays.display import Display, named, scores_of
 from fairmatch.report.wording import gap_title, shown_name
@@ -156,7 +157,8 @@ class GapDisplay(Display):
             }
             for audit in self.audits
             for gap in audit.gaps
-            if gap.value is not None
+            # Gaps of predictions have units, in which alone they are drawn on one axis.
+            if gap.value is not None and (audit.scale != "real" or gap.name in IN_UNITS)
         ]
 
     def _title(self) -> str:

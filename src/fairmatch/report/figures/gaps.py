@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fairmatch.auditing.facts import AttributeFacts, Audit, Gap
 from fairmatch.measures import MEASURES
+from fairmatch.measures.real import IN_UNITS
 from fairmatch.report.charts import Row
 from fairmatch.report.figures.figure import (
     LIMITS,
@@ -22,7 +23,7 @@ from fairmatch.report.figures.figure import (
     noted,
     panel,
 )
-from fairmatch.report.wording import gap_title, gap_words, shown_name, told_apart
+from fairmatch.report.wording import RELATIVE, gap_title, gap_words, shown_name, told_apart
 
 # Of every pair and attribute these are drawn; the others stand in the table.
 _DRAWN = "demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "false_positive_gap"
@@ -50,6 +51,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
     names = group_labels(audits[0])
     rows: list[Row] = [
         {
+            "name": gap.name,
             "label": gap_title(gap.name, audit),
             "series": models[audit.model_name],
             **_facts(gap, names),
@@ -81,7 +83,28 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
         ),
         noted(rows, columns),
         rows,
-        panel(rows, title="gap (0 = alike)"),
+        _in_units(audits, rows) if audits[0].scale == "real" else _panel(rows),
+    )
+
+
+def _panel(rows: Sequence[Row], name: str = "") -> tuple[Panel, ...]:
+    return panel(rows, name, title="gap (0 = alike)")
+
+
+def _in_units(audits: Sequence[Audit], rows: Sequence[Row]) -> tuple[Panel, ...]:
+    """Return one chart of gaps in units, one of relative gaps and one of shares."""
+    spread = audits[0].spread
+    kinds: dict[str, Callable[[str], bool]] = {
+        "In units of the target": lambda name: name in IN_UNITS,
+        f"In standard deviations of the {spread.of if spread else 'target'}": lambda name: (
+            name.startswith(RELATIVE)
+        ),
+        "As a share of the people": lambda name: name == "ks_parity_gap",
+    }
+    return tuple(
+        one
+        for title, belongs in kinds.items()
+        for one in _panel([row for row in rows if belongs(row["name"])], title)
     )
 
 

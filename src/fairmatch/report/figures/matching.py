@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairmatch.auditing.facts import Audit, MatchedScores, Matching
+from fairmatch.auditing.facts import Audit, MatchedScores, Matching, PairFlips
 from fairmatch.report.charts import (
     CONTRIBUTION_COLOURS,
     SERIES_COLOURS,
@@ -193,24 +193,28 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
                 **limits(match.gap),
                 "median": match.quantiles.get("0.5"),
                 "high95": match.quantiles.get("0.95"),
-                "flips": match.flips.first_only + match.flips.second_only,
-                "favoured": _favoured(match.flips.first_only, match.flips.second_only,
-                                      first, second),
+                "flips": None
+                if match.flips is None
+                else match.flips.first_only + match.flips.second_only,
+                "favoured": _favoured(match.flips, first, second),
                 "cost": match.transport_cost,
             }
             for match in _ordered(matching)
         ]  # fmt: skip
         title = [audit.model_name] * (len(audits) > 1)
         title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
-        chart = step_chart(_trimmed(_bins(matching)), title="score gap of a pair", of="pairs")
+        bins = _trimmed(_bins(matching, audit.score_edges[-1] - audit.score_edges[0]))
+        chart = step_chart(bins, title="score gap of a pair", of="pairs")
         legend = len(matched) <= FEW_PANELS
         panels.append(Panel(finished(chart, legend=legend), ": ".join(title)))
     if not rows:
         return None
+    decides = audits[0].threshold is not None
     several = any(len(m.matched_gaps) > 1 for a in audits for m in a.matchings)
     reading = [
-        "The score gap between two matched people, over all pairs. A flip is a pair of whom one is "
-        "selected and the other is not. Intervals take the pairs as given."
+        "The score gap between two matched people, over all pairs. "
+        + ("A flip is a pair of whom one is selected and the other is not. " if decides else "")
+        + "Intervals take the pairs as given."
     ]
     if several:
         reading.append(
@@ -230,8 +234,7 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
             "high": "to",
             "median": "median gap",
             "high95": "95% are below",
-            "flips": "flips",
-            "favoured": "more often selected alone",
+            **({"flips": "flips", "favoured": "more often selected alone"} if decides else {}),
             **({"cost": "mean squared distance"} if transport else {}),
         },
         rows,
@@ -240,10 +243,10 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
     )
 
 
-def _favoured(first_only: float, second_only: float, first: str, second: str) -> str:
-    if abs(first_only - second_only) < 1e-9:
+def _favoured(flips: PairFlips | None, first: str, second: str) -> str:
+    if flips is None or abs(flips.first_only - flips.second_only) < 1e-9:
         return "neither"
-    return f"{first if first_only > second_only else second}"
+    return f"{first if flips.first_only > flips.second_only else second}"
 
 
 def _ordered(matching: Matching) -> list[MatchedScores]:
@@ -252,12 +255,13 @@ def _ordered(matching: Matching) -> list[MatchedScores]:
     return sorted(matching.matched_gaps, key=lambda match: order.index(match.matching))
 
 
-def _bins(matching: Matching) -> list[Row]:
+def _bins(matching: Matching, span: float) -> list[Row]:
+    """Return the histograms of score gaps, which run from 0 to the range of the scores."""
     return [
         {
             "series": MATCHINGS.get(match.matching, match.matching),
-            "low": k / len(match.histogram),
-            "high": (k + 1) / len(match.histogram),
+            "low": span * (k / len(match.histogram)),
+            "high": span * ((k + 1) / len(match.histogram)),
             "share": share,
         }
         for match in _ordered(matching)
@@ -268,4 +272,4 @@ def _bins(matching: Matching) -> list[Row]:
 def _trimmed(bins: list[Row]) -> list[Row]:
     """Return a histogram without its empty end."""
     end = max((row["high"] for row in bins if row["share"] > 0.0), default=1.0)
-    return [row for row in bins if row["high"] <= end + 1e-9]
+    return [row for row in bins if row["high"] <= end * (1.0 + 1e-9)]

@@ -55,7 +55,10 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
     ]
     return {
         "ratio of selection rates": audit.selection_ratio.value,
-        **{f"gap: {gap_title(name, audit).lower()}": gaps.get(name) for name in MEASURES},
+        **{
+            f"gap: {gap_title(name, audit).lower()}": gaps.get(name)
+            for name in dict.fromkeys([*MEASURES, *gaps])
+        },
         "distance of people scored alike (0 = nearest, 1 = random)": max(placed, default=None),
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets
@@ -73,6 +76,8 @@ def _overall_accuracy(audit: Audit) -> float | None:
 
 def changed_decisions(comparison: Comparison) -> list[Figure]:
     """Return whose decisions differ from those of the reference model."""
+    if comparison.audits[0].scale == "real":
+        return [_agreement_figure(comparison)]
     rows: list[Row] = []
     bars: list[Row] = []
     names = group_labels(comparison.audits[0])
@@ -124,6 +129,26 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
             panel(bars, title="share of the group", colours=SERIES_COLOURS[2:]),
         )
     ]
+
+
+def _agreement_figure(comparison: Comparison) -> Figure:
+    """Return how far the order of people is that of the reference model."""
+    names = group_labels(comparison.audits[0])
+    reference = shown_name(comparison.audits[0].model_name)
+    rows: list[Row] = [
+        {"label": label(pair.model), "series": names.get(group, group), "agreement": agreement}
+        for pair in comparison.pairs
+        for group, agreement in pair.rank_agreement.items()
+    ]
+    return Figure(
+        f"The order of people against {reference}",
+        (
+            "How far the order of people within a group is the same as that of the predictions of "
+            f"{reference} (1 = the same order).",
+        ),
+        {"label": "model", "series": "group", "agreement": "rank agreement"},
+        rows,
+    )
 
 
 def tradeoff_figure(curve: pd.DataFrame) -> Figure:

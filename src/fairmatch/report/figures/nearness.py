@@ -104,8 +104,8 @@ def curve_figure(audits: Sequence[Audit]) -> Figure | None:
             "Each curve begins at the least mean score gap that a matching can have, and ends at "
             "the nearest matching at all. The farther a curve lies to the left and below, the "
             "nearer are the people whom the model scores alike.",
-            f"The dot is the matching that is shown: its mean score gap is at most {slack:g} above "
-            "the least.",
+            f"The dot is the matching that is shown: its mean score gap is at most {slack:.3g} "
+            "above the least.",
         ),
         {
             **model_column(audits),
@@ -201,5 +201,5 @@ def reach_sentence(reach: Reach) -> str:
     return (
         f"For {100 * share.value:.0f}%{span} of group {group_words(reach.group)} there is somebody "
         f"in group {group_words(reach.other)} within squared distance {reach.distance:.2f} who is "
-        f"scored within {reach.score_gap:g}."
+        f"scored within {reach.score_gap:.3g}."
     )

@@ -37,22 +37,26 @@ def score_figure(audits: Sequence[Audit]) -> Figure:
         rows += [{"model": name, **row} for row in own]
         panels += _panels(audit, own, name)
     few = any(takes_few_values(audit) for audit in audits)
-    reading = ["The share of each group's people in every interval of scores."]
+    what = _axis(audits[0])
+    reading = [f"The share of each group's people in every interval of {what}s."]
     if few:
-        reading.append("Scores that take few values are drawn without the intervals between them.")
-    else:
+        reading.append(
+            f"{what.capitalize()}s that take few values are drawn without the intervals between "
+            "them."
+        )
+    elif audits[0].threshold is not None:
         rules = dict.fromkeys(f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits)
         reading.append(
             f"The dashed line is the threshold ({'; '.join(rules)}). Where many people stand close "
             "to it, a small change of the model changes many decisions."
         )
     return Figure(
-        "Scores of every group",
+        f"{what.capitalize()}s of every group",
         tuple(reading),
         {
             **model_column(audits, "model"),
             "series": "group",
-            "low": "score from",
+            "low": f"{what} from",
             "high": "to",
             "people": "people",
             "share": "share",
@@ -117,8 +121,9 @@ def _panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
     if len(groups) <= 2:
         drawn = [_spread(audit, rows, model)]
         if not takes_few_values(audit):
-            title = f"{model}: share at or below each score" if model else "Share at or below"
-            drawn.append(Panel(finished(cumulative_chart(rows, title="score")), title))
+            what = _axis(audit)
+            title = f"{model}: share at or below each {what}" if model else "Share at or below"
+            drawn.append(Panel(finished(cumulative_chart(rows, title=what)), title))
         return drawn
     panels = []
     for group in groups:
@@ -132,12 +137,16 @@ def _panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
     return panels
 
 
+def _axis(audit: Audit) -> str:
+    return "prediction" if audit.scale == "real" else "score"
+
+
 def _spread(audit: Audit, rows: list[Row], title: str) -> Panel:
     few = len(audit.groups) <= 2
     if takes_few_values(audit):
         filled = {row["low"] for row in rows if row["people"]}
         cells = [row for row in rows if row["low"] in filled]
-        return Panel(finished(cell_chart(cells, title="score"), legend=few), title)
-    marks = {"threshold": audit.threshold}
-    chart = step_chart(rows, title="score", colours=GROUP_COLOURS, references=marks)
+        return Panel(finished(cell_chart(cells, title=_axis(audit)), legend=few), title)
+    marks = {} if audit.threshold is None else {"threshold": audit.threshold}
+    chart = step_chart(rows, title=_axis(audit), colours=GROUP_COLOURS, references=marks)
     return Panel(finished(chart, legend=few), title or "Share in each interval")

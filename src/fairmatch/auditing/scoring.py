@@ -1,0 +1,117 @@
+"""The scores of a model: as a caller gives them, or as a fitted estimator makes them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.auditing.people import PeopleTable
+from fairmatch.exceptions import InputError
+from fairmatch.measures.real import read_predictions
+from fairmatch.tables.arrays import FloatArray, check_length, read_scores
+
+
+def read_model(y_score: Any, table: PeopleTable, scale: str = "probability") -> FloatArray:
+    """Read the scores of a model, or let it score the people."""
+    n_rows = len(table.groups)
+    method = "predict" if scale == "real" else "predict_proba"
+    if hasattr(y_score, method) and table.X is None:
+        raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
+    if scale == "real":
+        if hasattr(y_score, method):
+            return predict_people(y_score, table.X, table.sensitive_features)
+        predicted = read_predictions(y_score, "y_score")
+        if table.positions is not None:
+            return predicted[table.positions]
+        check_length(predicted, n_rows, "y_score")
+        return predicted
+    if hasattr(y_score, method):
+        y_score = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
+    elif hasattr(y_score, "predict") or callable(y_score):
+        raise InputError(
+            f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
+            "0/1 decisions, as y_score."
+        )
+    elif table.positions is not None:
+        return _read_probabilities(y_score)[table.positions]
+    return _read_probabilities(y_score, n_rows)
+
+
+def _read_probabilities(y_score: Any, n_rows: int | None = None) -> FloatArray:
+    try:
+        return read_scores(y_score, n_rows=n_rows)
+    except InputError as error:
+        if "[0, 1]" not in str(error):
+            raise
+        raise InputError(
+            f"{error} Or pass scale='real' (--scale real) for predictions in units of the target."
+        ) from None
+
+
+def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
+    """Take a classifier's probability of the positive label, for every row.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``predict_proba``; it is given the sensitive features if it takes them and does not
+        find them in X.
+    X : table or array
+        The rows, as the model expects them.
+    sensitive_features : array-like
+        Group of every row.
+    pos_label : default=1
+        The label that counts as positive.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> score_people(DummyClassifier().fit([[0], [0]], [0, 1]), [[0]], None).tolist()
+    [0.5]
+    """
+    probabilities = _called(model, "predict_proba", X, sensitive_features)
+    classes = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
+    if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
+        raise InputError(
+            f"The estimator knows the classes {classes}; two are needed, of which "
+            f"pos_label={pos_label!r} is one."
+        )
+    return read_scores(probabilities[:, classes.index(pos_label)])
+
+
+def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
+    """Take a regressor's prediction for every row.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``predict``; it is given the sensitive features as in `score_people`.
+    X : table or array
+        The rows, as the model expects them.
+    sensitive_features : array-like
+        Group of every row.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyRegressor
+    >>> predict_people(DummyRegressor().fit([[0], [0]], [30.0, 40.0]), [[0]], None).tolist()
+    [35.0]
+    """
+    if hasattr(model, "predict_proba"):
+        raise InputError(
+            f"{type(model).__name__} is a classifier, and scale='real' audits predictions in "
+            "units of the target. Pass a regressor, or leave out scale."
+        )
+    return read_predictions(_called(model, "predict", X, sensitive_features), "predict")
+
+
+def _called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:
+    """Call a method of a model with the rows, and with their groups where it takes them."""
+    call, given = getattr(model, method), {}
+    takes = "sensitive_features" in inspect.signature(call).parameters
+    if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X
+        given["sensitive_features"] = sensitive_features
+    return np.asarray(call(X, **given))
