@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test coverage lint docs package bench peers clean
+.PHONY: demo test coverage lint docs package peers bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -26,8 +26,13 @@ lint: $(STAMP)
 
 # Runs the gallery, which takes a few minutes, and then only what has changed.
 docs: $(STAMP)
+	rm -rf docs/reference/generated  # pages of names that are gone would stay
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
+
+# Builds wheel and sdist, checks them, and tries the wheel with each extra in a fresh environment.
+package: $(STAMP)
+	.ci/package $(abspath $(BIN)/python)
 
 # Other libraries, in an environment of its own; one that does not install is named on the page. Some
 # of them ask for an older NumPy than fairmatch, so NumPy and CVXPY are installed last.

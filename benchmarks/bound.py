@@ -15,9 +15,9 @@ from fairmatch import QuantileAlignmentClassifier
 from fairmatch.exceptions import FairmatchWarning, GapNotReachedWarning
 
 # Rows to learn from (a fifth of them is held out), and the bound.
-CASES = ((2_000, 0.2), (10_000, 0.1), (10_000, 0.05))
-CONFIDENCES = (None, 0.9, 0.95)
-N_POPULATION = 200_000
+CASES = ((2_000, 0.2), (10_000, 0.1))
+CONFIDENCES = (None, 0.95)
+N_POPULATION = 100_000
 
 
 def population(n_rows, generator):

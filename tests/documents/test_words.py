@@ -71,8 +71,6 @@ def test_the_test_of_lines_sees_them():
 
 @pytest.mark.parametrize("path", documents(), ids=relative)
 def test_lines_of_pages_are_short(path):
-    if path.parent.name == "explain":
-        pytest.xfail("these pages are being written")
     assert lines_that_are_too_long(path.read_text(encoding="utf-8")) == []
 
 

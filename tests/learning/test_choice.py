@@ -211,3 +211,36 @@ def test_lists_are_rows_too(rows):
         warnings.simplefilter("error")
         model.fit(X, y, sensitive_features=group, sample_weight=[1.0] * 80)
     assert len(model.path_) == 3
+
+
+@pytest.mark.parametrize(
+    ("rates", "chosen"),
+    [
+        ([0.2, 0.06, 0.004, 0.0], 1),  # 0.004 is nearly nobody beside 0.2
+        ([0.004, 0.003, 0.002, 0.0], 2),  # where few are accepted by all, few are enough
+        ([0.8, 0.9, 0.999, 1.0], 1),
+    ],
+)
+def test_models_that_decide_are_preferred(rates, chosen):
+    curve = pd.DataFrame(
+        {
+            "fairness_weight": [0.0, 1.0, 2.0, 3.0],
+            "accuracy": [0.90, 0.80, 0.82, 0.81],
+            "acceptance_rate": rates,
+            "demographic_parity_gap": [0.2, 0.01, 0.01, 0.0],
+        }
+    )
+    assert GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap") == chosen
+
+
+def test_a_model_that_decides_next_to_nothing_is_told():
+    curve = pd.DataFrame(
+        {
+            "fairness_weight": [0.0, 1.0],
+            "accuracy": [0.9, 0.8],
+            "acceptance_rate": [0.2, 0.001],
+            "demographic_parity_gap": [0.2, 0.0],
+        }
+    )
+    with pytest.warns(ConstantModelWarning, match=r"accepts nearly nobody among.*\(0\.10%\)"):
+        assert GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap") == 1

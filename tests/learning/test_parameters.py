@@ -46,8 +46,10 @@ SHARE = [True, "x", None, [0.5], 0.0, float("nan")]
 WEIGHT = [True, "x", None, [1.0], -1.0, float("nan"), float("inf")]
 FACTOR = [True, "x", None, -1.0]
 WRONG = [
-    (LEARNERS, {"epochs": COUNT, "batch_size": COUNT, "learning_rate": SHARE, "decay": SHARE}),
-    (LEARNERS, {"device": [3, "abacus", ["cpu"]], "verbose": ["x", None, 0.5]}),
+    (LEARNERS, {"epochs": [True, "a", 2.5, 0, [3]], "batch_size": COUNT}),
+    (LEARNERS, {name: [v for v in SHARE if v is not None] for name in ("learning_rate", "decay")}),
+    (LEARNERS, {"schedule": [3, None, "fast", ["paper"]], "verbose": ["x", 0.5]}),
+    (LEARNERS, {"device": [3, "abacus", ["cpu"]]}),
     (LEARNERS, {"network": [[[8], [8, 8]], [True], [8.0], 3], "random_state": [True, "x", -1]}),
     ([*NETWORKS[:-1], *CRITICS, *TREES], {"fairness_weight": WEIGHT}),
     ([*NETWORKS, *CRITICS, TransportRepairTransformer], {"encoder": [3, TableEncoder, [1]]}),
@@ -60,7 +62,7 @@ WRONG = [
     (TREES, {"early_stopping_rounds": OPTIONAL_COUNT, "n_jobs": [True, "a", 0.5, -2]}),
     (TREES, {"warmup": [*FACTOR, 1.0], "learning_rate": SHARE, "reg_lambda": FACTOR}),
     (TREES, {"subsample": SHARE, "colsample_bytree": SHARE, "scale_pos_weight": SHARE}),
-    (TREES, {"verbose": ["x", None], "random_state": [True, "x", -1]}),
+    (TREES, {"verbose": ["x", 0.5], "random_state": [True, "x", -1]}),
     ([FTMClassifier, FTMBoostingClassifier], {"max_gap": [True, "x", [0.1]]}),
     ([FTMClassifier, FTMBoostingClassifier], {"transport": [3, None, "near"]}),
     ([ExponentiatedGradientClassifier], {"max_iter": COUNT, "eps": SHARE}),

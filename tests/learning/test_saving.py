@@ -1,10 +1,12 @@
 import ast
+import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from damage import edit, exchange_weights
+from damage import edit, exchange_weights, sign
 from numpy.testing import assert_array_equal
 from safetensors.torch import load_file, save
 from sklearn.base import clone
@@ -141,6 +143,50 @@ class TestDamage:
     def test_hostile_descriptions(self, saved, changes, message):
         edit(saved, **changes)
         with pytest.raises(ModelFileError, match=message):
+            load(saved)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"hidden_sizes": [1] * 100_000},
+            {"n_inputs": 10**12},
+            {"n_features_in": 10**12},
+            {"groups": list(range(100_000))},
+            {"pooled": [[]]},
+            {"feature_names_in": ["x"] * 3},
+            {"fairness_weight": float("inf")},
+            {"parameters": {"fairness_weight": -1.0}},
+            {"parameters": {"learning_rate": float("nan")}},
+            {"parameters": {"schedule": "fast"}},
+            {"parameters": {"criterion": "luck"}},
+        ],
+        ids=lambda changes: next(iter(changes)),
+    )
+    def test_sizes_and_ranges_are_checked_before_memory_is_taken(self, saved, changes):
+        edit(saved, **changes)
+        sign(saved)
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelFileError):
+                load(saved)
+            assert tracemalloc.get_traced_memory()[1] < 50 * 2**20
+        finally:
+            tracemalloc.stop()
+
+    @pytest.mark.parametrize("value", [100_000_000, "yes", None])
+    def test_a_column_that_claims_more_than_it_is(self, saved, value):
+        encoder = json.loads((saved / "model.json").read_text())["encoder"]
+        encoder["columns"][0]["had_missing"] = value
+        edit(saved, encoder=encoder)
+        sign(saved)
+        with pytest.raises(ModelFileError, match="TableEncoder"):
+            load(saved)
+
+    @pytest.mark.parametrize("name", ["model.json", "weights.safetensors"])
+    def test_a_link_to_a_device_is_not_followed_for_ever(self, saved, name):
+        (saved / name).unlink()
+        (saved / name).symlink_to("/dev/zero")
+        with pytest.raises(ModelFileError, match="not a plain file"):
             load(saved)
 
     @pytest.mark.parametrize("content", ["[" * 100_000, "9" * 10_000, '"text"', "[]"])

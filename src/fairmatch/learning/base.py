@@ -18,6 +18,7 @@ from fairmatch.learning.reader import GroupSettings, TableReader, table_width
 from fairmatch.learning.routing import refuse_lost_groups
 from fairmatch.learning.rows import TrainingRows, take_rows
 from fairmatch.learning.saving import State, save_model
+from fairmatch.learning.site import page_of
 from fairmatch.learning.state import reader_facts, restore_reader, weight_from
 from fairmatch.learning.targets import Target
 from fairmatch.learning.weights import PAPER_WEIGHTS
@@ -46,6 +47,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _state_file: ClassVar[str]
     # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
     _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
+    # Weights that ``max_gap`` chooses from, where they are others.
+    _choice_weights: ClassVar[tuple[float, ...] | None] = None
     _zero_is_plain: ClassVar[bool] = True
     # What is predicted, what learns it, and whether it can use a ready coupling.
     _target: ClassVar[Target]
@@ -65,6 +68,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         encoder = self._encoder()
         tags.input_tags.allow_nan = getattr(encoder, "missing", None) == "encode"
         return tags
+
+    def _get_doc_link(self) -> str:
+        """Return where scikit-learn's picture of the estimator links to."""
+        return page_of(type(self))
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder, without pickling; `fairmatch.load` reads it back.
@@ -299,7 +306,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
         """Take back what was saved, or raise where it is damaged."""
         reader, weight = self._reader(), weight_from(facts["fairness_weight"])
-        self._check_parameters([weight if self._weight_name else 0.0], None)
+        self._check_parameters([weight, self._weight] if self._weight_name else [0.0], None)
         restore_reader(reader, facts)
         target = self._target.known(facts)
         scorer = self._family.scorer.from_state(content, facts, reader, self)

@@ -27,6 +27,10 @@ from fairmatch.tables.arrays import read_column, read_weights
 from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.parameters import check_number, check_weights
 
+# A model decides if it accepts at least this share of those that the most accurate model of the
+# path accepts, and refuses at least this share of those that it refuses.
+_LEAST = 0.1
+
 
 @dataclass(frozen=True)
 class GapChoice(Settings):
@@ -163,8 +167,8 @@ class GapChoice(Settings):
         """Return the position of the model to keep.
 
         Of the models within the gap it is the most accurate one that decides; where each of them
-        accepts everybody or nobody, the most accurate of all. Where none is within the gap, it is
-        the one of the smallest gap.
+        accepts nearly everybody or nearly nobody, the most accurate of all. Where none is within
+        the gap, it is the one of the smallest gap.
         """
         counted = measure if self.confidence is None else f"{measure}_limit"
         gaps = curve[counted].to_numpy()
@@ -175,7 +179,9 @@ class GapChoice(Settings):
                 "validation_size."
             )
         within, rates = gaps <= self.max_gap, curve["acceptance_rate"].to_numpy()
+        usual = rates[int(np.argmax(curve["accuracy"].to_numpy()))]
         decides = (rates > 0.0) & (rates < 1.0)
+        decides &= (rates >= _LEAST * usual) & (1.0 - rates >= _LEAST * (1.0 - usual))
         if not within.any():
             # A model that decides nothing has no gap: it is never out of reach for lack of trying.
             self._warn_of_the_smallest(curve, gaps, counted)
@@ -189,7 +195,7 @@ class GapChoice(Settings):
     def _weights(self, estimator: Any) -> Sequence[float]:
         if self.fairness_weights is not None:
             return self.fairness_weights
-        own: Sequence[float] = estimator.default_weights
+        own: Sequence[float] = estimator._choice_weights or estimator.default_weights
         return own if 0.0 in own or not estimator._zero_is_plain else (0.0, *own)
 
     def _limits(
@@ -231,11 +237,13 @@ class GapChoice(Settings):
         )
 
     def _warn_of_a_constant(self, measure: str, acceptance_rate: float) -> None:
-        whom = "everybody" if acceptance_rate else "nobody"
+        whom = "everybody" if acceptance_rate > 0.5 else "nobody"
+        nearly = "" if acceptance_rate in (0.0, 1.0) else "nearly "
         notify(
-            f"The most accurate model with {measure} <= {self.max_gap:g} accepts {whom} "
-            "among the held-out rows, and so do all others: it is fair because it decides nothing. "
-            "Allow a larger max_gap, or try FTMBoostingClassifier('predicted', warmup=0.5), which "
-            "reaches small gaps with models that decide.",
+            f"The most accurate model with {measure} <= {self.max_gap:g} accepts {nearly}{whom} "
+            f"among the held-out rows ({acceptance_rate:.2%}), and so do all others: it is fair "
+            "because it decides nothing. Allow a larger max_gap, or try "
+            "FTMBoostingClassifier('predicted', warmup=0.5) or QuantileAlignmentClassifier, which "
+            "reach small gaps with models that decide.",
             ConstantModelWarning,
         )

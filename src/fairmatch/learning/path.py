@@ -74,10 +74,15 @@ def fairness_path(
             "each eps, or choose one by max_gap."
         )
     if not isinstance(estimator, FairClassifier | FairRegressor):
-        wrapped = f" Wrap it: RepresentationClassifier({type(estimator).__name__}(...))."
+        wrapper = (
+            "RepresentationClassifier"
+            if hasattr(estimator, "transform")
+            else "MatchSmoothingClassifier"
+        )
+        wrapped = f" Wrap it: {wrapper}({type(estimator).__name__}(...))."
         raise InputError(
             f"estimator must be one of fairmatch's classifiers or regressors, got {estimator!r}."
-            f"{wrapped if hasattr(estimator, 'transform') else ''}"
+            f"{wrapped if hasattr(estimator, 'fit') else ''}"
         )
     if fairness_weights is None:
         fairness_weights = estimator.default_weights

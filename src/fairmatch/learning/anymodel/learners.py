@@ -289,7 +289,10 @@ def read_folds(
         Label and group together, as one code.
     """
     if isinstance(cv, bool) or not (isinstance(cv, int | np.integer)):
-        return list(check_cv(cv, y, classifier=True).split(X, y))
+        try:
+            return list(check_cv(cv, y, classifier=True).split(X, y))
+        except ValueError as error:
+            raise InputError(f"cv={cv!r} cannot split these rows: {error}") from error
     if cv < 2:
         raise InputError(f"cv must be at least 2, so that scores are of unseen rows; got {cv}.")
     _, label, sizes = np.unique(y, return_inverse=True, return_counts=True)

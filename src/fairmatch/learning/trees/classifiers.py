@@ -23,7 +23,7 @@ from fairmatch.learning.trees.learner import (
     TreeSettings,
     refuse_coupling_and_stopping,
 )
-from fairmatch.learning.weights import REG_WEIGHTS
+from fairmatch.learning.weights import BOOSTING_CHOICES, REG_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 from fairmatch.tables.arrays import FloatArray
@@ -150,6 +150,7 @@ class FTMBoostingClassifier(FairClassifier):
 
     _family: ClassVar[Family] = TREES
     _state_file: ClassVar[str] = TreeScorer.FILE
+    _choice_weights: ClassVar[tuple[float, ...] | None] = BOOSTING_CHOICES
     _matches: ClassVar[bool] = True
 
     def _transport(self) -> Transport:

@@ -1,0 +1,77 @@
+"""Use an installed fairmatch a little, as much as an extra allows: ``python smoke.py [EXTRA]``."""
+
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import fairmatch
+from fairmatch import audit, fair_matching
+from fairmatch.datasets import load_german
+from fairmatch.exceptions import MissingExtraError
+from fairmatch.measures import gap_table
+
+EXTRA = sys.argv[1] if len(sys.argv) > 1 else ""
+HAS = {
+    name: EXTRA in ("all", "paper", name)
+    for name in ("boost", "report", "train", "paper", "completion", "stream")
+}
+german = load_german()
+given = {"sensitive_features": german.sensitive_features}
+
+
+def core() -> None:
+    """Measure, match and audit."""
+    scores = german.X["duration_months"] / german.X["duration_months"].max()
+    assert gap_table(german.y, scores, **given)["mean_parity_gap"] > 0
+    assert fair_matching(scores, german.sensitive_features).gap(scores) > 0
+    assert audit(scores, X=german.X, y_true=german.y, n_resamples=50, **given).n_rows == 1000
+    if EXTRA == "":
+        assert not {"torch", "lightgbm", "altair"} & set(sys.modules)
+
+
+def boost() -> None:
+    """Train trees, save and load them."""
+    model = fairmatch.FTMBoostingClassifier(n_rounds=5).fit(german.X, german.y, **given)
+    with tempfile.TemporaryDirectory() as folder:
+        again = fairmatch.load(model.save(Path(folder) / "model"))
+    assert (again.predict(german.X, **given) == model.predict(german.X, **given)).all()
+
+
+def train() -> None:
+    """Train a network."""
+    fairmatch.FTMClassifier(epochs=2, random_state=0).fit(german.X, german.y, **given)
+
+
+def report() -> None:
+    """Write a report."""
+    from fairmatch.report import write_report
+
+    with tempfile.TemporaryDirectory() as folder:
+        found = audit(german.y, X=german.X, n_resamples=50, **given)
+        assert write_report(found, Path(folder) / "report.html").stat().st_size > 100_000
+
+
+def paper() -> None:
+    """Ask for the state of the experiments."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "fairmatch", "paper", "status", "--quick", "--out", folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+core()
+for name, action in {"boost": boost, "train": train, "report": report, "paper": paper}.items():
+    if HAS[name]:
+        action()
+needs = {"boost": ("FTMBoostingClassifier", "lightgbm"), "train": ("FTMClassifier", "torch")}
+for name, (public, library) in needs.items():
+    if find_spec(library) is None:
+        try:
+            getattr(fairmatch, public)
+        except MissingExtraError as error:
+            told = f"fairmatch[{name}]" in str(error)
+        else:
+            told = False
+        assert told, f"{public} without {library} does not say how to install it"
+print(f"fairmatch {fairmatch.__version__} with {EXTRA or 'the core'}: works")
