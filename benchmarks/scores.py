@@ -17,21 +17,21 @@ def _data():
 
 
 def measure():
-    """Seconds of sorting, of the gaps with the matching; peak memory over the scores' bytes."""
+    """CPU seconds of sorting, of the gaps with the matching; peak memory over the scores' bytes."""
     from fairmatch import fair_matching
     from fairmatch.measures import gap_table
 
     scores, group = _data()
     first, second = scores[group == 0], scores[group == 1]
-    start = time.perf_counter()
+    start = time.process_time()
     np.argsort(first)
     np.argsort(second)
-    sorting = time.perf_counter() - start
+    sorting = time.process_time() - start
     del first, second
-    start = time.perf_counter()
+    start = time.process_time()
     gap_table(None, scores, sensitive_features=group)
     coupling = fair_matching(scores, group)
-    ours = time.perf_counter() - start
+    ours = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert len(coupling) >= N_ROWS // 2
     return {"sorting": sorting, "ours": ours, "memory": peak * 1024 / scores.nbytes}
@@ -41,9 +41,9 @@ def rows():
     found = in_subprocess(measure)
     return [
         Row(
-            "all score gaps + fair matching, 10 million rows / np.argsort of the two groups",
+            "all score gaps + fair matching, 10 million rows / np.argsort of them, CPU time",
             found["ours"] / found["sorting"],
-            5.0,
+            3.0,
         ),
         Row(
             "the same, peak memory of the whole process / bytes of the scores",

@@ -99,6 +99,49 @@ class TestMatching:
         second = said(np.linspace(0, 1, 100), ["a", "b"] * 50, X=X)[1]
         assert "cost the same here, so nothing is said" in second
 
+    def test_people_scored_by_what_they_are_are_matched_with_their_twins(self):
+        X = pd.DataFrame({"x": np.tile(np.linspace(0, 1, 60), 2)})
+        second = said(X["x"] * 0.6, ["a"] * 60 + ["b"] * 60, X=X)[1]
+        assert second == (
+            "If people are matched so that their mean score gap (0.000) is within 0.005 of the "
+            "least possible, they lie at 0.00 between the nearest possible matching (0) and a "
+            "random one (1)."
+        )
+
+    def test_scores_that_follow_another_column_set_people_apart_in_the_first(self):
+        generator = np.random.default_rng(0)
+        X = pd.DataFrame(
+            {"told_by": generator.uniform(size=120), "other": generator.uniform(size=120)}
+        )
+        group = np.array(["a", "b"] * 60)
+        # The model ranks one group by the column and the other against it.
+        scores = np.where(group == "a", X["told_by"], 1.0 - X["told_by"])
+        second = said(scores, group, X=X)[1]
+        assert "told by adds most to what sets them farther apart than the nearest" in second
+        assert "at 0.00" not in second
+
+    def test_of_many_groups_the_pair_that_lies_farthest_apart_is_named(self):
+        x = np.tile(np.linspace(0, 1, 60), 3)
+        group = np.repeat(["a", "b", "c"], 60)
+        scores = np.where(group == "c", 1.0 - x, x)
+        scores, group, x = np.append(scores, 0.5), np.append(group, "a"), np.append(x, 0.5)
+        second = said(scores, group, X=pd.DataFrame({"x": x}))[1]
+        assert "the people of a and c lie farthest apart of all: they lie at" in second
+
+    def test_of_many_groups_none_lies_apart_where_all_have_their_twins(self):
+        x = np.tile(np.linspace(0, 1, 60), 3)
+        second = said(x, np.repeat(["a", "b", "c"], 60), X=pd.DataFrame({"x": x}))[1]
+        assert "those of every two groups lie at 0.00 between" in second
+        assert "farthest" not in second
+
+    def test_decile_scores_have_a_position_too(self):
+        generator = np.random.default_rng(0)
+        X = pd.DataFrame({"x": generator.uniform(size=300)})
+        deciles = np.ceil(10 * X["x"]).clip(1, 10) / 10
+        second = said(deciles, generator.choice(["a", "b"], 300), X=X)[1]
+        assert "tied" not in second
+        assert "between the nearest possible matching (0) and a random one (1)" in second
+
 
 class TestSubsets:
     def test_without_features_none_were_searched(self):

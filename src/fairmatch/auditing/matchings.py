@@ -110,7 +110,7 @@ class PairMatcher:
     @cached_property
     def frontier(self) -> FairFrontier:
         """The matchings between the fairest and the nearest."""
-        return FairFrontier(self.people, self.scores)
+        return FairFrontier(self.people, self.scores, len(self.data.matched_pairs) == 1)
 
     @cached_property
     def neighbours(self) -> Neighbours:

@@ -21,9 +21,10 @@ ALIKE = 0.02
 """Difference up to which two scores count as alike."""
 
 # Costs are proven to this share, and a position is read off the curve to within the other: both
-# are far smaller than what another sample of people would change.
-_TOLERANCE = 1e-4
-_HEIGHT = 0.02
+# are far smaller than what another sample of people would change. Many pairs of groups are done
+# more roughly, so that ten groups do not take ten times as long as two.
+_TOLERANCE = {True: 1e-4, False: 1e-3}
+_HEIGHT = {True: 0.02, False: 1.0}
 # So many people of two groups have somebody near by definition.
 _NEAR_SHARE = 0.9
 _BLOCK_ROWS = 1024
@@ -39,10 +40,13 @@ class FairFrontier:
         The people of the two groups.
     scores : array of float
         Their scores.
+    is_only : bool
+        Whether there are two groups only.
     """
 
     people: SamplePair
     scores: FloatArray
+    is_only: bool
 
     @cached_property
     def _found(self) -> tuple[Frontier, Coupling]:
@@ -52,11 +56,11 @@ class FairFrontier:
             self.scores,
             self.people.codes,
             self.people.features,
-            tolerance=_TOLERANCE,
+            tolerance=_TOLERANCE[self.is_only],
             sample_weight=weights,
         )
         (part,) = given.parts
-        frontier = part_frontier(given, part, points, _TOLERANCE)
+        frontier = part_frontier(given, part, points, _TOLERANCE[self.is_only])
         mixed = frontier.at_slack(POSITION_SLACK)
         first, second = part.in_order
         pairs = first[mixed.source], second[mixed.target], mixed.mass
@@ -76,7 +80,7 @@ class FairFrontier:
     def curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
         """Return the least cost at every mean score gap, each with its position."""
         frontier, span = self._found[0], random - smallest
-        frontier.refine(_HEIGHT * max(span, 0.0))
+        frontier.refine(_HEIGHT[self.is_only] * max(span, 0.0))
         points: list[CurvePoint] = []
         for point in frontier.points:
             # Rounding may leave two points at one gap; the curve falls.

@@ -147,16 +147,19 @@ def _on_nearest(
     position: float, groups: tuple[str, str] | None, found: NearestFair, *, several: bool
 ) -> str:
     """Return how near people are who are matched so that their scores differ least."""
-    who = f"the people of {_pair(groups)} lie farthest apart of all: they lie" if several else (
-        "they lie"
-    )  # fmt: skip
+    nowhere = f"{position:.2f}" in ("0.00", "-0.00")
+    who = "they lie"
+    if several and nowhere:
+        who = "those of every two groups lie"
+    elif several:
+        who = f"the people of {_pair(groups)} lie farthest apart of all: they lie"
     said = (
         f"If people are matched so that their mean score gap ({found.score_gap:.3f}) is within "
         f"{found.slack:g} of the least possible, {who} at {position:.2f} between the nearest "
         "possible matching (0) and a random one (1)"
     )
     largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
-    if largest is None or f"{position:.2f}" in ("0.00", "-0.00"):
+    if largest is None or nowhere:
         return f"{said}."
     return (
         f"{said}; {column_words(largest.name)} adds most to what sets them farther apart than the "

@@ -116,7 +116,12 @@ def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROU
         alt.Chart(chart_rows(named))
         .mark_bar(opacity=0.8)
         .encode(
-            x=alt.X("cell:O", sort=cells, title=f"{title}, from", axis=alt.Axis(labelAngle=0)),
+            x=alt.X(
+                "cell:O",
+                sort=cells,
+                title=f"{title}, from",
+                axis=alt.Axis(labelAngle=0, labelOverlap=True),
+            ),
             xOffset=alt.XOffset("series:N", sort=None, scale=alt.Scale(domain=series)),
             y=alt.Y("share:Q", title="share of people", axis=alt.Axis(format=".0%", tickCount=4)),
             color=colour(series, colours, "square"),

@@ -82,8 +82,8 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
         "selected": "selected",
         "rate": "selection rate",
         "value": "impact ratio",
-        "low": "from",
-        "high": "to",
+        "from": "from",
+        "to": "to",
         "p": "p-value",
         "below": "below 0.8",
         **(
@@ -118,6 +118,9 @@ def _row(category: CategoryImpact, names: dict[str, str]) -> Row:
         "value": ratio.value,
         "low": ratio.low,
         "high": ratio.high,
+        # The category that others are compared with has a ratio of 1 and no interval.
+        "from": "" if ratio.low is None else ratio.low,
+        "to": "" if ratio.high is None else ratio.high,
         "p": "" if category.p_value is None else f"{category.p_value:.2g}",
         "below": "" if category.below_four_fifths is None else category.below_four_fifths,
         "scoring": _value(category.scoring_rate),

@@ -1,0 +1,349 @@
+"""The sentences beside the figures: when each is said, and when it must not be."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairmatch import audit, compare_models
+from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
+from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
+from fairmatch.report.figures.impact import impact_figures, impact_lead
+from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
+from fairmatch.report.figures.matching import feature_figure, matched_figure, transport_figure
+from fairmatch.report.figures.models import changed_decisions, side_by_side
+from fairmatch.report.figures.nearness import curve_figure, position_figure, reach_figure
+from fairmatch.report.figures.scores import score_figure, takes_few_values
+from fairmatch.report.figures.selection import attribute_figure, selection_figure
+from fairmatch.report.figures.subsets import half_space_figure, subset_figure
+from fairmatch.report.page import _notices
+from fairmatch.report.wording import gap_title, gap_words
+
+QUICK = {"n_resamples": 100, "n_subsets": 20}
+
+
+def decided(rates, n=100):
+    """Scores and groups: of each group of n people so many per cent are selected."""
+    scores = [[0.9] * round(rate * n) + [0.1] * (n - round(rate * n)) for rate in rates.values()]
+    return np.concatenate(scores), np.repeat(list(rates), n)
+
+
+def found(rates, **options):
+    scores, groups = decided(rates)
+    return audit(scores, sensitive_features=groups, **QUICK, **options)
+
+
+def said(figure):
+    return " ".join(figure.reading)
+
+
+@pytest.fixture(scope="module")
+def twins():
+    """Two groups of the same people; the model scores them by what they are, or by their group."""
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame({"x_1": np.tile(np.linspace(0, 1, 60), 2), "x_2": np.tile([0, 1], 60)})
+    group = np.repeat(["a", "b"], 60)
+    by_person = X["x_1"].to_numpy() * 0.6
+    models = {
+        "person": by_person,
+        "group": by_person + 0.3 * (group == "b"),
+        "chance": generator.uniform(size=120),
+    }
+    both = compare_models(models, sensitive_features=group, X=X, **QUICK)
+    return {one.model_name: one for one in both.audits} | {"all": both}
+
+
+class TestSelection:
+    def test_the_ratio_is_the_smallest_rate_over_the_largest(self):
+        figure = selection_figure([found({"a": 0.8, "b": 0.2, "c": 0.4})])
+        assert "The smallest rate is 0.25 of the largest" in said(figure)
+        assert {row["label"]: row["ratio"] for row in figure.rows} == {
+            "a": 1.0,
+            "b": 0.25,
+            "c": 0.5,
+        }
+
+    def test_where_nobody_is_selected_there_is_no_ratio(self):
+        figure = selection_figure([found({"a": 0.0, "b": 0.0})])
+        assert "smallest rate" not in said(figure)
+
+    def test_groups_stand_in_the_order_of_their_size(self):
+        scores = np.linspace(0, 1, 150)
+        one = audit(scores, sensitive_features=["b"] * 30 + ["c"] * 40 + ["a"] * 80, **QUICK)
+        assert [row["label"] for row in selection_figure([one]).rows] == ["a", "c", "b"]
+
+    def test_people_of_unknown_group_are_noted(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        groups = np.where(np.arange(200) % 4 == 0, None, groups)
+        rows = selection_figure([audit(scores, sensitive_features=groups, **QUICK)]).rows
+        (unknown,) = (row for row in rows if row["label"] == "unknown")
+        assert unknown["note"] == "shown, and compared with nobody"
+        assert unknown["ratio"] is None
+        assert not any(row["note"] for row in rows if row is not unknown)
+
+    def test_the_users_word_for_the_outcome(self):
+        figure = selection_figure([found({"a": 0.8, "b": 0.2}, outcome="granted bail")])
+        assert figure.title == "Share granted bail of each group"
+
+    def test_attributes_by_themselves_only_where_there_are_several(self):
+        assert attribute_figure([found({"a": 0.8, "b": 0.2})]) is None
+        assert attribute_gap_figure([found({"a": 0.8, "b": 0.2})]) is None
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        crossed = pd.DataFrame({"kind": groups, "half": ["x", "y"] * 100})
+        one = audit(scores, sensitive_features=crossed, **QUICK)
+        figure = attribute_figure([one])
+        assert "By kind, the smallest rate is 0.25 of the largest" in said(figure)
+        assert "By half, the smallest rate is 1.00 of the largest" in said(figure)
+        series = {row["series"] for row in attribute_gap_figure([one]).rows}
+        assert series == {"by kind", "by half", "by their combinations"}
+
+
+class TestGaps:
+    @pytest.mark.parametrize(("favourable", "better"), [("high", "a"), ("low", "b")])
+    def test_better_off_is_who_is_more_often_on_the_favourable_side(self, favourable, better):
+        figure = gap_figure([found({"a": 0.8, "b": 0.2}, favourable=favourable)])
+        rows = {row["symbol"]: row["better"] for row in figure.rows}
+        assert rows["ΔDP"] == rows["Δ‾DP"] == better
+
+    def test_two_groups_are_one_pair_and_many_are_compared_with_the_largest(self):
+        assert pair_figure([found({"a": 0.8, "b": 0.2})]) is None
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c": 0.5})
+        scores, groups = np.append(scores, [0.9]), np.append(groups, ["c"])
+        figure = pair_figure([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "compared with c, the largest group" in said(figure)
+        pairs = {row["between"] for row in figure.rows if row["symbol"] == "ΔDP"}
+        assert pairs == {"a – c", "b – c", "a – b"}  # the last is farthest apart
+
+    def test_where_low_scores_are_good_the_label_is_named(self):
+        high = SimpleNamespace(favourable="high")
+        low = SimpleNamespace(favourable="low")
+        assert gap_title("true_positive_gap", high) == "True positive rates"
+        assert gap_title("true_positive_gap", low) == "Selection rates with a negative label"
+        assert gap_words("false_positive_gap", low).endswith("people with a positive label")
+        assert gap_title("mean_parity_gap", low) == gap_title("mean_parity_gap", high)
+
+
+class TestScores:
+    def test_deciles_take_few_values_and_are_drawn_without_gaps(self):
+        deciles = np.tile(np.arange(1, 11) / 10, 40)
+        one = audit(deciles, sensitive_features=["a", "b"] * 200, **QUICK)
+        assert takes_few_values(one)
+        assert "drawn without the intervals between them" in said(score_figure([one]))
+        assert "threshold" not in said(score_figure([one]))
+
+    def test_scores_of_many_values_are_not(self):
+        one = audit(np.linspace(0, 1, 400), sensitive_features=["a", "b"] * 200, **QUICK)
+        assert not takes_few_values(one)
+        assert "The dashed line is the threshold (selected: score at or above 0.5)" in said(
+            score_figure([one])
+        )
+
+    def test_neither_are_narrow_scores_nor_those_of_few_people(self):
+        narrow = 0.41 + 0.1 * np.linspace(0, 1, 400)
+        assert not takes_few_values(audit(narrow, sensitive_features=["a", "b"] * 200, **QUICK))
+        few = np.array([0.01, 0.5, 0.99, 0.3] * 10)
+        one = audit(few, sensitive_features=["a", "b"] * 20, **QUICK, min_group_size=5)
+        assert not takes_few_values(one)
+
+
+class TestLabels:
+    @pytest.mark.parametrize(("favourable", "first"), [("high", "Positive"), ("low", "Negative")])
+    def test_the_favourable_label_is_named(self, favourable, first):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        one = audit(
+            scores,
+            sensitive_features=groups,
+            y_true=(scores > 0.5) ^ (np.arange(200) % 3 == 0),
+            favourable=favourable,
+            **QUICK,
+        )
+        whats = list(dict.fromkeys(row["what"] for row in accuracy_figure([one]).rows))
+        assert whats[0] == f"{first} labels"
+        assert whats[2].endswith(f"with a {first.lower()} label")
+        # The rate of the first is that of the favourable labels in the table.
+        good = np.mean(((scores > 0.5) ^ (np.arange(200) % 3 == 0))[:100] == (favourable == "high"))
+        rows = {(row["what"], row["label"]): row["value"] for row in accuracy_figure([one]).rows}
+        assert rows[f"{first} labels", "a"] == pytest.approx(good)
+
+    def test_calibration_names_two_groups_or_the_extremes_of_many(self):
+        scores = np.tile([0.25, 0.75], 150)
+        groups = np.repeat(["a", "b", "c"], 100)
+        labels = np.where(groups == "a", scores > 0.5, np.arange(300) % 4 < 2).astype(int)
+        both = audit(scores[:200], sensitive_features=groups[:200], y_true=labels[:200], **QUICK)
+        assert "(a) and " in said(calibration_figure([both]))
+        many = audit(scores, sensitive_features=groups, y_true=labels, **QUICK)
+        assert " to " in said(calibration_figure([many])).split("diagonal: ")[1]
+
+
+class TestMatching:
+    def test_people_scored_by_what_they_are_have_their_twins(self, twins):
+        (row,) = position_figure([twins["person"]]).rows
+        assert row["value"] == pytest.approx(0.0, abs=1e-6)
+        assert row["gap"] == pytest.approx(0.0, abs=1e-9)
+
+    def test_everybody_has_somebody_near_scored_alike_or_nobody_has(self, twins):
+        alike, apart = (reach_figure([twins[name]]) for name in ("person", "group"))
+        assert said(alike).startswith("For 100%")
+        assert "of group a there is somebody in group b within squared distance" in said(alike)
+        assert {row["value"] for row in apart.rows} == {0.0}
+
+    def test_a_sample_is_called_one(self, twins):
+        assert "Everybody in these groups was matched." in said(position_figure([twins["person"]]))
+        generator = np.random.default_rng(0)
+        X = pd.DataFrame({"x": generator.uniform(size=200)})
+        one = audit(X["x"], sensitive_features=["a", "b"] * 100, X=X, n_sample=40, **QUICK)
+        assert "A random sample of 40 and 40 people of the two groups was matched." in said(
+            position_figure([one])
+        )
+
+    def test_all_models_of_a_comparison_are_in_one_picture(self, twins):
+        figure = curve_figure(list(twins["all"].audits))
+        assert len(figure.panels) == 1
+        assert {row["series"] for row in figure.rows} == {"person", "group", "chance"}
+        for name in ("person", "group", "chance"):
+            own = [row for row in figure.rows if row["series"] == name]
+            assert [row["shown"] for row in own].count("dot") == 1
+
+    def test_the_range_of_ties_is_told_only_of_audits_without_a_nearer_matching(self, twins):
+        assert transport_figure([twins["person"]]) is None
+        scores = np.tile([0.2, 0.8], 60)
+        X = pd.DataFrame({"x": np.random.default_rng(0).uniform(size=120)})
+        tied = audit(scores, sensitive_features=np.repeat(["a", "b"], 60), X=X, **QUICK)
+        old = replace(tied, matchings=(replace(tied.matching, nearest_fair=None, reach=()),))
+        assert "not a confidence interval" in said(transport_figure([old]))
+        untied = twins["chance"]
+        old = replace(untied, matchings=(replace(untied.matching, nearest_fair=None),))
+        assert "not a confidence interval" not in said(transport_figure([old]))
+
+    def test_columns_are_left_to_the_table_only_where_there_are_many(self, twins):
+        assert "only in the table" not in said(feature_figure([twins["person"]]))
+        X = pd.DataFrame(np.random.default_rng(0).uniform(size=(120, 14)))
+        one = audit(X[0], sensitive_features=["a", "b"] * 60, X=X.add_prefix("c"), **QUICK)
+        assert "Columns that add less are only in the table." in said(feature_figure([one]))
+
+    def test_column_names_are_written_as_people_write_them(self, twins):
+        assert {row["label"] for row in feature_figure([twins["person"]]).rows} == {"x 1", "x 2"}
+
+    def test_what_the_table_lacks_is_spoken_of_where_columns_match_people(self, twins):
+        assert "what the table lacks may differ" in said(matched_figure([twins["person"]]))
+        plain = audit([0.1, 0.9] * 60, sensitive_features=["a", "b"] * 60, **QUICK)
+        assert "what the table lacks" not in said(matched_figure([plain]))
+
+
+class TestSubsets:
+    def with_subsets(self, one, limits):
+        def subset(k, confirmed):
+            where = (Condition("x_1", ">", float(k)),)
+            return SubsetGap("", where, (40, 40), 0.2, 0.2, confirmed, "pair", groups=("a", "b"))
+
+        listed = tuple(subset(k, confirmed) for k, confirmed in enumerate(limits))
+        return replace(one, subsets=replace(one.subsets, subsets=listed))
+
+    def test_the_counts_are_those_of_what_is_drawn(self, twins):
+        sure, unsure = Estimate(0.2, 0.1, 0.3), Estimate(0.2, 0.0, 0.3)
+        none = Estimate(None, refused="too few")
+        one = self.with_subsets(twins["person"], [sure, sure, unsure, none])
+        figure = subset_figure([one])
+        assert (
+            "4 are listed, 3 of them with people enough for a statement on fresh rows; the "
+            "interval leaves 0 out in 2."
+        ) in said(figure)
+        chart = json.dumps(figure.panels[0].chart)
+        for row in figure.rows:
+            assert (row["label"] in chart) == (row["value"] is not None)
+
+    def test_all_stated_and_none_certain(self, twins):
+        one = self.with_subsets(twins["person"], [Estimate(0.2, 0.0, 0.3)] * 2)
+        assert "2 are listed; the interval leaves 0 out in none." in said(subset_figure([one]))
+        assert "The chart shows" not in said(subset_figure([one]))
+
+    def test_a_long_list_says_how_much_of_it_is_drawn(self, twins):
+        one = self.with_subsets(twins["person"], [Estimate(0.2, 0.1, 0.3)] * 15)
+        assert "The chart shows the first 12." in said(subset_figure([one]))
+
+    def test_no_subset_is_listed(self, twins):
+        one = self.with_subsets(twins["person"], [])
+        assert "No subset is listed." in said(subset_figure([one]))
+        assert "dashed line" not in said(subset_figure([one]))
+
+    def test_empty_cuts_are_counted_where_there_are_some(self, twins):
+        one = twins["person"]
+        some, none = (
+            replace(
+                one,
+                subsets=replace(
+                    one.subsets, half_spaces=replace(one.subsets.half_spaces, n_empty=n)
+                ),
+            )
+            for n in (3, 0)
+        )
+        assert "3 cuts kept nobody of one group" in said(half_space_figure([some]))
+        assert "kept nobody" not in said(half_space_figure([none]))
+
+
+class TestModels:
+    def test_undesirable_flips_only_where_somebody_is_named_as_favoured(self, twins):
+        (figure,) = changed_decisions(twins["all"])
+        assert "undesirable" not in said(figure)
+        (figure,) = changed_decisions(replace(twins["all"], privileged="b"))
+        assert "With b named as the favoured group" in said(figure)
+
+    def test_different_people_are_called_so(self, twins):
+        one = twins["person"]
+        other = replace(one, provenance=replace(one.provenance, groups_sha256="other"))
+        assert "different people" in said(side_by_side([one, other])[0])
+        assert "different people" not in said(side_by_side([one, twins["group"]])[0])
+        assert side_by_side([one]) == []
+
+
+class TestFiling:
+    def test_scores_have_a_scoring_rate_and_decisions_none(self):
+        scored = audit(np.linspace(0, 1, 200), sensitive_features=["a", "b"] * 100, **QUICK)
+        assert "score is above the median" in " ".join(impact_lead([scored]))
+        made = audit([0, 1, 1, 1] * 50, sensitive_features=["a", "b"] * 100, **QUICK)
+        assert "median" not in " ".join(impact_lead([made]))
+        (figure,) = impact_figures([made])
+        assert "scoring" not in figure.columns
+
+    def test_where_low_scores_are_good_the_better_half_is_below(self):
+        low = audit(
+            np.linspace(0, 1, 200), sensitive_features=["a", "b"] * 100, favourable="low", **QUICK
+        )
+        lead = " ".join(impact_lead([low]))
+        assert "not flagged means a score below 0.5" in lead
+        assert "score is below the median" in lead
+
+    def test_small_categories_are_marked_and_unknown_people_counted(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        (plain,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "less than 2%" not in said(plain)
+        assert "0 people of unknown category" in said(plain)
+        groups = groups.astype(object)
+        groups[:2], groups[2:12] = "tiny", None
+        (figure,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "Categories of less than 2% of the people are marked" in said(figure)
+        assert "10 people of unknown category" in said(figure)
+        assert [row["label"] for row in figure.rows if row["small"]] == ["tiny"]
+
+    def test_the_ratio_is_that_of_the_rates(self):
+        (figure,) = impact_figures([found({"a": 0.8, "b": 0.2})])
+        assert "Highest selection rate: a." in said(figure)
+        assert {row["label"]: row["value"] for row in figure.rows} == {"a": 1.0, "b": 0.25}
+
+
+class TestNotices:
+    def test_nobody_or_everybody_is_selected(self):
+        assert _notices([found({"a": 0.8, "b": 0.2})]) == []
+        (nobody,) = _notices([found({"a": 0.0, "b": 0.0})])
+        assert nobody.startswith("Nobody is selected")
+        (everybody,) = _notices([found({"a": 1.0, "b": 1.0})])
+        assert everybody.startswith("Everybody is selected")
+
+    def test_weights_of_a_survey_are_told_and_counts_are_not(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        given = {"sensitive_features": groups, "sample_weight": np.full(200, 2.0), **QUICK}
+        assert "are weighted" in _notices([audit(scores, **given)])[0]
+        assert _notices([audit(scores, weight_kind="counts", **given)]) == []
