@@ -13,7 +13,9 @@ import pytest
 from smallruns import loans, wait_for
 
 from fairmatch.cli.main import main
+from fairmatch.experiments.profiles import PROFILES
 from fairmatch.experiments.runs.records import RecordStore
+from fairmatch.experiments.study import Study
 
 PART = ["--quick", "--datasets", "german", "--seeds", "1"]
 
@@ -52,6 +54,19 @@ def test_status_counts_what_is_missing(results, capsys):
     out = capsys.readouterr().out
     assert "Missing: 1 runs" in out
     assert "german-adv-seed0" in out
+
+
+def test_methods_are_chosen_with_what_they_are_compared_with(results, capsys):
+    status = ["paper", "status", *PART, "--out", str(results)]
+    assert main([*status, "--methods", "adv"]) == 0
+    out = capsys.readouterr().out
+    assert "all" in out
+    study = Study.of(PROFILES["quick"], datasets=["german"], n_seeds=1)
+    chosen = study.runs(methods=["adv"])
+    assert {spec.method for spec in chosen} == {"adv", "unfair"}
+    assert len(chosen) < len(study.runs())
+    assert main([*status, "--methods", "adversary"]) == 2
+    assert "There is no method 'adversary'; there are" in capsys.readouterr().err
 
 
 def test_the_page_is_what_the_records_say_until_one_of_them_changes(results, capsys):

@@ -9,6 +9,7 @@ from fairmatch.measures.closed_forms import (
     mean_difference,
     mean_interval,
     rate_difference,
+    rate_differences,
     rate_gaps_limit,
     rate_ratio,
     wilson,
@@ -35,8 +36,6 @@ def test_wilson_agrees_with_scipy(count, n_rows, confidence):
     ("counts", "n_rows", "limits"),
     [
         ((48, 56), (80, 70), (0.0524, 0.3339)),
-        ((3, 9), (10, 10), (0.1705, 0.8090)),
-        ((2, 6), (7, 7), (0.0582, 0.8062)),
         ((0, 5), (29, 56), (-0.0381, 0.1926)),
         ((0, 0), (20, 10), (-0.1611, 0.2775)),
         ((0, 10), (20, 10), (0.6791, 1.0)),
@@ -44,6 +43,39 @@ def test_wilson_agrees_with_scipy(count, n_rows, confidence):
 )
 def test_rate_difference_agrees_with_newcombes_table(counts, n_rows, limits):
     assert rate_difference(counts, n_rows, 0.95) == pytest.approx(limits, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("counts", "n_rows", "limits"),
+    [((3, 9), (10, 10), (0.1705, 0.8090)), ((2, 6), (7, 7), (0.0582, 0.8062))],
+)
+def test_where_one_or_two_are_on_one_side_the_interval_is_wider_than_newcombes(
+    counts, n_rows, limits
+):
+    low, high = rate_difference(counts, n_rows, 0.95)
+    assert limits[0] - 0.1 < low <= limits[0] + 1e-4
+    assert limits[1] - 1e-4 <= high < limits[1] + 0.1
+
+
+def _exact_coverage(rates, sizes):
+    """Chance that the folded interval holds the gap: the sum over all counts."""
+    both = np.meshgrid(*(np.arange(n + 1.0) for n in sizes), indexing="ij")
+    low, high = rate_differences(np.stack([k.ravel() for k in both]), sizes, 0.95)
+    least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    most = np.maximum(np.abs(low), np.abs(high))
+    shares = [stats.binom.pmf(np.arange(n + 1), n, p) for n, p in zip(sizes, rates, strict=True)]
+    gap = abs(rates[0] - rates[1])
+    held = (least <= gap + 1e-12) & (gap <= most + 1e-12)
+    return float(np.outer(*shares).ravel()[held].sum())
+
+
+@pytest.mark.parametrize("sizes", [(30, 30), (30, 100), (30, 1000), (200, 200)])
+def test_intervals_of_rates_cover_exactly(sizes):
+    grid = (0.002, 0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.9, 0.98)
+    found = {
+        (p, q): _exact_coverage((p, q), sizes) for p in grid for q in grid if abs(p - q) < 0.75
+    }
+    assert min(found.values()) >= 0.929
 
 
 def test_folding_puts_zero_where_the_signed_interval_holds_it():

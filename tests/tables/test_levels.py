@@ -202,3 +202,31 @@ class TestBlanks:
         assert encoded.tolist() == [[0, 0], [0.5, 1], [1, 0]]
         with pytest.raises(InputError, match=r"'x0' \(1\)"):
             TableEncoder().fit(masked)
+
+
+def _forms(values):
+    """The same column as every type that a table library may give it."""
+    text = [str(value) for value in values]
+    yield from (pd.Series(values), pd.Series(values.astype(int)), pd.Series(values.astype(float)))
+    yield from (pd.Series(list(values), dtype=object), pd.Series(values.astype(int), dtype="Int64"))
+    yield from (pd.Series(text, dtype=object), pd.Series(text, dtype="string"))
+    yield from (pd.Series(form).astype("category") for form in (values, text, values.astype(float)))
+
+
+@pytest.mark.parametrize("values", [np.array([1, 3, 2] * 8), np.array([True, False] * 12)])
+def test_another_type_gives_the_same_numbers_or_an_error(values):
+    """In all combinations of types and libraries: nothing is unseen in silence."""
+    tables = []
+    for form in _forms(values):
+        frame = pd.DataFrame({"c": form})
+        tables += [frame, pl.from_pandas(frame), pa.Table.from_pandas(frame, preserve_index=False)]
+    refused = 0
+    for fitted in tables:
+        encoder = TableEncoder().fit(fitted)
+        wanted = encoder.transform(fitted)
+        for asked in tables:
+            try:
+                np.testing.assert_array_equal(encoder.transform(asked), wanted)
+            except ColumnError:
+                refused += 1
+    assert refused < len(tables) ** 2 / 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -173,7 +174,7 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
 
 def refuse_repeated(names: Sequence[str], path: str | Path) -> None:
     """Raise if a name of a column comes twice; names that are empty are no names."""
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if twice:
         raise InputError(
             f"{path}: each column needs a name of its own; these come twice: "
