@@ -85,7 +85,7 @@ CASES: dict[str, Case] = {
             load_acsincome,
             "demographic_parity",
             (0.02, 0.06),
-            match_rows=20_000,
+            match_rows=50_000,
         ),
         Case(
             "acsincome-race",
@@ -94,7 +94,7 @@ CASES: dict[str, Case] = {
             "demographic_parity",
             (0.02, 0.05),
             largest=5,
-            match_rows=20_000,
+            match_rows=50_000,
         ),
     )
 }
