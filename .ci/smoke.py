@@ -26,7 +26,7 @@ def core() -> None:
     scores = german.X["duration_months"] / german.X["duration_months"].max()
     assert gap_table(german.y, scores, **given)["mean_parity_gap"] > 0
     assert fair_matching(scores, german.sensitive_features).gap(scores) > 0
-    assert audit(scores, X=german.X, y_true=german.y, n_resamples=50, **given).n_rows == 1000
+    assert audit(scores, X=german.X, y_true=german.y, n_resamples=100, **given).n_rows == 1000
     if EXTRA == "":
         assert not {"torch", "lightgbm", "altair"} & set(sys.modules)
 
@@ -49,7 +49,7 @@ def report() -> None:
     from fairmatch.report import write_report
 
     with tempfile.TemporaryDirectory() as folder:
-        found = audit(german.y, X=german.X, n_resamples=50, **given)
+        found = audit(german.y, X=german.X, n_resamples=100, **given)
         assert write_report(found, Path(folder) / "report.html").stat().st_size > 100_000
 
 

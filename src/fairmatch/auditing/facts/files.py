@@ -29,7 +29,7 @@ class JsonFacts:
         return {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION, **to_plain(self)}
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return the facts as JSON; see `docs/howto/audit.md` for the schema.
+        """Return the facts as JSON; see `docs/reference/audit-json.md` for the schema.
 
         Parameters
         ----------
