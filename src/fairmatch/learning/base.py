@@ -25,6 +25,7 @@ from fairmatch.learning.weights import PAPER_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.parts import rows_with_mass
 from fairmatch.tables.arrays import FloatArray, read_weights
+from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.parameters import check_weights
 
 
@@ -191,8 +192,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def _gap_measure(self) -> str:
         """The gap of decisions that the criterion is about."""
-        has_criterion = hasattr(self, "criterion")
-        return (Comparison.of(self) if has_criterion else Comparison()).gap_measure
+        criterion = getattr(self, "criterion", "demographic_parity")
+        return read_criterion(criterion).gap_measure
 
     def _sizes(self) -> GroupSizes | DecidedSizes:
         return GroupSizes.of(self) if hasattr(self, "min_group_size") else GroupSizes()

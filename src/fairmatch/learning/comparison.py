@@ -68,11 +68,6 @@ class Comparison(GroupComparison):
         read_criterion(self.criterion)
 
     @property
-    def gap_measure(self) -> str:
-        """Name of the gap of decisions that the criterion is about."""
-        return read_criterion(self.criterion).gap_measure
-
-    @property
     def _given(self) -> dict[str, Any]:
         return {
             "criterion": self.criterion,

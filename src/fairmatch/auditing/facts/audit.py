@@ -251,14 +251,15 @@ class Audit(JsonFacts):
             f"<tr><td>{escape(g.name.replace('_', ' '))}</td><td>{_shown(g)}</td></tr>"
             for g in self.gaps
         )
-        groups = " and ".join(f"{escape(g.label)} ({g.n_rows:,})" for g in self.groups)
+        groups = ", ".join(f"{escape(g.label)} ({g.n_rows:,})" for g in self.groups)
         level = f"{self.confidence:.0%}"
         notes = "".join(f"<li>{escape(reason)}</li>" for reason in self.refusals)
-        transport = self.matching.transport
-        if transport is not None and transport.relative is not None:
+        found = [matching.nearest_fair for matching in self.matchings]
+        placed = [one.position for one in found if one is not None and one.position is not None]
+        if placed:
             notes += (
-                f"<li>People treated alike are at {transport.shown} of the way from the nearest "
-                "matching (0) to a random one (1).</li>"
+                f"<li>People whom the model can be said to score alike are at {max(placed):.2f} "
+                "of the way from the nearest matching (0) to a random one (1).</li>"
             )
         if self.subsets and self.subsets.subsets:
             worst = self.subsets.subsets[0]

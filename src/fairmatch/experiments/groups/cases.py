@@ -85,7 +85,7 @@ CASES: dict[str, Case] = {
             load_acsincome,
             "demographic_parity",
             (0.02, 0.06),
-            match_rows=20_000,
+            match_rows=50_000,
         ),
         Case(
             "acsincome-race",
@@ -94,7 +94,7 @@ CASES: dict[str, Case] = {
             "demographic_parity",
             (0.02, 0.05),
             largest=5,
-            match_rows=20_000,
+            match_rows=50_000,
         ),
     )
 }
@@ -136,7 +136,10 @@ class CaseSplit:
     @classmethod
     def draw(cls, case: Case, seed: int) -> "CaseSplit":
         """Return the split of a seed."""
+        from fairmatch.learning.candidates import categorised  # the page needs no learner
+
         dataset = case.load()
+        table = categorised(dataset.X)  # which learners of other libraries need
         names = case.groups(dataset).names()
         labels = dataset.y.to_numpy().astype(np.int64)
         order = np.random.default_rng(seed).permutation(len(labels))
@@ -144,7 +147,7 @@ class CaseSplit:
         n_tune = round(_TEST_SHARE * (len(order) - n_test))
         parts = np.split(order, [n_test, n_test + n_tune])
         test, tune, fit = (
-            Rows(dataset.X.iloc[rows].reset_index(drop=True), labels[rows], names[rows])
+            Rows(table.iloc[rows].reset_index(drop=True), labels[rows], names[rows])
             for rows in map(np.sort, parts)
         )
         return cls(fit, tune, test)

@@ -61,6 +61,7 @@ class Trial:
         return FTMBoostingClassifier(
             transport,
             criterion=self.case.criterion,
+            match_rows=self.case.match_rows,
             n_rounds=N_ROUNDS,
             warmup=warmup,
             random_state=self.seed,
@@ -231,6 +232,7 @@ def _smoothing(score_weight: float) -> Callable[[Trial], Iterator[tuple[float, D
             learner,
             criterion=trial.case.criterion,
             score_weight=score_weight,
+            match_rows=trial.case.match_rows,
         )
         for weight, score in trial.path(estimator, WEIGHTS):
             yield weight, _decisions(score)

@@ -9,6 +9,7 @@ from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.experiments.lines import SERIES
 from fairmatch.experiments.matchings.page import CLAIM, matching_verdict, matchings_section
+from fairmatch.experiments.page.frontier import frontier_section
 from fairmatch.experiments.page.markdown import mean_cell, paper_cell, plain_text, table
 from fairmatch.experiments.page.tables import (
     label_weights,
@@ -99,6 +100,7 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     parts = [
         _head(answers, options),
         _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
+        frontier_section(answers),
         _claims(answers) if _has_paper_tables(answers) else "",
         matchings_section(answers),
         _joined("Unconstrained models", "", unconstrained(answers)),

@@ -105,6 +105,9 @@ def picked_on_training(answers: Answers) -> str:
         "trees-eg",
         "trees-ftm",
         "trees-predicted",
+        "trees-smoothing",
+        "trees-alignment",
+        "trees-thresholds",
     )
     rows = []
     for question in _consistency_accuracy(answers):

@@ -27,7 +27,6 @@ from fairmatch.learning.settings import estimator as with_parameters
 from fairmatch.learning.weights import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
-from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.parameters import check_weights
 
@@ -145,10 +144,6 @@ class QuantileAlignmentClassifier(FairClassifier):
             "save model.estimator_ by the means of its own library, and apply the adjustment to "
             "its scores: ScoreAdjustment.load('file.json').apply(scores, groups)."
         )
-
-    @property
-    def _gap_measure(self) -> str:
-        return read_criterion(self.criterion).gap_measure
 
     def _reader(self) -> WholeTableReader:
         return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
