@@ -6,7 +6,6 @@ from pages import ROOT, RUN, blocks, documents, run
 PAGES = [path for path in documents() if blocks(path.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.xfail(reason="the numbers follow the learners, which are changing", strict=False)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_code_of_a_page_does_what_it_shows(path, tmp_path, monkeypatch):
     pytest.importorskip("lightgbm")
