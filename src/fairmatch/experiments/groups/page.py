@@ -98,30 +98,39 @@ def _case_lines(case: Case, records: dict[tuple[str, str], list[Record]]) -> Ite
                 picked[name].cell("test_gap"),
                 picked[name].cell("half_space_gap", 3),
                 picked[name].cell("consistency", 3),
+                str(picked[name].n_splits),
                 f"{seconds:.0f}",
             ]
             rows.append(cells)
-        names = ["method", "accuracy", "gap", "half-space gap", "consistency", "CPU seconds"]
+        names = ["method", "accuracy", "gap", "half-space gap", "consistency", "splits"]
+        names.append("CPU seconds")
         yield f"Largest gap at most {level:g} on the tuning rows:\n"
         yield table(names, rows) + "\n"
-        yield from _verdict(picked, level)
+        yield from _verdict({name: records[case.name, name] for name in methods}, level)
 
 
-def _verdict(picked: dict[str, Picked], level: float) -> Iterable[str]:
-    """Return how our best learner stands beside the yardstick, on the same splits."""
-    yardstick = picked.get(YARDSTICK)
-    ours = {name: p for name, p in picked.items() if METHODS[name].ours and p.n == p.n_splits}
-    if yardstick is None or not ours or yardstick.n < yardstick.n_splits:
-        return
-    best = max(ours, key=lambda name: ours[name].mean("test_accuracy"))
-    difference = ours[best].mean("test_accuracy") - yardstick.mean("test_accuracy")
-    within = "within" if difference >= -MARGIN else "not within"
-    smaller = ours[best].mean("half_space_gap") < yardstick.mean("half_space_gap")
-    yield (
-        f"At {level:g} the most accurate of our learners is {METHODS[best].title}. Its accuracy "
-        f"differs from that of thresholds by {difference:+.4f}, which is {within} the margin of "
-        f"{MARGIN:g}. Its half-space gap is {'smaller' if smaller else 'not smaller'}.\n"
-    )
+def _verdict(records: dict[str, list[Record]], level: float) -> Iterable[str]:
+    """Return how each of our learners stands beside the yardstick, on the splits of both."""
+    for name, own in records.items():
+        if not METHODS[name].ours or YARDSTICK not in records:
+            continue
+        seeds = {r.spec.seed for r in own} & {r.spec.seed for r in records[YARDSTICK]}
+        ours, yardstick = (
+            pick([r for r in both if r.spec.seed in seeds], level)
+            for both in (own, records[YARDSTICK])
+        )
+        if not seeds or ours.n < len(seeds) or yardstick.n < len(seeds):
+            continue
+        difference = ours.mean("test_accuracy") - yardstick.mean("test_accuracy")
+        within = "within" if difference >= -MARGIN else "not within"
+        smaller = ours.mean("half_space_gap") < yardstick.mean("half_space_gap")
+        splits = "one split" if len(seeds) == 1 else f"{len(seeds)} splits"
+        yield (
+            f"- {METHODS[name].title}: its accuracy differs from that of thresholds by "
+            f"{difference:+.4f} on {splits}, which is {within} the margin of {MARGIN:g}. Its "
+            f"half-space gap is {'smaller' if smaller else 'not smaller'}."
+        )
+    yield ""
 
 
 def page_text(folder: Path) -> str:
@@ -130,7 +139,7 @@ def page_text(folder: Path) -> str:
     lines = [
         "# Several groups, and other criteria",
         "",
-        "Written by `fairmatch groups page` from the records in [groups](groups), which "
+        "Written by `fairmatch groups page` from the records in `results/groups/`, which "
         "`fairmatch groups run` makes.",
         "",
         "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). Every "

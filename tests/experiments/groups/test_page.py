@@ -1,0 +1,61 @@
+"""The study of groups: what is picked, and that its page says what is recorded."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairmatch.cli.main import main
+from fairmatch.experiments.groups.cases import CASES, CaseSplit
+from fairmatch.experiments.groups.methods import METHODS
+from fairmatch.experiments.groups.page import pick
+from fairmatch.experiments.groups.trial import CANDIDATES, case_spec
+from fairmatch.experiments.runs.records import Record
+
+RESULTS = Path(__file__).parents[3] / "results"
+
+
+def record(**columns):
+    n = len(columns["tune_gap"])
+    plain = {name: [0.5] * n for name in ("tune_accuracy", "tune_accepted", "test_accuracy")}
+    more = {name: [0.1] * n for name in ("test_gap", "half_space_gap", "consistency")}
+    curve = {"weight": list(range(n)), **plain, **more, **columns}
+    return Record(case_spec("adult-race", "plain", 0), curve, 1.0, {})
+
+
+def test_the_most_accurate_within_the_level_is_picked_on_tuning_rows():
+    one = record(
+        tune_gap=[0.01, 0.04, 0.2],
+        tune_accuracy=[0.7, 0.8, 0.9],
+        test_accuracy=[0.71, 0.72, 0.99],
+        test_gap=[0.02, 0.06, 0.0],
+    )
+    found = pick([one, one], 0.05)
+    assert found.mean("test_accuracy") == 0.72
+    assert found.mean("test_gap") == 0.06
+    assert found.n == found.n_splits == 2
+
+
+def test_models_that_decide_nothing_are_passed_over():
+    one = record(tune_gap=[0.0, 0.03], tune_accuracy=[0.9, 0.8], tune_accepted=[0.0, 0.3])
+    assert pick([one], 0.05).values["test_gap"] == [0.1]
+    assert pick([one], 0.01).cell("test_accuracy") == "not reached"
+
+
+def test_every_method_has_its_candidates():
+    assert METHODS.keys() == CANDIDATES.keys()
+
+
+def test_splits_share_no_rows_and_pool_small_groups():
+    case = CASES["adult-sex-race"]
+    split = CaseSplit.draw(case, 0)
+    sizes = [len(part) for part in (split.fit, split.tune, split.test)]
+    assert sum(sizes) == len(case.load().y)
+    assert min(np.unique(split.test.group, return_counts=True)[1]) > 300
+    again = CaseSplit.draw(case, 0)
+    assert split.test.X.equals(again.test.X)
+
+
+@pytest.mark.skipif(not RESULTS.exists(), reason="the results are in the repository alone")
+def test_the_page_says_what_is_recorded(capsys):
+    assert main(["groups", "page", "--check", "--out", str(RESULTS)]) == 0, capsys.readouterr().out
