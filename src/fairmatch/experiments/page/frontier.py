@@ -28,7 +28,9 @@ def frontier_section(answers: Answers) -> str:
         f"## {TITLE}\n\nBoosted trees at the paper's levels of ΔDP, interpolated; in bold the best "
         "of a column among methods that come to the level on at least half of the splits. "
         "Consistency is the share of people whose decision stays when only their group is "
-        "changed. The last column is the largest gap of mean scores in 1,000 random half-spaces."
+        "changed. The last column is the largest gap of mean scores in 1,000 random half-spaces. "
+        "Splits differ, so a small difference between methods with other numbers of splits, which "
+        "stand in brackets, says nothing."
     )
     return "\n\n".join([told, *_tables(answers, found), _winners(answers, found), _ADVICE])
 
