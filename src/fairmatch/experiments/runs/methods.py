@@ -10,9 +10,12 @@ from typing import Any, TypeAlias
 
 from fairmatch.experiments.runs.problem import Problem
 from fairmatch.learning.weights import (
+    ADV_WEIGHTS,
     ALIGNMENT_STRENGTHS,
     LAFTR_WEIGHTS,
     PAPER_WEIGHTS,
+    REDUCTION_WEIGHTS,
+    REG_WEIGHTS,
     REPAIR_AMOUNTS,
     SIPM_WEIGHTS,
     SMOOTHING_WEIGHTS,
@@ -23,19 +26,7 @@ from fairmatch.tables.arrays import FloatArray
 # A model of a curve: scores of the test rows, had they been of these groups.
 Scorer: TypeAlias = Callable[[Any], FloatArray]
 
-# Appendix D.2 of the paper.
-REDUCTION_WEIGHTS = (
-    *(0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500),
-)
-REG_WEIGHTS = (
-    *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 1.8, 2, 3, 5, 10, 20, 50, 100),
-)
-ADV_WEIGHTS = (
-    *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 15, 20),
-    *(30, 50, 100),
-)
-
-# Bounds of exponentiated gradient, from the loosest on.
+# Bounds of exponentiated gradient that are recorded, from the loosest on.
 REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
 
 
