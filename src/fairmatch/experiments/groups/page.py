@@ -119,11 +119,12 @@ def _verdict(records: dict[str, list[Record]], level: float) -> Iterable[str]:
             ours, theirs, splits = found
             difference = ours.mean("test_accuracy") - theirs.mean("test_accuracy")
             within = "within" if difference >= -MARGIN else "not within"
+            gap = ours.mean("test_gap") - theirs.mean("test_gap")
             smaller = ours.mean("half_space_gap") < theirs.mean("half_space_gap")
             told.append(
                 f"its accuracy differs from that of thresholds by {difference:+.4f} on {splits}, "
-                f"which is {within} the margin of {MARGIN:g}. Its half-space gap is "
-                f"{'smaller' if smaller else 'not smaller'}."
+                f"which is {within} the margin of {MARGIN:g}. Its gap differs by {gap:+.3f}. Its "
+                f"half-space gap is {'smaller' if smaller else 'not smaller'}."
             )
         if found := _beside(own, records.get(SLOW, []), level):
             ours, theirs, splits = found
