@@ -8,6 +8,7 @@ import numpy as np
 
 from fairmatch.experiments.groups.cases import CASES, Case
 from fairmatch.experiments.groups.methods import METHODS
+from fairmatch.experiments.groups.picking import picked_index
 from fairmatch.experiments.page.markdown import table
 from fairmatch.experiments.runs.records import Record, RecordStore
 
@@ -56,23 +57,13 @@ class Picked:
 
 
 def pick(records: Sequence[Record], level: float) -> Picked:
-    """Pick, on each split, the candidate most accurate on the tuning rows within a level there.
-
-    Candidates that accept fewer than 1% or more than 99% of the tuning rows decide nothing and are
-    passed over.
-    """
+    """Pick a candidate on each split, by its tuning rows; see `picked_index`."""
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for record in records:
-        curve = {
-            name: np.asarray(column, dtype=np.float64) for name, column in record.curve.items()
-        }
-        accepted = curve["tune_accepted"]
-        allowed = (curve["tune_gap"] <= level) & (accepted >= 0.01) & (accepted <= 0.99)
-        if not allowed.any():
-            continue
-        best = int(np.argmax(np.where(allowed, curve["tune_accuracy"], -np.inf)))
-        for name in _COLUMNS:
-            values[name].append(float(curve[name][best]))
+        best = picked_index(record.curve, level)
+        if best is not None:
+            for name in _COLUMNS:
+                values[name].append(float(record.curve[name][best]))
     return Picked(values, len(records))
 
 
