@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairmatch.experiments.groups.cases import Case, CaseSplit, Rows
+from fairmatch.experiments.groups.methods import METHODS
 from fairmatch.experiments.groups.picking import picked_index
 from fairmatch.experiments.runs.records import Record
 from fairmatch.experiments.runs.runner import versions
@@ -277,6 +278,7 @@ CANDIDATES: dict[str, Callable[[Trial], Iterator[tuple[float, Decide]]]] = {
     "ftm-thresholds": _ftm_thresholds,
     "smoothing": _smoothing(5.0),
     "exponentiated-gradient": _exponentiated_gradient,
+    "ceiling": _thresholds,
 }
 
 
@@ -291,7 +293,10 @@ def run_trial(case: Case, method: str, seed: int) -> Record:
     Half-spaces and consistency take longer than all else, so only candidates that are picked at one
     of the case's levels are looked at so closely.
     """
-    trial = Trial(case, CaseSplit.draw(case, seed), seed)
+    split = CaseSplit.draw(case, seed)
+    if METHODS[method].knows_test_rows:
+        split = replace(split, tune=split.test)
+    trial = Trial(case, split, seed)
     start, decisions, rows, training = time.process_time(), [], [], 0.0
     for weight, decide in CANDIDATES[method](trial):
         training += time.process_time() - start
