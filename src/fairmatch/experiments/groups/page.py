@@ -197,10 +197,10 @@ def page_text(folder: Path) -> str:
         "",
         "The half-space gap is the 95% quantile, over 500 random half-spaces, of the largest gap "
         "of acceptance between groups within the half-space. Consistency is the share of people "
-        "whose decision stays when only their group is changed. Exponentiated gradient decides "
-        "at random, so its numbers are expectations. Thresholds that are read off the test rows show "
-        "what thresholds could reach at most; nobody can use them. CPU seconds are of all candidates of "
-        "one split.",
+        "whose decision stays when only their group is changed. Exponentiated gradient decides at "
+        "random, so its numbers are expectations. Thresholds that are read off the test rows show "
+        "what thresholds could reach at most; nobody can use them. CPU seconds are of all "
+        "candidates of one split.",
     ]
     lines += ["", "## The short answer", "", _short_answer(records)]
     for case in CASES.values():
