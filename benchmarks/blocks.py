@@ -1,11 +1,11 @@
 """Couplings in blocks: what they cost beside the exact ones, and how time and memory grow."""
 
-import resource
+import sys
 import time
 
 import numpy as np
 
-from benchmarks.timing import Row, in_subprocess
+from benchmarks.timing import Row, Spent, in_subprocess
 
 SIZES = (4_000, 8_000, 16_000, 32_000)
 SECONDS_PER_ROW = 5.0  # at most so many times those of the exact coupling of Adult
@@ -51,19 +51,23 @@ def coupled(name, most, block_size, n_jobs=1):
     from fairmatch import OptimalTransportMatcher
 
     points, group = mixture(most) if name == "mixture" else people(name, most)
-    start = time.process_time()
+    spent, clock = Spent(), time.perf_counter()
     matcher = OptimalTransportMatcher(block_size=block_size, tolerance=1e-6)
-    proof = matcher.match(points, group, n_jobs=n_jobs).certificate
-    cpu = time.process_time() - start
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    proof = matcher.match(points, group, n_jobs=n_jobs, progress=_said).certificate
     return {
-        "cpu": cpu + children.ru_utime + children.ru_stime,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        **spent.so_far(n_jobs),
+        "clock": time.perf_counter() - clock,
         "rows": len(points),
         "cost": proof.cost,
         "bound": proof.bound,
+        "solver": proof.solver,
         "confidence": proof.confidence,
     }
+
+
+def _said(number, done, blocks, cost):
+    if done == blocks:
+        print(f"round {number}: {blocks} blocks, cost before {cost:.6g}", file=sys.stderr)
 
 
 def exponent(sizes, values):

@@ -27,6 +27,7 @@ from fairmatch.matching.column_generation import (
 from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
 from fairmatch.matching.pricing import price as price_arcs
 from fairmatch.matching.problem import Floats, Index, Problem, Solution
+from fairmatch.matching.simplex import dense_simplex
 from fairmatch.tables.points import Points
 
 #: A relative duality gap up to which a plan counts as exact.
@@ -372,9 +373,7 @@ def _as_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
 
 
 def _dense(problem: Problem) -> Solution:
-    from ot.lp.emd_wrap import emd_c
-
-    plan, _, u, v, code = emd_c(
+    plan, _, u, v, code = dense_simplex()(
         problem.a, problem.b, problem.cost_matrix(), MAX_PIVOTS, 1, None, None
     )
     if code != OPTIMAL:
