@@ -18,11 +18,12 @@ class Row:
     what: str
     ratio: float
     goal: float | None = None
+    digits: int = 2
 
     def markdown(self):
         goal = "–" if self.goal is None else f"≤ {self.goal:g}"
         verdict = "" if self.goal is None else ("yes" if self.ratio <= self.goal else "**no**")
-        return f"| {self.what} | {self.ratio:.2f} | {goal} | {verdict} |"
+        return f"| {self.what} | {self.ratio:.{self.digits}f} | {goal} | {verdict} |"
 
 
 class Spent:
