@@ -81,7 +81,7 @@ def test_assignment(size: int) -> None:
     assert len(plan.mass) == size
 
 
-@pytest.mark.parametrize("dimension", [1, 3, 40])
+@pytest.mark.parametrize("dimension", [2, 3, 40])
 @pytest.mark.parametrize("sizes", [(60, 60), (300, 170), (40, 700), (900, 1100)])
 def test_column_generation_equals_dense(dimension: int, sizes: tuple[int, int]) -> None:
     rng = np.random.default_rng(dimension)

@@ -4,6 +4,7 @@ The squared Euclidean transport problem is solved by POT's network simplex: on t
 when that is small, else by column generation, where the simplex only ever sees a few candidate
 pairs per point and every other pair is shown not to matter. Either way the plan comes with a
 feasible solution of the dual problem, so that the distance to the optimum is known, not hoped for.
+Points on a line are sorted instead, which is optimal.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from fairmatch.matching.column_generation import (
     no_plan,
 )
 from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
+from fairmatch.matching.line import line_of, solve_line
 from fairmatch.matching.pricing import price as price_arcs
 from fairmatch.matching.problem import Floats, Index, Problem, Solution
 from fairmatch.matching.simplex import dense_simplex
@@ -59,7 +61,7 @@ class TransportPlan:
     bound : float
         Value of a feasible dual solution: no plan costs less.
     solver : str
-        ``"dense"`` or ``"column generation"``.
+        ``"dense"``, ``"column generation"``, or ``"sorting"`` for points on a line.
     excess : float
         Mean score gap beyond the least possible one, where there are scores.
     potential : ndarray of float64
@@ -322,13 +324,17 @@ class Transport:
         problem = self._problem
         if price > 0.0:
             problem = problem.at_price(price / self._square)
-        if potential is not None and len(potential) == problem.n0:
+        on_line = line_of(problem) is not None
+        if potential is not None and len(potential) == problem.n0 and not on_line:
             return column_generation(problem, tolerance, self._solve, progress, potential), problem
         return self._solve(problem, tolerance, progress), problem
 
     def _solve(
         self, problem: Problem, tolerance: float, progress: Progress | None = None
     ) -> Solution:
+        places = line_of(problem)
+        if places is not None:
+            return solve_line(problem, *places)
         most = min(DENSE_ARCS, self._memory_limit // DENSE_BYTES_PER_ARC)
         if problem.n0 * problem.n1 <= most and problem.complete:
             found = _dense(problem)
