@@ -61,8 +61,8 @@ def solve_line(problem: Problem, x: Floats, z: Floats) -> Solution:
     i, j = (by[np.searchsorted(e, end)] for by, e in zip(orders, ends, strict=True))
     flow = np.diff(end, prepend=0.0)
     x, z = x[orders[0]], z[orders[1]]
-    meeting = np.searchsorted(ends[1], ends[0][:-1], side="right")
-    meeting = z[np.minimum(meeting, len(z) - 1)]
+    at = np.searchsorted(ends[1], ends[0][:-1], side="right")
+    meeting = z[np.minimum(at, len(z) - 1)]
     steps = np.diff(x) * ((x[1:] - meeting) + (x[:-1] - meeting))
     potential = np.empty(problem.n0)
     potential[orders[0]] = np.append(0.0, np.cumsum(steps))
