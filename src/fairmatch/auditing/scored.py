@@ -108,7 +108,8 @@ class Scored:
         least = self.settings.min_group_size
         if size >= least:
             return None
-        people = f"has {size:.0f} {'people' if self.weights.is_counts else 'rows'}{among}"
+        one, many = ("person", "people") if self.weights.is_counts else ("row", "rows")
+        people = f"has {size:.0f} {one if f'{size:.0f}' == '1' else many}{among}"
         if self.weights.is_survey:
             people = f"has weights worth {size:.1f} people{among}"
         return (

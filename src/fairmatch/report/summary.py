@@ -147,7 +147,7 @@ def _on_matching(audit: Audit) -> str:
         if (found := matching.nearest_fair) is not None and found.position is not None
     ]
     if placed:
-        return _on_nearest(*max(placed, key=lambda place: place[0]), several=len(matched) > 1)
+        return _on_nearest(audit, *max(placed, key=lambda place: place[0]))
     if any(matching.nearest_fair or matching.transport for matching in matched):
         flat = all(_is_flat(matching) for matching in matched)
         return (
@@ -177,19 +177,24 @@ def _is_flat(matching: Matching) -> bool:
 
 
 def _on_nearest(
-    position: float, groups: tuple[str, str] | None, found: NearestFair, *, several: bool
+    audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
 ) -> str:
     """Return how near people are who are matched so that their scores differ least."""
     nowhere = f"{position:.2f}" in ("0.00", "-0.00")
-    who = "they lie"
-    if several and nowhere:
-        who = "those of every two groups lie"
-    elif several:
-        who = f"the people of {_pair(groups)} lie farthest apart of all: they lie"
+    matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
+    if len([matching for matching in audit.matchings if not matching.refused]) > 1:
+        reference = group_words(audit.reference or "")
+        matched, gap = (
+            f"the people of each group are matched with {reference}, the largest group,",
+            "",
+        )
+        if not nowhere:
+            others = [name for name in groups or () if name != audit.reference]
+            who = f"those of {listed([group_words(name) for name in others])} lie farthest off,"
     said = (
-        f"If people are matched so that their mean score gap ({found.score_gap:.3f}) is within "
-        f"{found.slack:.3g} of the least possible, {who} at {position:.2f} between the nearest "
-        "possible matching (0) and a random one (1)"
+        f"If {matched} so that their mean score gap{gap} is within {found.slack:.3g} of the least "
+        f"possible, {who} at {position:.2f} between the nearest possible matching (0) and a "
+        "random one (1)"
     )
     largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
     if largest is None or nowhere:

@@ -233,7 +233,8 @@ class Audit(JsonFacts):
         facts: list[Estimate | Gap | Matching] = [self.selection_ratio, *self.gaps]
         facts += self.matchings
         for group in self.groups:
-            facts += group.estimates
+            # A group too small as a whole is too small with each label.
+            facts += [group.mean_score] if group.mean_score.refused else group.estimates
         reasons = [fact.refused for fact in facts if fact.refused]
         reasons += [reason for matching in self.matchings for reason in matching.unproven]
         reasons += self.subsets.refused if self.subsets else ()
