@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.peers.methods import ODDS, PEERS, Peer
-from fairmatch.experiments.groups.cases import CASES, Case, CaseSplit
+from fairmatch.experiments.groups.cases import CASES, CaseSplit
 from fairmatch.experiments.groups.trial import Trial
 from fairmatch.experiments.page.markdown import table
 from fairmatch.storage.atomic import write_whole
