@@ -1,21 +1,29 @@
-"""Run the peers and write results/peers.md: ``make peers``."""
+"""Run the peers and write results/peers.md: ``make peers``.
+
+Results are written after every method, and a run goes on from those that are there; ``--again``
+measures them anew. A method has a number of CPU seconds for each case.
+"""
 
 import argparse
 import json
+import signal
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.peers.methods import ODDS, PEERS, Peer
-from fairmatch.experiments.groups.cases import CASES, Case, CaseSplit
+from fairmatch.experiments.groups.cases import CASES, CaseSplit
 from fairmatch.experiments.groups.trial import Trial
 from fairmatch.experiments.page.markdown import table
 from fairmatch.storage.atomic import write_whole
 
 LEVELS = (0.02, 0.05, 0.08)
 SEED = 0
+SECONDS = 240
 PAGE, RECORDS = Path("results/peers.md"), Path("results/peers.json")
 
 _SEX = replace(
@@ -37,24 +45,55 @@ _ALL = {
 }
 
 
-def run(case: Case, peer: Peer, trial: Trial) -> dict:
-    """Measure every candidate of a peer, or say why there are none."""
+class OutOfTimeError(Exception):
+    """A method has used up its CPU time."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTimeError` in a block that takes more CPU seconds than this."""
+
+    def stop(*_: object) -> None:
+        raise OutOfTimeError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def run(peer: Peer, trial: Trial, allowed: float) -> dict:
+    """Measure the candidates of a peer, as far as its time goes, or say why there are none."""
     reason = peer.missing or peer.unsuited(trial)
     if reason:
         return {"reason": reason}
-    start, rows, seconds = time.process_time(), [], 0.0
+    rows, stopped, spent = [], False, 0.0
+    candidates = peer.candidates(trial)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for setting, decide in peer.candidates(trial):
-                seconds += time.process_time() - start
-                rows.append({"setting": float(setting), **trial.measure(decide)})
+            while spent < allowed:
                 start = time.process_time()
+                with limited(allowed - spent):  # what is measured is nobody's time
+                    found = next(candidates, None)
+                spent += time.process_time() - start
+                if found is None:
+                    break
+                rows.append({"setting": float(found[0]), **trial.measure(found[1])})
+            else:
+                stopped = True
+    except OutOfTimeError:
+        stopped, spent = True, allowed
     except Exception as error:
         return {"reason": f"{type(error).__name__}: {str(error)[:160]}"}
+    if stopped and not rows:
+        return {"reason": f"no setting was done within {allowed:g} CPU seconds", "stopped": True}
     if not rows:
         return {"reason": "it has no setting for a gap"}
-    return {"candidates": rows, "seconds": round(seconds, 1)}
+    return {"candidates": rows, "seconds": round(spent, 1), "stopped": stopped}
 
 
 def pick(rows: list[dict], level: float) -> dict | None:
@@ -82,7 +121,8 @@ def page(found: dict) -> str:
         "the test rows. The gap is the largest over pairs of groups; for equalised odds it is the "
         "larger one of ΔTPR and ΔFPR. Where decisions are random, numbers are expectations or "
         "those of one draw. Seconds are CPU time of all settings of a method, beside the plain "
-        "trees. One split says nothing of differences below about .003.",
+        f"trees; after {SECONDS} a method is stopped, and those of its settings that are done "
+        "are shown. One split says nothing of differences below about .003.",
     ]
     for name, methods in found.items():
         lines += ["", f"## {_ALL[name].title}", ""]
@@ -108,7 +148,8 @@ def page(found: dict) -> str:
                     *cells,
                     *more,
                     "random" if peer.random else "yes",
-                    f"{result['seconds']:.0f}",
+                    f"{result['seconds']:.0f}"
+                    + (f", {len(result['candidates'])} settings" if result["stopped"] else ""),
                 ]
             )
         head = [f"accuracy [gap] at {level:g}" for level in LEVELS]
@@ -124,20 +165,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--cases", nargs="+", default=list(_ALL), choices=list(_ALL))
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
-    arguments = parser.parse_args()
+    parser.add_argument("--again", action="store_true", help="also what is recorded")
+    asked = parser.parse_args()
     found = json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
-    for name in arguments.cases:
+    for name in asked.cases:
+        known = {} if asked.again else found.get(name, {})
+        left = [key for key in asked.peers if not _done(known.get(key, {}))]
+        if not left:
+            continue
         case = _ALL[name]
         trial = Trial(case, CaseSplit.draw(case, SEED), SEED)
         trial.plain(trial.split.tune)  # trained once, before anybody's time is taken
-        for key in arguments.peers:
-            found.setdefault(name, {})[key] = run(case, PEERS[key], trial)
-            told = found[name][key]
+        for key in left:
+            told = run(PEERS[key], trial, SECONDS)
+            found.setdefault(name, {})[key] = told
             print(name, key, told.get("reason") or f"{told['seconds']} s", flush=True)
             found = {case: {p: found[case][p] for p in PEERS if p in found[case]}
                      for case in _ALL if case in found}  # fmt: skip
             write_whole(RECORDS, json.dumps(found, indent=0) + "\n")
-            write_whole(PAGE, page(found))
+    write_whole(PAGE, page(found))
+
+
+def _done(result: dict) -> bool:
+    """Whether a method need not be run again: it was measured, or did not come to an end."""
+    return "candidates" in result or "stopped" in result
 
 
 if __name__ == "__main__":

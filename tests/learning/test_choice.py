@@ -172,7 +172,7 @@ def test_one_class_in_a_group_leaves_the_gaps_of_error_rates_open(rows):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gap_measure": "parity"}, "not a measure; choose one of demographic_parity_gap"),
+        ({"gap_measure": "parity"}, "bounded here; choose one of demographic_parity_gap"),
         ({"max_gap": -0.1}, "max_gap must be a number in"),
         ({"max_gap": float("nan")}, "max_gap must be a number in"),
         ({"validation_size": 1.0}, "validation_size must be a number in"),

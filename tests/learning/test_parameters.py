@@ -10,6 +10,7 @@ from synthetic import NETWORKS, QUICK, people
 from fairmatch import (
     ExponentiatedGradientClassifier,
     FTMBoostingClassifier,
+    FTMBoostingRegressor,
     FTMClassifier,
     GapRegularizedBoostingClassifier,
     LAFTRTransformer,
@@ -45,6 +46,7 @@ OPTIONAL_COUNT = [True, "a", 2.5, 0]
 SHARE = [True, "x", None, [0.5], 0.0, float("nan")]
 WEIGHT = [True, "x", None, [1.0], -1.0, float("nan"), float("inf")]
 FACTOR = [True, "x", None, -1.0]
+FLAG = ["no", "False", None, 0, 1, [True]]
 WRONG = [
     (LEARNERS, {"epochs": [True, "a", 2.5, 0, [3]], "batch_size": COUNT}),
     (LEARNERS, {name: [v for v in SHARE if v is not None] for name in ("learning_rate", "decay")}),
@@ -65,6 +67,8 @@ WRONG = [
     (TREES, {"verbose": ["x", 0.5], "random_state": [True, "x", -1]}),
     ([FTMClassifier, FTMBoostingClassifier], {"max_gap": [True, "x", [0.1]]}),
     ([FTMClassifier, FTMBoostingClassifier], {"transport": [3, None, "near"]}),
+    ([FTMClassifier, FTMBoostingClassifier], {"refit": FLAG, "sensitive_at_prediction": FLAG}),
+    ([LAFTRTransformer, FTMBoostingRegressor], {"sensitive_at_prediction": FLAG}),
     ([ExponentiatedGradientClassifier], {"max_iter": COUNT, "eps": SHARE}),
     ([ExponentiatedGradientClassifier], {"estimator": [3, "x", LogisticRegression]}),
 ]  # fmt: skip
@@ -84,10 +88,12 @@ def test_a_wrong_parameter_is_named(family, name, value):
         family(**{**quick, name: value}).fit(X, Y, sensitive_features=GROUP)
 
 
+@pytest.mark.parametrize("max_gap", [None, 0.1])
 @pytest.mark.parametrize("family", [FTMClassifier, FTMBoostingClassifier])
 @pytest.mark.parametrize(
     "settings",
     [
+        {"confidence": 2},
         {"gap_measure": ["mean_parity_gap"]},
         {"gap_measure": 3},
         {"validation_size": "x"},
@@ -100,10 +106,15 @@ def test_a_wrong_parameter_is_named(family, name, value):
     ],
     ids=str,
 )
-def test_choosing_by_a_gap(family, settings):
+def test_choosing_by_a_gap(family, settings, max_gap):
     (name,) = settings
     with pytest.raises(InputError, match=name.removesuffix("s")):
-        family(max_gap=0.1, **settings).fit(X, Y, sensitive_features=GROUP)
+        family(max_gap=max_gap, **settings).fit(X, Y, sensitive_features=GROUP)
+
+
+def test_a_confidence_is_about_a_bound():
+    with pytest.raises(InputError, match=r"confidence=0\.95 is about the bound max_gap"):
+        FTMBoostingClassifier(confidence=0.95).fit(X, Y, sensitive_features=GROUP)
 
 
 @pytest.mark.parametrize("amount", ["x", None, True, 2])
@@ -221,6 +232,7 @@ def test_functions_and_matchers(name, call):
     [
         {"verbose": True},
         {"verbose": -1},
+        {"refit": np.True_, "sensitive_at_prediction": np.False_},
         {"device": torch.device("cpu")},
         {"epochs": np.int64(1), "batch_size": np.int32(8)},
         {"learning_rate": np.float32(0.01), "decay": 1, "fairness_weight": np.int64(2)},

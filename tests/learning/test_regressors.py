@@ -234,7 +234,7 @@ def test_targets_that_cannot_be_learned(y, message):
     ("settings", "message"),
     [
         ({"transport": OptimalTransportMatcher(label_weight=1.0)}, "a regressor has none"),
-        ({"max_gap": 1.0, "gap_measure": "true_positive_gap"}, "not a gap of real"),
+        ({"max_gap": 1.0, "gap_measure": "true_positive_gap"}, "one of mean_parity_gap"),
         ({"max_gap": -1.0}, "max_gap"),
         ({"part_weights": "half"}, "part_weights"),
     ],

@@ -165,11 +165,11 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
         }
-        if getattr(self, "max_gap", None) is None:
+        choice = self._choice.of(self) if hasattr(self, "max_gap") else None
+        if choice is None or choice.max_gap is None:
             (model,) = self._fit_path(X, y, [self._weight], coupling=coupling, **given)
             self._adopt(learned(model))
             return self
-        choice = self._choice.of(self)
         if coupling is not None:
             raise CouplingError(
                 "With max_gap part of the rows is held out, so a ready coupling of all the rows "

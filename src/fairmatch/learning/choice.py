@@ -1,8 +1,8 @@
 """Choosing the fairness weight on held-out rows: the most accurate model within a gap."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from fairmatch.learning.settings import Settings
 from fairmatch.measures import MEASURES
 from fairmatch.tables.arrays import read_column, read_weights
 from fairmatch.tables.groups import Groups, read_groups
-from fairmatch.tables.parameters import check_number, check_weights
+from fairmatch.tables.parameters import check_flag, check_number, check_weights
 
 # A model decides if it accepts at least this share of those that the most accurate model of the
 # path accepts, and refuses at least this share of those that it refuses.
@@ -62,31 +62,45 @@ class GapChoice(Settings):
     refit: bool = False
     confidence: float | None = None
 
+    # Gaps that may be bounded, those of them that have a confidence limit, and bounds.
+    _gaps: ClassVar[Collection[str]] = MEASURES
+    _limited: ClassVar[Collection[str]] = LIMITED
+    _bounds: ClassVar[str] = "[0, 1]"
+
     def check(self) -> None:
-        """Raise unless bound, measure, share and confidence make sense."""
-        if self.gap_measure is not None and not (
-            isinstance(self.gap_measure, str) and self.gap_measure in MEASURES
-        ):
+        """Raise unless bound, measure, share and confidence make sense, whether used or not."""
+        named = self.gap_measure
+        if named is not None and not (isinstance(named, str) and named in self._gaps):
             raise InputError(
-                f"gap_measure={self.gap_measure!r} is not a measure; choose one of "
-                f"{', '.join(MEASURES)}."
+                f"gap_measure={named!r} is no gap that can be bounded here; choose one of "
+                f"{', '.join(self._gaps)}."
             )
-        check_number("max_gap", self.max_gap, "[0, 1]")
+        if self.max_gap is not None:
+            check_number("max_gap", self.max_gap, self._bounds)
         check_number("validation_size", self.validation_size, "(0, 1)")
+        check_flag("refit", self.refit)
         if self.fairness_weights is not None:
             check_weights("fairness_weight", self.fairness_weights, "[0, inf)")
-        if self.confidence is None:
-            return
-        check_number("confidence", self.confidence, "(0.5, 1)")
+        if self.confidence is not None:
+            self._check_confidence(self.confidence)
+
+    def _check_confidence(self, confidence: float) -> None:
+        check_number("confidence", confidence, "(0.5, 1)")
+        if self.max_gap is None:
+            raise InputError(
+                f"confidence={confidence:g} is about the bound max_gap, which is not given. Give "
+                "both, or leave confidence out."
+            )
         if self.refit:
             raise InputError(
                 "confidence was given with refit=True: the limit holds for the model that was "
                 "measured on the held-out rows, and refit trains another. Leave one of the two out."
             )
-        if self.gap_measure is not None and self.gap_measure not in LIMITED:
+        if self.gap_measure not in (None, *self._limited):
             raise InputError(
-                f"confidence needs a gap that has a confidence limit here: {', '.join(LIMITED)}. "
-                f"gap_measure={self.gap_measure!r} has none: leave confidence out."
+                "confidence needs a gap that has a confidence limit here: "
+                f"{', '.join(self._limited)}. gap_measure={self.gap_measure!r} has none: leave "
+                "confidence out."
             )
 
     def search(
@@ -125,7 +139,7 @@ class GapChoice(Settings):
             for rows in (train, held_out)
         )
         weights = self._weights(estimator)
-        plain = clone(estimator).set_params(max_gap=None)
+        plain = clone(estimator).set_params(max_gap=None, confidence=None)
         models = plain._fit_path(
             fitted[0],
             fitted[1],

@@ -21,6 +21,7 @@ from fairmatch.tables.columns import split_column
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import OTHER, Groups, read_groups
 from fairmatch.tables.located import read_points
+from fairmatch.tables.parameters import check_flag
 from fairmatch.tables.points import Points
 
 Columns = str | int | Sequence[str | int] | None
@@ -51,6 +52,10 @@ class GroupSettings(Settings):
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
     keep: str | Sequence[str] = ()
+
+    def check(self) -> None:
+        """Raise unless the flag is one."""
+        check_flag("sensitive_at_prediction", self.sensitive_at_prediction)
 
 
 @dataclass(frozen=True)
@@ -263,7 +268,8 @@ class TableReader:
             strange = labels[codes < 0].tolist()[0]
             raise GroupError(
                 f"sensitive_features holds {strange!r}; the model knows the groups "
-                f"{_and(self.groups_)}. A group that was not seen in training cannot be scored."
+                f"{_and(self.groups_)}. A group that was not seen in training cannot be scored: "
+                "leave those rows out, or train with rows of the group."
             )
         return codes
 

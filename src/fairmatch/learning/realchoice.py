@@ -1,18 +1,13 @@
 """Choosing the fairness weight of a regressor: the least error within a gap of real numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from fairmatch.exceptions import (
-    ConstantModelWarning,
-    GapNotReachedWarning,
-    InputError,
-    SmallGroupWarning,
-)
+from fairmatch.exceptions import ConstantModelWarning, SmallGroupWarning
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.curve import FairnessPath
 from fairmatch.learning.limits import mean_gap_limit
@@ -20,7 +15,6 @@ from fairmatch.learning.notice import notify
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.measures.real import REAL_GAPS
 from fairmatch.tables.groups import Groups
-from fairmatch.tables.parameters import check_number, check_weights
 
 _LIMITED = ("mean_parity_gap", "relative_mean_parity_gap")
 # Predictions that spread less than this share of the target are the same for everybody.
@@ -41,25 +35,9 @@ class RealGapChoice(GapChoice):
         Which gap ``max_gap`` bounds, a name of `fairmatch.measures.real.REAL_GAPS`.
     """
 
-    def check(self) -> None:
-        """Raise unless bound, measure, share and confidence make sense."""
-        if self.gap_measure is not None and self.gap_measure not in REAL_GAPS:
-            raise InputError(
-                f"gap_measure={self.gap_measure!r} is not a gap of real predictions; choose one "
-                f"of {', '.join(REAL_GAPS)}."
-            )
-        check_number("max_gap", self.max_gap, "[0, inf)")
-        check_number("validation_size", self.validation_size, "(0, 1)")
-        if self.fairness_weights is not None:
-            check_weights("fairness_weight", self.fairness_weights, "[0, inf)")
-        if self.confidence is None:
-            return
-        check_number("confidence", self.confidence, "(0.5, 1)")
-        if self.gap_measure not in (None, *_LIMITED):
-            raise InputError(
-                f"confidence needs a gap that has a confidence limit here: {', '.join(_LIMITED)}. "
-                f"gap_measure={self.gap_measure!r} has none: leave confidence out."
-            )
+    _gaps: ClassVar[Collection[str]] = REAL_GAPS
+    _limited: ClassVar[Collection[str]] = _LIMITED
+    _bounds: ClassVar[str] = "[0, inf)"
 
     def best(self, curve: pd.DataFrame, measure: str) -> int:
         """Return the position of the model to keep: the least error among those within the gap."""
@@ -109,14 +87,4 @@ class RealGapChoice(GapChoice):
             f"{kept[measure] + half:.2g}. Ask for a confidence=, hold out more rows, or pool "
             "groups.",
             SmallGroupWarning,
-        )
-
-    def _warn_of_the_smallest(self, curve: pd.DataFrame, gaps: Any, counted: str) -> None:
-        smallest = int(gaps.argmin())
-        notify(
-            f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out rows; the "
-            f"smallest gap reached is {gaps.min():.4g}, at weight "
-            f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try larger "
-            "fairness_weights.",
-            GapNotReachedWarning,
         )

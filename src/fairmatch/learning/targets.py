@@ -87,9 +87,12 @@ class RealNumbers:
         mean = np.average(numbers, weights=weights)
         scale = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
         if len(numbers) == 1:
-            raise LabelError("y has one sample: there is nothing to learn from.")
+            raise LabelError("y has one sample: there is nothing to learn from. Pass more rows.")
         if not scale > 1e-12 * np.abs(numbers).max():
-            raise LabelError(f"y is constant ({mean:g}): there is nothing to learn.")
+            raise LabelError(
+                f"y is constant ({mean:g}): there is nothing to learn. Choose a "
+                "target that differs between people."
+            )
         known = {"target_mean_": float(mean), "target_scale_": float(scale)}
         return (numbers - mean) / scale, known
 
@@ -113,7 +116,10 @@ class RealNumbers:
 def read_targets(y: ArrayLike) -> FloatArray:
     """Return the numbers that a regressor predicts, all of them finite."""
     if y is None:
-        raise LabelError("A regressor requires y to be passed, but the target y is None.")
+        raise LabelError(
+            "A regressor requires y to be passed, but the target y is None. Pass a number for "
+            "every row of X."
+        )
     try:
         column = column_or_1d(y, warn=True)
         if column.dtype.kind == "c":
@@ -133,21 +139,33 @@ def read_targets(y: ArrayLike) -> FloatArray:
 
 def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
     """Return the two classes of labels, and 1 for the greater, 0 for the other."""
+    if y is None:
+        # The words that scikit-learn asks for.
+        raise LabelError(
+            "A classifier requires y to be passed, but the target y is None. Pass a label for "
+            "every row of X."
+        )
     try:
         labels: NDArray[Any] = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
-        raise LabelError(f"y cannot be used as labels: {error}") from error
+        raise LabelError(
+            f"y cannot be used as labels: {error} y must hold one of two classes for every row: "
+            "leave out rows without a label, and use a regressor for numbers."
+        ) from error
     classes = np.unique(labels)
     if len(classes) != 2:
         shown = ", ".join(map(str, classes[:5]))
         if len(classes) < 2:
-            raise LabelError(f"y must hold two classes, and all of it is one class: {shown}.")
+            raise LabelError(
+                f"y must hold two classes, and all of it is one class: {shown}. Pass rows of both."
+            )
         # The first sentences are the words that scikit-learn asks for.
         raise LabelError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}."
+            f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}. "
+            "Join classes until two are left, or train one model per class against the rest."
         )
     positive = read_labels(labels, n_rows=len(labels), pos_label=classes[1], name="y")
     return classes, positive.astype(np.float64)

@@ -214,7 +214,8 @@ def read_groups(
         codes, labels = read[0]
         if len(labels) == 1:
             raise GroupError(
-                f"{name} holds one group only ({labels[0]!r}); at least two are needed to compare."
+                f"{name} holds one group only ({labels[0]!r}); at least two are needed to compare. "
+                "Pass rows of another group too, or another column."
             )
         return Groups(codes, labels)
     attributes = tuple(str(attribute) for attribute, _ in columns)

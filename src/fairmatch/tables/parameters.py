@@ -46,6 +46,12 @@ def check_weights(name: str, weights: Any, within: str) -> None:
         check_number(name, weight, within)
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless a parameter is True or False; words and numbers would be taken for True."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_verbose(value: Any) -> None:
     """Raise unless ``verbose`` is a whole number; here True and False are as good as 1 and 0."""
     if not isinstance(value, Integral):

@@ -4,6 +4,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
@@ -13,9 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from synthetic import people
 
+from fairmatch import MatchSmoothingClassifier, QuantileAlignmentClassifier
 from fairmatch.exceptions import InputError, LabelError
+from fairmatch.learning.anymodel.aligning import check_prefit
 from fairmatch.learning.anymodel.learners import (
     Learner,
+    check_columns,
     cross_entropy_learner,
     positive_scores,
     read_folds,
@@ -159,6 +163,68 @@ def test_learners_that_cannot_are_named():
             Learner(wrong).check()
     assert takes_weights(GridSearchCV(LogisticRegression(), {"C": [1]}))
     assert not takes_weights(GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}))
+
+
+class Copying(LogisticRegression):
+    """Copies a list that it is given, as CatBoost does: scikit-learn refuses to clone that."""
+
+    def __init__(self, columns=(), C=1.0):
+        self.columns = list(columns)
+        super().__init__(C=C)
+
+    def get_params(self, deep=True):
+        return {"columns": list(self.columns), "C": self.C}
+
+
+class Bare:
+    """Has what is needed and no more."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.model = LogisticRegression().fit(X, y, sample_weight=sample_weight)
+        self.classes_ = self.model.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(X)
+
+
+@pytest.mark.parametrize("kind", [QuantileAlignmentClassifier, MatchSmoothingClassifier])
+@pytest.mark.parametrize(
+    ("odd", "piped"),
+    [(Copying(["age"]), False), (Copying(["age"]), True), (Bare(), False)],
+    ids=["copying", "copying in a pipeline", "bare"],
+)
+def test_learners_that_scikit_learn_cannot_clone(kind, odd, piped):
+    frame, y, group = table()
+
+    def scores(learner):
+        model = kind(make_pipeline(StandardScaler(), learner) if piped else learner, cv=2)
+        model = clone(model).fit(frame.to_numpy(), y, sensitive_features=group)
+        return model.predict_proba(frame.to_numpy(), sensitive_features=group)
+
+    assert np.array_equal(scores(odd), scores(LogisticRegression()))
+    assert not hasattr(odd, "classes_")
+
+
+def test_names_of_columns_are_known_by_either_word():
+    frame, y, _ = table(40)
+    model = LogisticRegression().fit(frame, y)
+    with pytest.raises(InputError, match="on the columns 'wage', 'debt', 'age', 'visits', and X"):
+        check_columns(model, frame.rename(columns={"wage": "pay"}))
+    arrays = LogisticRegression().fit(frame.to_numpy(), y)
+    arrays.feature_names_ = list("0123")  # of an array
+    check_columns(arrays, frame)
+    arrays.feature_names_ = ["pay", "debt", "age", "visits"]
+    with pytest.raises(InputError, match="on the columns 'pay'"):
+        check_columns(arrays, frame)
+
+
+def test_an_unfitted_model_of_another_library_is_not_taken_for_fitted():
+    class Boosted(Copying):
+        classes_ = None  # as CatBoost has it before it is fitted
+
+    with pytest.raises(InputError, match="Boosted, is not fitted"):
+        check_prefit(Boosted())
 
 
 def test_other_classes_are_named():

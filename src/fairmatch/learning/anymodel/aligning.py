@@ -19,6 +19,7 @@ from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import Settings
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
+from fairmatch.tables.parameters import check_flag
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class AlignmentSettings(Settings):
                 "criterion='equal_opportunity'."
             )
         Learner(self.estimator).check(real=self.real)
+        check_flag("prefit", self.prefit)
         if self.prefit:
             check_prefit(self.estimator)
 
@@ -68,7 +70,7 @@ def check_prefit(model: Any) -> None:
     try:
         check_is_fitted(model)
     except (NotFittedError, TypeError):
-        if hasattr(model, "classes_"):
+        if getattr(model, "classes_", None) is not None:
             return  # a model of another library, which has learned its classes
         raise InputError(
             f"prefit=True, and the estimator, {type(model).__name__}, is not fitted. Fit it first, "

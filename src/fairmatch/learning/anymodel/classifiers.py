@@ -11,7 +11,7 @@ from fairmatch.learning.anymodel.aligning import (
     AlignmentScorer,
     AlignmentSettings,
 )
-from fairmatch.learning.anymodel.cloning import clone_prefit, wrapped_tags
+from fairmatch.learning.anymodel.cloning import clone_wrapper, wrapped_tags
 from fairmatch.learning.anymodel.outputs import ClassOutput
 from fairmatch.learning.anymodel.seen import WholeTableReader, whole_table_reader
 from fairmatch.learning.anymodel.softening import ModelScorer, SmoothingLearner, SmoothingSettings
@@ -125,7 +125,7 @@ class QuantileAlignmentClassifier(FairClassifier):
     )
 
     def __sklearn_clone__(self) -> Any:
-        return clone_prefit(self)
+        return clone_wrapper(self)
 
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
@@ -258,6 +258,9 @@ class MatchSmoothingClassifier(FairClassifier):
         ModelScorer,
         lambda: TableEncoder(missing="encode"),
     )
+
+    def __sklearn_clone__(self) -> Any:
+        return clone_wrapper(self)
 
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)

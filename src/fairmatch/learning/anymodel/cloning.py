@@ -1,25 +1,38 @@
 """What scikit-learn asks of a model that holds another model."""
 
-from typing import Any, TypeVar
+from copy import deepcopy
+from typing import Any
 
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-Model = TypeVar("Model")
+
+def fresh(estimator: Any) -> Any:
+    """Return a copy of somebody's estimator that has not been fitted, or will be fitted anew.
+
+    scikit-learn's ``clone`` refuses constructors that copy what they are given, as CatBoost's does
+    with a list of columns, and learners without ``get_params``. These are copied whole.
+    """
+    try:
+        return clone(estimator)
+    except (RuntimeError, TypeError):
+        return deepcopy(estimator)
 
 
-def clone_prefit(model: Any) -> Any:
+def clone_wrapper(model: Any) -> Any:
     """Return an unfitted copy of a wrapper; a model that came fitted is kept, not copied.
 
     A copy of a fitted model would be unfitted, and so of no use to a wrapper that takes it as it
     is.
     """
-    kept = {"estimator"} if model.prefit else set()
     parameters = {
-        name: value if name in kept else clone(value, safe=False)
+        name: clone(value, safe=False)
         for name, value in model.get_params(deep=False).items()
+        if name != "estimator"
     }
-    copied = type(model)(**parameters)
+    inner = model.estimator
+    prefit = getattr(model, "prefit", False)
+    copied = type(model)(inner if prefit is True else fresh(inner), **parameters)
     for name in ("_metadata_request", "_sklearn_output_config"):
         if name in vars(model):
             setattr(copied, name, clone(vars(model)[name], safe=False))

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
+from sklearn.base import is_regressor
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import InputError, LabelError
+from fairmatch.learning.anymodel.cloning import fresh
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import listed
@@ -58,12 +59,12 @@ class Learner:
                 f"estimator must be a classifier with fit and predict_proba, got "
                 f"{self.estimator!r}. Give an instance, such as LogisticRegression()."
             )
-        if real and not is_regressor(self.estimator):
+        if real and not _predicts_numbers(self.estimator):
             raise InputError(
                 f"{_name(self.estimator)} is no regressor. Give one, such as Ridge(), or use the "
                 "classifier of the same method."
             )
-        if not (hasattr(self.estimator, "predict_proba") or is_regressor(self.estimator)):
+        if not (hasattr(self.estimator, "predict_proba") or _predicts_numbers(self.estimator)):
             raise InputError(
                 f"{_name(self.estimator)} has no predict_proba, so it gives no scores to adjust. "
                 "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose another learner."
@@ -83,7 +84,7 @@ class Learner:
 
     def fit(self, X: Any, y: NDArray[Any], weights: FloatArray | None) -> Any:
         """Return the learner fitted on labels."""
-        return clone(self.estimator).fit(X, y, **self._weighing(weights))
+        return fresh(self.estimator).fit(X, y, **self._weighing(weights))
 
     def _weighing(self, weights: FloatArray | None) -> dict[str, FloatArray]:
         if weights is None:
@@ -156,7 +157,7 @@ class Learner:
         classes = np.unique(y) if classes is None else classes
         if not isinstance(self.estimator, Pipeline) or len(self.estimator.steps) == 1:
             return SoftLearner(self.last, None, X, weights, classes)
-        head = clone(self.estimator[:-1])
+        head = fresh(self.estimator[:-1])
         return SoftLearner(self.last, head, head.fit_transform(X, y), weights, classes)
 
 
@@ -190,17 +191,17 @@ class SoftLearner:
         Learners that take probabilities as targets are given them. Others see every row twice:
         as positive with the target as weight, and as negative with the rest.
         """
-        direct = self.last if is_regressor(self.last) else cross_entropy_learner(self.last)
+        direct = self.last if _predicts_numbers(self.last) else cross_entropy_learner(self.last)
         if direct is not None:
             given = {} if self.weights is None else {"sample_weight": self.weights}
-            model = clone(direct).fit(self.inputs, targets, **given)
+            model = fresh(direct).fit(self.inputs, targets, **given)
         else:
             mass = 1.0 if self.weights is None else self.weights
             both = np.concatenate([targets * mass, (1.0 - targets) * mass])
             kept = np.flatnonzero(both > 0.0)
             rows = _safe_indexing(self.inputs, kept % len(targets))
             labels = self.classes[(kept < len(targets)).astype(np.intp)]
-            model = clone(self.last).fit(rows, labels, sample_weight=both[kept])
+            model = fresh(self.last).fit(rows, labels, sample_weight=both[kept])
         if self.head is None:
             return model
         return Pipeline([*self.head.steps, ("model", model)])
@@ -248,10 +249,10 @@ def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
 def check_columns(model: Any, X: Any) -> None:
     """Raise unless a table has the columns that a model was fitted on, as far as it says."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
-    known = getattr(model, "feature_names_in_", None)
-    if names is not None and known is not None and list(names) != list(known):
+    known = _known_columns(model)
+    if names is not None and known is not None and list(names) != known:
         raise InputError(
-            f"The model of estimator was fitted on the columns {listed(list(known))}, and X has "
+            f"The model of estimator was fitted on the columns {listed(known)}, and X has "
             f"{listed(list(names))}. Pass a table with the model's columns, in their order."
         )
     count, width = getattr(model, "n_features_in_", None), np.shape(X)[1:]
@@ -260,6 +261,16 @@ def check_columns(model: Any, X: Any) -> None:
             f"The model of estimator was fitted on {count} columns, and X has {width[0]}. Pass a "
             "table with the model's columns."
         )
+
+
+def _known_columns(model: Any) -> list[Any] | None:
+    """Return the names that a model was fitted on, where it was given any."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:  # CatBoost's word for it, which counts the columns of an array
+        names = getattr(model, "feature_names_", None)
+        if names is None or list(names) == [str(place) for place in range(len(names))]:
+            return None
+    return list(np.asarray(names, dtype=object))
 
 
 def takes_weights(learner: Any) -> bool:
@@ -309,6 +320,14 @@ def read_folds(
         merged = label
     splitter = StratifiedKFold(cv, shuffle=True, random_state=0)
     return list(splitter.split(np.zeros(len(y)), merged))
+
+
+def _predicts_numbers(learner: Any) -> bool:
+    """Return whether a learner is a regressor; one that scikit-learn does not know is none."""
+    try:
+        return bool(is_regressor(learner))
+    except AttributeError:
+        return False
 
 
 def _name(learner: Any) -> str:

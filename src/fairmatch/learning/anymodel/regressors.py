@@ -11,7 +11,7 @@ from fairmatch.learning.anymodel.aligning import (
     AlignmentScorer,
     RealAlignmentSettings,
 )
-from fairmatch.learning.anymodel.cloning import clone_prefit, wrapped_tags
+from fairmatch.learning.anymodel.cloning import clone_wrapper, wrapped_tags
 from fairmatch.learning.anymodel.outputs import RealOutput
 from fairmatch.learning.anymodel.seen import WholeTableReader, whole_table_reader
 from fairmatch.learning.anymodel.softening import (
@@ -115,7 +115,7 @@ class QuantileAlignmentRegressor(FairRegressor):
     decisions: ClassVar[str] = "align"
 
     def __sklearn_clone__(self) -> Any:
-        return clone_prefit(self)
+        return clone_wrapper(self)
 
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
@@ -243,6 +243,9 @@ class MatchSmoothingRegressor(FairRegressor):
         ModelScorer,
         lambda: TableEncoder(missing="encode"),
     )
+
+    def __sklearn_clone__(self) -> Any:
+        return clone_wrapper(self)
 
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
