@@ -14,7 +14,8 @@ from fairmatch.tables.delimited import read_delimited, refuse_repeated
 from fairmatch.tables.names import check_names
 
 MISSING_WORDS = (
-    "In a CSV file words such as NA and None are read as missing; spell a value otherwise."
+    "In a CSV file empty fields and words such as NA and None count as missing. If such a word is "
+    "a real value, write it in another way."
 )
 
 
