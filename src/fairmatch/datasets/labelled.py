@@ -72,7 +72,11 @@ def read_labelled(
         raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
     missing = {c: int(frame[c].isna().sum()) for c in (target, *columns)}
     if any(missing.values()):
-        said = " and ".join(f"{c!r} is missing in {n:,} rows" for c, n in missing.items() if n)
+        said = " and ".join(
+            f"{column!r} is missing in {n:,} row{'s' * (n > 1)}"
+            for column, n in missing.items()
+            if n
+        )
         raise InputError(
             f"{said}. A model learns only from people whose label and group are known: take those "
             f"rows out of the file. {MISSING_WORDS}"

@@ -1,4 +1,4 @@
-"""What a column holds, and whether it may be something else than a property of people."""
+"""What a column holds, and whether it may be something other than a property of people."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fairmatch.tables.arrays import is_missing
 MANY_LEVELS = 100
 """A category with more levels than this is named before it is used."""
 
-# A text that more than half of the people have for themselves names them. In tables of a few
-# rows that is so for ordinary categories too.
+# If more than half of the values of a text are different, it identifies people. In tables of a
+# few rows ordinary categories do that too.
 _FEW_VALUES = 30
 _MOST_DIFFER = 0.5
 _NEARLY_ALL = 0.9
@@ -213,10 +213,10 @@ def _is_number(facts: ColumnFacts) -> np.ndarray[Any, Any]:
 
 
 def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
-    """Return whether nearly all values of a text are written in a way."""
+    """Return whether nearly all values of a text match a pattern."""
     if facts.type not in ("text", "categories"):
         return False
-    # A first look at the most frequent value spares the others where it is written otherwise.
+    # Look at the most frequent value first: most columns need no further look.
     if not pattern.fullmatch(str(facts.counts.index[0]).strip()):
         return False
     like = np.array([bool(pattern.fullmatch(str(v).strip())) for v in facts.counts.index])
