@@ -96,7 +96,7 @@ def _spare_backends() -> None:
     """Keep POT from loading torch and the like: where they are installed, that takes seconds.
 
     POT loads every array library that it knows, and nothing here uses them through POT. In a
-    process of somebody else's that is not ours to decide.
+    process of somebody else that is not ours to decide.
     """
     for backend in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{backend}", "1")

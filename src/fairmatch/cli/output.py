@@ -138,7 +138,7 @@ def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    # Runs take minutes: the speed is that of all of them, not of the last half minute.
+    # Runs take minutes: the speed is taken over all of them, not over the last half minute.
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1e6) as bar:
         task = bar.add_task("", total=n_runs)
         yield lambda name: bar.update(task, advance=1, description=name)

@@ -125,7 +125,7 @@ class OwnTable:
         }
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns that are no labels, no groups and not left out."""
+        """Return the columns that are neither labels nor groups, and are not left out."""
         return frame.drop(columns=[self.target, self.sensitive, *self.drop])
 
     def load(self) -> Dataset:

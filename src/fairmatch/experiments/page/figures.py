@@ -13,8 +13,8 @@ from fairmatch.experiments.reading.levels import interpolated, nearest_index
 from fairmatch.experiments.reading.questions import GAPS, SUBJECTS, reported
 from fairmatch.measures import MEASURES
 
-# Colour and dash of every line, the same in all figures: colours that also the colour-blind tell
-# apart, ours drawn whole and the paper's mini-batch maps dashed.
+# Colour and dash of every line, the same in all figures: colour-blind people can tell them
+# apart. Ours are drawn whole and the paper's mini-batch maps dashed.
 _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "reduction": ("#e69f00", ()),
     "reg": ("#56b4e9", ()),

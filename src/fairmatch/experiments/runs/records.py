@@ -85,7 +85,7 @@ class RecordStore:
         return self._read(self.path(spec)) if spec in self else None
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """List the runs without a record; raise if files in the place of records are none."""
+        """List the runs without a record; raise if a file of that name is not a record."""
         missing, broken = [], []
         for spec in specs:
             try:
