@@ -13,9 +13,9 @@ from pathlib import Path
 
 TOPICS = (
     *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
-    *("threads", "parquet", "growth", "match_rows", "million"),
+    *("threads", "parquet", "growth", "match_rows", "paths", "million"),
 )
-RARE = ("parquet", "growth", "match_rows", "million")  # long: only when asked for
+RARE = ("parquet", "growth", "match_rows", "paths", "million")  # long: only when asked for
 HEAD = """# Benchmarks
 
 Ratios of two things measured in the same run, because machines differ and are noisy. Written by

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairmatch import audit, measures
-from fairmatch.auditing import dataset
+from fairmatch.auditing import dataset, parquet
 from fairmatch.auditing.facts import Audit
 from fairmatch.auditing.streaming import audit_dataset
 from fairmatch.auditing.sweep import Sweep
@@ -143,6 +143,22 @@ def test_what_is_wrong_with_the_files_is_said(people, folder, damage, error, sai
         pattern = str(folder / "part2*.parquet")
     with pytest.raises(error, match=said):
         audit_dataset(pattern, roles, pos_label="yes", **QUICK)
+
+
+def test_memory_and_disk_that_are_full_are_said(tmp_path, monkeypatch):
+    """More scores than the memory holds, and no folder to write them into."""
+    generator = np.random.default_rng(0)
+    many = pd.DataFrame({"score": generator.random(2_000_000)})
+    many.assign(race="a").to_parquet(tmp_path / "many.parquet", index=False)
+    monkeypatch.setattr(parquet, "_MEMORY", "60MB")
+    files = parquet.ParquetFiles(str(tmp_path))
+    asked = "score, count(*) AS n", "GROUP BY ALL ORDER BY ALL"
+    monkeypatch.chdir(tmp_path)
+    assert len(files.ask(*asked)) == 2_000_000  # spilled, and not beside the user's files
+    assert [path.name for path in tmp_path.iterdir()] == ["many.parquet"]
+    monkeypatch.setattr(parquet.tempfile, "gettempdir", lambda: str(tmp_path / "many.parquet"))
+    with pytest.raises(InputError, match=r"60MB .* could not be written .* TMPDIR"):
+        parquet.ParquetFiles(str(tmp_path)).ask(*asked)
 
 
 def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
