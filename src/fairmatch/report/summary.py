@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, SubsetGap
+from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, Reach, SubsetGap
 from fairmatch.report.wording import (
     by_size,
     column_words,
@@ -152,9 +152,9 @@ def _on_matching(audit: Audit) -> str:
         flat = all(_is_flat(matching) for matching in matched)
         return (
             "The nearest and a random matching of the groups cost the same here, so nothing is "
-            "said of how near the people are whom the model scores alike."
+            "said of how near the people are whom their scores match."
             if flat
-            else "How near the people are whom the model scores alike is not stated; the reasons "
+            else "How near the people are whom their scores match is not stated; the reasons "
             "stand under “What is not said”."
         )
     value, groups = max(
@@ -205,6 +205,21 @@ def _on_nearest(
     )
 
 
+def reach_sentence(reach: Reach) -> str:
+    """Return the statement on one group in words, or nothing where none is made."""
+    share = reach.share
+    if share.value is None:
+        return ""
+    span = "" if share.low is None or share.high is None else (
+        f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
+    )  # fmt: skip
+    return (
+        f"For {100 * share.value:.0f}%{span} of group {group_words(reach.group)} there is somebody "
+        f"in group {group_words(reach.other)} within squared distance {reach.distance:.2g} who is "
+        f"scored within {reach.score_gap:.3g}."
+    )
+
+
 def _pair(groups: tuple[str, str] | None) -> str:
     return "the two groups" if groups is None else listed([group_words(name) for name in groups])
 
@@ -220,18 +235,22 @@ def _on_subsets(audit: Audit) -> str:
             f"No subset had the {scan.min_rows} people of each group that a statement needs, so "
             "none is listed."
         )
-    searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} are listed"
+    alone = len(scan.subsets) == 1
+    searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} "
+    searched += "is listed" if alone else "are listed"
     if (worst := surest(scan.subsets)) is not None:
         who = f", between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
         return (
             f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
-            f"{shown_interval(worst.confirmed)}, an interval on fresh rows that allows for all "
-            "that are listed."
+            f"{shown_interval(worst.confirmed)}, an interval on fresh rows"
+            + ("." if alone else " that allows for all that are listed.")
         )
-    return (
-        f"{searched}, and none of these has a gap between mean scores that is certain to differ "
-        "from 0 on fresh rows."
+    whose = (
+        "its gap between mean scores is not"
+        if alone
+        else ("none of these has a gap between mean scores that is")
     )
+    return f"{searched}, and {whose} certain to differ from 0 on fresh rows."
 
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:

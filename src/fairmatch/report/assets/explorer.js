@@ -92,7 +92,7 @@
     { key: "score", title: "Score", numeric: true },
     { key: "mate", title: "Counterpart", by: null },
     { key: "gap", title: "Score gap", numeric: true },
-    { key: "distance", title: "Distance", numeric: true },
+    { key: "distance", title: "Squared distance", numeric: true },
   ];
   const columns = () => COLUMNS.filter((c) => (c.key !== "distance" || view().pairs.distance.length)
     && (c.key !== "group" || chosen("group") === null));
@@ -250,7 +250,7 @@
     if (person >= table.n_listed) {
       parts.push(element("p", { class: "hint", text: "This person is not in the list; only pairs with people of the list are shown." }));
     }
-    const distance = pairs.distance.length ? `, distance ${number(pairs.distance[k], 2)}` : "";
+    const distance = pairs.distance.length ? `, squared distance ${number(pairs.distance[k], 2)}` : "";
     const facts = element("p", { class: "pair-facts" }, `Score gap ${number(pairs.gap[k], 3)}${distance}. `);
     if (flips(person, k)) facts.append(element("span", { class: "flip", text: "flip" }), ` One is ${model.outcome}, the other is ${model.other}.`);
     parts.push(facts);
