@@ -62,20 +62,25 @@ def chosen(record, bound):
     return row, 0.01 <= row["acceptance_rate"] <= 0.99
 
 
+def recorded():
+    return json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.deciding", description=__doc__)
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     asked = parser.parse_args()
-    records = json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
     print("| table | seed | g | weight | gap | accepted | accuracy | decides |")
     print("|---|---|---|---|---|---|---|---|")
     for table in asked.tables:
         for seed in asked.seeds:
-            record = records.setdefault(f"{table}-{seed}", {})
+            name = f"{table}-{seed}"
+            record = recorded().get(name, {})
             left = [weight for weight in BOOSTING_CHOICES if f"{weight:g}" not in record]
             if left:
                 record |= trained(table, seed, left)
+                records = recorded() | {name: record}  # another run may have written meanwhile
                 RECORDS.parent.mkdir(exist_ok=True)
                 write_whole(RECORDS, json.dumps(records, sort_keys=True) + "\n")
             for bound in BOUNDS:

@@ -167,9 +167,8 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--again", action="store_true", help="also what is recorded")
     asked = parser.parse_args()
-    found = json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
     for name in asked.cases:
-        known = {} if asked.again else found.get(name, {})
+        known = {} if asked.again else _recorded().get(name, {})
         left = [key for key in asked.peers if not _done(known.get(key, {}))]
         if not left:
             continue
@@ -178,12 +177,17 @@ def main() -> None:
         trial.plain(trial.split.tune)  # trained once, before anybody's time is taken
         for key in left:
             told = run(PEERS[key], trial, SECONDS)
+            found = _recorded()  # another run may have written meanwhile
             found.setdefault(name, {})[key] = told
             print(name, key, told.get("reason") or f"{told['seconds']} s", flush=True)
             found = {case: {p: found[case][p] for p in PEERS if p in found[case]}
                      for case in _ALL if case in found}  # fmt: skip
             write_whole(RECORDS, json.dumps(found, indent=0) + "\n")
-    write_whole(PAGE, page(found))
+    write_whole(PAGE, page(_recorded()))
+
+
+def _recorded() -> dict:
+    return json.loads(RECORDS.read_text()) if RECORDS.exists() else {}
 
 
 def _done(result: dict) -> bool:
