@@ -39,6 +39,8 @@ class Peer:
         What it can aim at.
     most_groups : int
         How many groups it can compare.
+    method : str or None
+        What the study of groups calls it, where it is one of its methods.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Peer:
     random: bool = False
     criteria: tuple[str, ...] = ("demographic_parity", ODDS)
     most_groups: int = 99
+    method: str | None = None
 
     @property
     def missing(self) -> str | None:
@@ -88,9 +91,10 @@ def _threshold_optimizer(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from fairlearn.postprocessing import ThresholdOptimizer
 
     tune = trial.split.tune
-    constraint = "equalized_odds" if trial.case.criterion == ODDS else "demographic_parity"
+    odds = trial.case.criterion == ODDS
+    constraint = "equalized_odds" if odds else "demographic_parity"
     scores = trial.plain(tune)[:, None]
-    for bound in (0.0, *BOUNDS):
+    for bound in (0.0, *(() if odds else BOUNDS)):  # of the odds it knows exact equality alone
         options: dict[str, Any] = {} if bound == 0.0 else {"tol": bound}
         try:
             model = ThresholdOptimizer(
@@ -270,29 +274,24 @@ def _fairret(trial: Trial) -> Iterator[tuple[float, Decide]]:
         yield strength, decide
 
 
-def _ours(name: str) -> Candidates:
-    return CANDIDATES[name]
+def _ours(title: str, method: str, package: str = "fairmatch", **more: Any) -> Peer:
+    """Return a method of the study of groups."""
+    return Peer(title, package, CANDIDATES[method], method=method, **more)
 
 
 PEERS: dict[str, Peer] = {
-    "plain": Peer("plain trees (LightGBM)", "fairmatch", _ours("plain")),
-    "thresholds": Peer("fairmatch: thresholds by group", "fairmatch", _ours("thresholds")),
-    "alignment": Peer(
-        "fairmatch: quantile alignment",
-        "fairmatch",
-        _ours("alignment"),
-        criteria=("demographic_parity",),
+    "plain": _ours("plain trees (LightGBM)", "plain"),
+    "thresholds": _ours("fairmatch: thresholds by group", "thresholds"),
+    "alignment": _ours(
+        "fairmatch: quantile alignment", "alignment", criteria=("demographic_parity",)
     ),
-    "ftm": Peer("fairmatch: FTM, predicted map", "fairmatch", _ours("ftm-predicted")),
-    "smoothing": Peer("fairmatch: match smoothing", "fairmatch", _ours("smoothing")),
+    "ftm": _ours("fairmatch: FTM, predicted map", "ftm-predicted"),
+    "smoothing": _ours("fairmatch: match smoothing", "smoothing"),
     "threshold-optimizer": Peer(
         "fairlearn: ThresholdOptimizer", "fairlearn", _threshold_optimizer, random=True
     ),
-    "exponentiated-gradient": Peer(
-        "fairlearn: ExponentiatedGradient",
-        "fairlearn",
-        _ours("exponentiated-gradient"),
-        random=True,
+    "exponentiated-gradient": _ours(
+        "fairlearn: ExponentiatedGradient", "exponentiated-gradient", "fairlearn", random=True
     ),
     "equipy": Peer("equipy: FairWasserstein", "equipy", _equipy, criteria=("demographic_parity",)),
     "oxonfair": Peer("oxonfair: FairPredictor", "oxonfair", _oxonfair),

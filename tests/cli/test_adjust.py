@@ -7,6 +7,7 @@ import pytest
 from fairmatch import align_scores, fit_adjustment
 from fairmatch.cli.main import main
 from fairmatch.measures import demographic_parity_gap
+from fairmatch.measures.real import real_gaps
 
 GIVEN = ["adjust", "scores.csv", "--score", "score", "--sensitive", "sex"]
 
@@ -44,7 +45,7 @@ def test_a_bound_is_kept_and_the_adjustment_used_again(scores, capsys):
 def test_thresholds_need_labels_which_are_named(scores, capsys):
     how = ["--decisions", "threshold", "--max-gap", "0.03", "--out", "a.csv"]
     assert main([*GIVEN, *how]) == 2
-    assert "needs the true labels" in capsys.readouterr().err
+    assert "Name the column of the labels with --label" in capsys.readouterr().err
     assert main([*GIVEN, *how, "--label", "label"]) == 2
     assert "Name the positive label with --positive" in capsys.readouterr().err
     assert main([*GIVEN, *how, "--label", "label", "--positive", "yes"]) == 0
@@ -71,8 +72,10 @@ def test_other_scores_and_several_columns(scores):
         (["--out", "a.csv", "--with", "no.json"], "no file of an adjustment"),
         (["--out", "a.csv", "--with", "no.json", "--scale", "rank"], "Leave one of the two out"),
         (["--out", "a.csv", "--label", "lable"], "label"),
-        (["--out", "a.csv", "--criterion", "equal_opportunity"], "needs the true labels"),
-        (["--out", "a.csv", "--max-gap", "3"], "max_gap must be a number"),
+        (["--out", "a.csv", "--criterion", "equal_opportunity"], "the labels with --label"),
+        (["--out", "a.csv", "--max-gap", "3"], "--max-gap must be a number"),
+        (["--out", "a.csv", "--strength", "3"], "--strength must be a number"),
+        (["--out", "a.csv", "--score", "label"], "Column label holds words where scores are"),
     ],
 )
 def test_what_cannot_be_is_said(scores, capsys, more, message):
@@ -86,4 +89,31 @@ def test_missing_groups_and_scores_are_named(scores, capsys):
     assert "missing in 1 rows (the first in row 3)" in capsys.readouterr().err
     scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
-    assert "scale='rank'" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "--scale rank" in told
+    assert "y_score" not in told
+    scores.assign(score=scores.score.where(scores.index != 3)).to_csv("scores.csv", index=False)
+    assert main([*GIVEN, "--out", "a.csv"]) == 2
+    assert "Column score is missing in 1 rows (the first in row 3)" in capsys.readouterr().err
+
+
+def test_columns_with_commas_between_them_and_how_they_are_read(scores, capsys):
+    several = ["--sensitive", "sex,old", "--out", "a.csv"]
+    assert main([*GIVEN[:4], *several]) == 0
+    told = capsys.readouterr().out
+    assert "How the 4 columns are read" in told
+    assert "01, 0; 01, 1; 02, 0; 02, 1" in told
+    alone = align_scores(scores.score, scores.sex + ", " + scores.old.astype(str))
+    assert pd.read_csv("a.csv").adjusted_score.to_numpy() == pytest.approx(alone, abs=1e-12)
+
+
+def test_gaps_of_numbers_are_shown_in_their_unit_and_ties_are_told(scores, capsys):
+    scores = scores.assign(score=(100 * scores.score).round(-1))
+    scores.to_csv("scores.csv", index=False)
+    assert main([*GIVEN, "--scale", "real", "--out", "a.csv"]) == 0
+    told = capsys.readouterr().out
+    gaps = real_gaps(scores.score, sensitive_features=scores.sex)
+    assert f"{gaps['wasserstein_parity_gap']:.4f}" in told
+    parts = fit_adjustment(scores.score, scores.sex, scale="real").parts
+    assert f"{parts.remaining_gap:.3f}" in told
+    assert "equal scores" in told

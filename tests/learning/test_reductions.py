@@ -159,7 +159,7 @@ def test_it_needs_no_torch_and_cannot_be_saved():
         "except InputError as error: print(error)\n",
     )
     assert result.returncode == 0, result.stderr
-    assert "cannot be saved without pickling it" in result.stdout
+    assert "cannot be written without pickling" in result.stdout
 
 
 def test_missing_extras_are_named_and_the_rest_works():

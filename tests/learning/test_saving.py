@@ -1,5 +1,7 @@
 import ast
+import inspect
 import json
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -9,13 +11,27 @@ import torch
 from damage import edit, exchange_weights, sign
 from numpy.testing import assert_array_equal
 from safetensors.torch import load_file, save
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from synthetic import NETWORKS, QUICK, people
 
 import fairmatch
-from fairmatch import ExponentiatedGradientClassifier, FTMClassifier, OptimalTransportMatcher, load
+from fairmatch import (
+    ExponentiatedGradientClassifier,
+    FTMBoostingClassifier,
+    FTMBoostingRegressor,
+    FTMClassifier,
+    FTMRegressor,
+    LAFTRTransformer,
+    MatchSmoothingRegressor,
+    OptimalTransportMatcher,
+    QuantileAlignmentClassifier,
+    RepresentationClassifier,
+    TransportRepairTransformer,
+    load,
+)
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError, ModelFileError
 from fairmatch.tables.encoder import TableEncoder
@@ -47,6 +63,41 @@ def test_round_trip_of_every_class(family, tmp_path):
     assert again.get_params() == model.get_params()
     assert again.fairness_weight_ == model.fairness_weight_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.safetensors"]
+
+
+# What is not saved: models that were not chosen.
+FORGOTTEN = {"path_", "validation_curve_"}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(family(**QUICK) for family in NETWORKS),
+        FTMBoostingClassifier(n_rounds=5),
+        FTMClassifier(max_gap=1.0, fairness_weights=[0.0], **QUICK),
+        FTMRegressor(**QUICK),
+        FTMBoostingRegressor(n_rounds=5),
+        LAFTRTransformer(**QUICK),
+        TransportRepairTransformer(),
+        RepresentationClassifier(LAFTRTransformer(epochs=1), **QUICK),
+        QuantileAlignmentClassifier(LogisticRegression()),
+        MatchSmoothingRegressor(LinearRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::fairmatch.exceptions.ConstantModelWarning")
+def test_what_is_described_is_there_after_fitting_and_after_loading(model, tmp_path):
+    model.fit(X, X[:, 0] if is_regressor(model) else Y, sensitive_features=GROUP)
+    described = re.findall(r"^([a-z_, ]+_) :", inspect.getdoc(type(model)), re.MULTILINE)
+    names = {name for entry in described for name in entry.split(", ")}
+    assert len(names) >= 2
+    chosen = FORGOTTEN if getattr(model, "max_gap", None) is None else set()
+    assert {name for name in names if not hasattr(model, name)} == chosen & names
+    if getattr(model, "_save_instead", None) is None:
+        again = load(model.save(tmp_path))
+        assert {name for name in names if not hasattr(again, name)} == FORGOTTEN & names
+        for name in names & {"n_epochs_", "n_rounds_", "fairness_weight_", "target_scale_"}:
+            assert getattr(again, name) == getattr(model, name)
 
 
 @pytest.mark.parametrize("labels", [(-1, 1), ("no", "yes"), (False, True)], ids=str)
@@ -278,7 +329,7 @@ def test_other_models_are_refused(tmp_path):
     with pytest.raises(NotFittedError):
         FTMClassifier().save(tmp_path)
     model = ExponentiatedGradientClassifier(max_iter=2).fit(X, Y, sensitive_features=GROUP)
-    with pytest.raises(InputError, match="ExponentiatedGradientClassifier cannot be saved"):
+    with pytest.raises(InputError, match="ExponentiatedGradientClassifier holds models of another"):
         model.save(tmp_path)
 
 

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
     FixedThresholdClassifier,
@@ -30,6 +31,10 @@ from fairmatch import (
     FTMClassifier,
     FTMRegressor,
     LAFTRTransformer,
+    MatchSmoothingClassifier,
+    MatchSmoothingRegressor,
+    QuantileAlignmentClassifier,
+    QuantileAlignmentRegressor,
     SIPMTransformer,
 )
 from fairmatch.exceptions import InputError
@@ -65,6 +70,29 @@ class ExponentiatedGradient(ExponentiatedGradientClassifier):
 
     def fit(self, X, y):
         return super().fit(X, y, sensitive_features=_every_other(X))
+
+
+class Smoothed(_GroupsFromX, MatchSmoothingClassifier):
+    pass
+
+
+class SmoothedForNumbers(_GroupsFromX, MatchSmoothingRegressor):
+    pass
+
+
+class _GroupsOfNewRows(_GroupsFromX):
+    """Supplies the groups of new rows too: all of one group, so that rows may come in any order."""
+
+    def _inputs(self, X, sensitive_features):
+        return super()._inputs(X, np.zeros(len(np.asarray(X)), dtype=int))
+
+
+class Aligned(_GroupsOfNewRows, QuantileAlignmentClassifier):
+    pass
+
+
+class AlignedForNumbers(_GroupsOfNewRows, QuantileAlignmentRegressor):
+    pass
 
 
 class _RepresentsGroupsFromX(_GroupsFromX):
@@ -110,12 +138,15 @@ STOCHASTIC = (
 )
 
 
+FOLDED = "rows that are repeated fall into other folds than rows that are weighed"
 COUNTED = "LightGBM counts rows, whatever their weights, where it bins columns and limits leaves"
 
 
 def expected_failures(estimator):
     if isinstance(estimator, ExponentiatedGradient):
         return {}
+    if isinstance(estimator, Aligned | AlignedForNumbers | Smoothed | SmoothedForNumbers):
+        return {"check_sample_weight_equivalence_on_dense_data": FOLDED}
     is_boosting = isinstance(estimator, FTMBoosting | FTMBoostingForNumbers)
     reason = COUNTED if is_boosting else STOCHASTIC
     return {"check_sample_weight_equivalence_on_dense_data": reason}
@@ -133,6 +164,10 @@ LEARN_FAST = {"epochs": 4, "learning_rate": 0.05, "network": (8,)}
         FTMForNumbers(fairness_weight=0.1, **BLIND, **LEARN_FAST),
         FTMBoostingForNumbers(fairness_weight=0.1, **BLIND, n_rounds=20, min_child_samples=2),
         ExponentiatedGradient(**BLIND, max_iter=2),
+        Aligned(LogisticRegression(), cv=2),
+        AlignedForNumbers(LinearRegression(), cv=2),
+        Smoothed(LogisticRegression(), **BLIND, cv=2),
+        SmoothedForNumbers(LinearRegression(), fairness_weight=0.1, **BLIND, cv=2),
         LAFTR(**BLIND, **LEARN_FAST, n_components=2),
         SIPM(**BLIND, **LEARN_FAST, n_components=2),
     ],

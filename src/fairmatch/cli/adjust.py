@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairmatch.cli.command import Command
 from fairmatch.cli.output import print_table
+from fairmatch.cli.reading import add_reading, print_roles, reading
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.storage.atomic import check_outputs
 
@@ -19,13 +20,21 @@ if TYPE_CHECKING:
 
 # What is added to the table.
 SCORE, DECISION = "adjusted_score", "adjusted_decision"
+# Gaps that ties leave are told from here on.
+_SMALL = 0.005
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv or .parquet file with a row for every person")
     add("--score", required=True, metavar="COL", help="the scores of a model")
-    add("--sensitive", required=True, nargs="+", metavar="COL", help="the group of each person")
+    add(
+        "--sensitive",
+        required=True,
+        nargs="+",
+        metavar="COL[,COL]",
+        help="the group of each person; of several columns the combinations are the groups",
+    )
     add("--label", metavar="COL", help="the outcome; needed for thresholds and criteria by label")
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
     add("--weight", metavar="COL", help="the weight of each person")
@@ -51,27 +60,40 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--out", required=True, metavar="FILE", help=f"the table with a column {SCORE}")
     add("--save", metavar="FILE.json", help="keep the adjustment, for --with")
+    add_reading(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fairmatch.datasets.labelled import split_names
     from fairmatch.learning.anymodel.adjustment import ScoreAdjustment, fit_adjustment
     from fairmatch.tables.arrays import read_numbers
-    from fairmatch.tables.files import check_column, read_table, write_table
+    from fairmatch.tables.files import read_table, write_table
+    from fairmatch.tables.roles import Roles
 
     read = [arguments.table, *([arguments.ready] if arguments.ready else [])]
     check_outputs(read, {"--out": arguments.out, "--save": arguments.save})
     _refuse_contradictions(arguments)
-    frame = read_table(arguments.table, text=arguments.sensitive)
-    named = [arguments.score, *arguments.sensitive, arguments.label, arguments.weight]
-    for name in filter(None, named):
-        check_column(frame, name, table=arguments.table)
+    _check_numbers(arguments)
+    written = ",".join(arguments.sensitive)
+    texts = [*arguments.sensitive, *(name.strip() for name in written.split(","))]
+    frame = read_table(arguments.table, **reading(arguments, ids=texts))
+    given = arguments.sensitive if len(arguments.sensitive) > 1 else written
+    attributes = split_names(given, list(frame.columns))
+    roles = Roles(
+        scores=[arguments.score],
+        sensitive=attributes,
+        label=arguments.label,
+        weight=arguments.weight,
+        features=(),
+    ).read(frame, name=arguments.table)
     for name in (SCORE, DECISION):
         if name in frame.columns:
             raise InputError(
                 f"{arguments.table} has a column {name}, which would be written over. Rename it."
             )
-    groups = _groups(frame, arguments.sensitive)
-    scores = frame[arguments.score].to_numpy()
+    print_roles(roles)
+    groups = _groups(frame, attributes)
+    scores = _scores(frame, arguments)
     positive = _positive(frame, arguments.label, arguments.positive)
     weights = None if arguments.weight is None else read_numbers(frame[arguments.weight], "weight")
     if arguments.ready:
@@ -94,10 +116,34 @@ def _run(arguments: argparse.Namespace) -> int:
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), arguments.out)
     _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
+    _print_ties(adjustment)
     print(f"{len(frame):,} rows with {' and '.join(added)} in {arguments.out}")
     if arguments.save:
         print(f"Adjustment: {adjustment.save(arguments.save)}")
     return 0
+
+
+def _check_numbers(arguments: argparse.Namespace) -> None:
+    """Raise unless numbers are in their range, and labels are there where they are needed."""
+    from fairmatch.tables.criterion import read_criterion
+    from fairmatch.tables.parameters import check_number
+
+    if arguments.max_gap is not None:
+        check_number(
+            "--max-gap", arguments.max_gap, "[0, inf)" if arguments.scale == "real" else "[0, 1]"
+        )
+    if arguments.strength is not None:
+        check_number("--strength", arguments.strength, "[0, 1]")
+    by_label = arguments.criterion and read_criterion(arguments.criterion).needs_labels
+    if arguments.label is None and (by_label or arguments.decisions == "threshold"):
+        what = (
+            "--decisions threshold looks for the most accurate thresholds"
+            if arguments.decisions == "threshold"
+            else f"--criterion {arguments.criterion} compares people of the same label"
+        )
+        raise LabelError(
+            f"{what}, and no labels are named. Name the column of the labels with --label."
+        )
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
@@ -115,15 +161,40 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
 def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
     """Return the groups as text, so that a saved adjustment finds them again in any file."""
     for name in columns:
-        missing = frame[name].isna()
-        if missing.any():
-            raise InputError(
-                f"Column {name} is missing in {int(missing.sum())} rows (the first in row "
-                f"{int(missing.to_numpy().argmax())}). Every person needs a group: fill them in, "
-                "or leave these rows out."
-            )
+        _refuse_missing(frame, name, "a group")
     texts = frame[list(columns)].astype(str)
     return texts[columns[0]].to_numpy() if len(columns) == 1 else texts
+
+
+def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
+    """Return the scores, or raise where they cannot be those of a model."""
+    column = frame[arguments.score]
+    _refuse_missing(frame, arguments.score, "a score")
+    if column.dtype.kind not in "biuf":
+        raise InputError(
+            f"Column {arguments.score} holds words where scores are expected, such as "
+            f"{column.iloc[0]!r}. Name a column of numbers with --score; --decimal and --missing "
+            "say how numbers are written."
+        )
+    scores = column.to_numpy()
+    inside = scores.min() >= 0.0 and scores.max() <= 1.0
+    if not inside and not arguments.ready and arguments.scale in (None, "probability"):
+        raise InputError(
+            f"Column {arguments.score} holds numbers from {scores.min():g} to {scores.max():g}, "
+            "and probabilities lie in [0, 1]. Say what they are: --scale rank uses the order "
+            "alone, --scale real adjusts them in their own unit."
+        )
+    return scores
+
+
+def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
+    missing = frame[name].isna()
+    if missing.any():
+        raise InputError(
+            f"Column {name} is missing in {int(missing.sum())} rows (the first in row "
+            f"{int(missing.to_numpy().argmax())}). Every person needs {what}: fill them in, or "
+            "leave these rows out."
+        )
 
 
 def _positive(frame: pd.DataFrame, label: str | None, written: str) -> BoolArray | None:
@@ -131,8 +202,7 @@ def _positive(frame: pd.DataFrame, label: str | None, written: str) -> BoolArray
 
     if label is None:
         return None
-    if frame[label].isna().any():
-        raise LabelError(f"Column {label} has missing labels. Leave these rows out.")
+    _refuse_missing(frame, label, "a label")
     values = frame[label].unique().tolist()
     try:
         value = find_value(values, written)
@@ -157,27 +227,50 @@ def _print_gaps(
     """Print what the adjustment changes, gap by gap."""
     import numpy as np
 
-    from fairmatch.exceptions import LabelError
-    from fairmatch.measures import MEASURES
+    from fairmatch.measures.real import real_gaps
 
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     print(f"{what}, strength {adjustment.strength:g}, of the groups {_shown(adjustment.labels)}")
-    if adjustment.scale != "probability":
-        return  # gaps of scores that are no probabilities have no decisions in them
     given = {"sensitive_features": groups, "sample_weight": weights}
-    rows = []
+    if adjustment.scale == "probability":
+        both = [_gaps(positive, s, given) for s in (scores, adjusted)]
+        if positive is not None:
+            for found, s in zip(both, (scores, adjusted), strict=True):
+                found["accuracy"] = float(np.average((s >= 0.5) == positive, weights=weights))
+    else:  # no decisions, and gaps in the unit of the results
+        start = adjustment.parts.start(np.asarray(scores, dtype=np.float64))  # type: ignore[union-attr]
+        both = [real_gaps(s, **given) for s in (start, adjusted)]
+    rows = [[name, *(f"{found[name]:.4f}" for found in both)] for name in both[0]]
+    print_table(["", "before", "after"], rows)
+
+
+def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dict[str, float]:
+    """Return the gaps of probabilities, as far as they can be taken without matching."""
+    from fairmatch.measures import MEASURES
+
+    found = {}
     for name, measure in MEASURES.items():
-        if name == "matched_parity_gap" or (measure.needs_labels and positive is None):
+        # The total variation of scores that nobody has in common is 1, whatever they are.
+        if name in ("matched_parity_gap", "total_variation_parity_gap"):
+            continue
+        if measure.needs_labels and positive is None:
             continue
         try:
-            gaps = [measure.function(positive, s, **given) for s in (scores, adjusted)]
+            found[name] = measure.function(positive, scores, **given)
         except LabelError:
             continue  # a group has no rows of a class
-        rows.append([name, *(f"{gap:.4f}" for gap in gaps)])
-    if positive is not None:
-        right = [np.average((s >= 0.5) == positive, weights=weights) for s in (scores, adjusted)]
-        rows.append(["accuracy", *(f"{value:.4f}" for value in right)])
-    print_table(["", "before", "after"], rows)
+    return found
+
+
+def _print_ties(adjustment: ScoreAdjustment) -> None:
+    """Say what gap is left by people of a group who have the same score, where it is not small."""
+    left = getattr(adjustment.parts, "remaining_gap", 0.0)
+    if left < _SMALL:
+        return
+    print(
+        f"People of a group with equal scores stay equal, so even full alignment leaves a gap of "
+        f"{left:.3f} at some threshold."
+    )
 
 
 def _shown(labels: Sequence[Any]) -> str:

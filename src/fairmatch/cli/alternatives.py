@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmatch.cli.command import Command
+from fairmatch.cli.labelled import add_labelled, read_labelled
 from fairmatch.cli.output import follow_steps, print_table
-from fairmatch.cli.reading import add_reading, reading
-from fairmatch.cli.train import check_positive, read_roles
 from fairmatch.exceptions import InputError
 from fairmatch.storage.atomic import check_place, write_whole
 
@@ -22,20 +21,7 @@ _DESCRIBED = 2
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("table", help="a .csv or .parquet file, or the name of a dataset")
-    add("--target", metavar="COL", help="column with the labels (of a file)")
-    add("--sensitive", metavar="COL[,COL]", help="column or columns with the groups (of a file)")
-    add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
-    add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
-    add("--id", metavar="COL", help="who each person is; not a feature")
-    add(
-        "--keep",
-        metavar="COL",
-        nargs="+",
-        default=[],
-        help="learn from these although they look like an identifier, a score or the group",
-    )
-    add_reading(parser)
+    add_labelled(parser)
     add(
         "--criterion",
         choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
@@ -70,7 +56,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.auditing.alternatives import find_alternatives
     from fairmatch.auditing.assembly import compare_models
-    from fairmatch.datasets.labelled import read_labelled
     from fairmatch.learning.candidates import METHODS, categorised, train_candidates
     from fairmatch.learning.rows import stratified_split
     from fairmatch.report.page import require_report, write_report
@@ -88,15 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if file is not None:
             check_place(file)
     require_report()
-    table = read_labelled(
-        arguments.table,
-        arguments.target,
-        arguments.sensitive,
-        positive=arguments.positive,
-        **reading(arguments, ids=[arguments.id]),
-    )
-    check_positive(table, arguments)
-    left_out = read_roles(table, arguments)
+    table, left_out = read_labelled(arguments)
     attributes = table.attributes
     features = categorised(table.frame.drop(columns=[table.target, *attributes, *left_out]))
     labels = table.frame[table.target]

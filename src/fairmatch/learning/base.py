@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.comparison import Comparison
+from fairmatch.learning.comparison import Comparison, Transport
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.reader import GroupSettings, TableReader, table_width
 from fairmatch.learning.routing import refuse_lost_groups
@@ -43,8 +43,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Name of the parameter that trades fairness for accuracy, where there is one.
     _weight_name: ClassVar[str | None] = "fairness_weight"
-    # Whether `save` can write what it has learned, and the file that holds it.
-    _can_be_saved: ClassVar[bool] = True
+    # What to do instead of `save`, where that cannot write what was learned; else the file of it.
+    _save_instead: ClassVar[str | None] = None
     _state_file: ClassVar[str]
     # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
     _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
@@ -76,6 +76,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a folder, without pickling; `fairmatch.load` reads it back.
+
+        The models that ``max_gap`` did not choose are left out: a loaded model has no ``path_``
+        and no ``validation_curve_``.
 
         Parameters
         ----------
@@ -232,15 +235,22 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Return what learns."""
         return self._family.learner(self._family.settings.of(self), self.reader_)
 
+    def _transport(self) -> Transport:
+        """Return how people are matched, where they are."""
+        raise NotImplementedError
+
     def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Any:
         """Return the penalty on these rows: whom it compares, and how."""
-        raise NotImplementedError
+        return self._transport().penalty(rows, coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
         """Return a matching of held-out rows, for the matched gap."""
-        raise InputError(
-            f"{type(self).__name__} matches nobody: matched_parity_gap cannot be its gap_measure."
-        )
+        if not self._matches:
+            raise InputError(
+                f"{type(self).__name__} matches nobody, so matched_parity_gap cannot be its "
+                "gap_measure. Choose another."
+            )
+        return self._transport().match_held_out(rows)
 
     def _read_training(
         self,
@@ -291,7 +301,13 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self._family.settings.of(self)
         if hasattr(self, "criterion"):
             Comparison.of(self)
-        if coupling is not None and not self._matches:
+        if self._matches:
+            self._transport().check(coupling)
+        else:
+            self._refuse_coupling(coupling)
+
+    def _refuse_coupling(self, coupling: Coupling | None) -> None:
+        if coupling is not None:
             raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
 
     def _get_state(self) -> State:

@@ -53,6 +53,13 @@ class GapChoice(Settings):
     confidence : float, optional
         With a number such as 0.95, the gap of a model counts by its upper confidence limit, which
         holds for all models of the path at once. By default it counts as measured.
+
+    Attributes
+    ----------
+    path_ : FairnessPath
+        With ``max_gap``: the models it chose from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: their measures on the held-out rows.
     """
 
     max_gap: float | None = None

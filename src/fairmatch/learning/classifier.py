@@ -18,6 +18,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     """A classifier of two classes.
 
     Subclasses say what learns (`_family`) and what is added to its loss (`_compare`).
+
+    Attributes
+    ----------
+    classes_ : array of shape (2,)
+        The labels; the second is the positive one.
+    groups_ : tuple
+        The groups.
+    fairness_weight_ : float
+        The weight in use.
     """
 
     __metadata_request__predict: ClassVar = {"sensitive_features": True}

@@ -33,6 +33,11 @@ class RealGapChoice(GapChoice):
         in units of the target, or in standard deviations where the measure is a relative one.
     gap_measure : str, default="mean_parity_gap"
         Which gap ``max_gap`` bounds, a name of `fairmatch.measures.real.REAL_GAPS`.
+
+    Attributes
+    ----------
+    validation_curve_ : DataFrame
+        With ``max_gap``: their errors and gaps on the held-out rows.
     """
 
     _gaps: ClassVar[Collection[str]] = REAL_GAPS

@@ -15,7 +15,7 @@ from fairlearn.reductions import (
 from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 
-from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
 from fairmatch.learning.family import Family
@@ -174,10 +174,6 @@ class ExponentiatedGradientClassifier(FairClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
     predictors_ : list
         The classifiers with positive weight.
     predictor_weights_ : array of shape (n_predictors,)
@@ -186,10 +182,6 @@ class ExponentiatedGradientClassifier(FairClassifier):
         Number of rounds.
     fairness_weight_ : float
         The ``eps`` in use.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -223,7 +215,10 @@ class ExponentiatedGradientClassifier(FairClassifier):
     _weight_name: ClassVar[str | None] = "eps"
     _curve_weights: ClassVar[tuple[float, ...]] = REDUCTION_BOUNDS
     _zero_is_plain: ClassVar[bool] = False
-    _can_be_saved: ClassVar[bool] = False
+    _save_instead: ClassVar[str | None] = (
+        "Save each of model.predictors_ by the means of its own library, with "
+        "model.predictor_weights_."
+    )
     _family: ClassVar[Family] = Family(
         "numbers", ReductionSettings, _reduction_learner, MixtureScorer
     )
@@ -279,5 +274,4 @@ class ExponentiatedGradientClassifier(FairClassifier):
         for eps in fairness_weights:
             check_number("eps", eps, "(0, inf]")
         self._family.settings.of(self)
-        if coupling is not None:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+        self._refuse_coupling(coupling)

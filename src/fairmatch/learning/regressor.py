@@ -21,6 +21,15 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     """A regressor of one real target.
 
     Subclasses say what learns (`_family`) and what is added to its loss (`_compare`).
+
+    Attributes
+    ----------
+    groups_ : tuple
+        The groups.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the target in the training rows.
+    fairness_weight_ : float
+        The weight in use.
     """
 
     __metadata_request__predict: ClassVar = {"sensitive_features": True}

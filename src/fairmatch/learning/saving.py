@@ -87,8 +87,16 @@ def save_model(
     """
     check_is_fitted(model)
     name = type(model).__name__
-    if getattr(fairmatch, name, None) is not type(model) or not model._can_be_saved:
-        raise InputError(f"{name} cannot be saved without pickling it.")
+    if model._save_instead is not None:
+        raise InputError(
+            f"{name} holds models of another library, which cannot be written without pickling "
+            f"them. {model._save_instead}"
+        )
+    if getattr(fairmatch, name, None) is not type(model):
+        raise InputError(
+            f"{name} is no class of fairmatch, and could not be loaded without pickling it. Save "
+            "a model of fairmatch's own class."
+        )
     check_folder(path)
     state: State = model._get_state()
     description = {
@@ -234,7 +242,7 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
 def _class(folder: Path, name: Any) -> type[Any]:
     """Return a public class of fairmatch that can be loaded; nothing else is ever made."""
     kind = getattr(fairmatch, name) if isinstance(name, str) and name in fairmatch.__all__ else None
-    if not (isinstance(kind, type) and getattr(kind, "_can_be_saved", False)):
+    if not (isinstance(kind, type) and getattr(kind, "_save_instead", "") is None):
         raise ModelFileError(f"{folder} is damaged: there is no model class {name!r}.")
     return kind
 

@@ -1,14 +1,15 @@
 """Parameters of estimators: declared once, in the part that uses them.
 
 A part, such as the settings of a network, is a small dataclass that says what its parameters are,
-what they default to and what they mean. `estimator` gives a class the parameters of several parts:
-its constructor stores them, and its docstring describes each of them where it stands.
+what they default to and what they mean, and which attributes an estimator with them has.
+`estimator` gives a class the parameters of several parts: its constructor stores them, and its
+docstring describes each parameter and attribute where it stands.
 """
 
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar, cast
 
 Class = TypeVar("Class", bound=type)
@@ -38,7 +39,8 @@ def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
     ----------
     *parts : classes derived from Settings
         Their fields become keyword parameters, after those that the class itself declares. Where
-        two parts declare the same name, the last one describes it.
+        two parts declare the same name, the last one describes it. Attributes that base classes
+        and parts describe join the docstring, unless the class describes them itself.
 
     Returns
     -------
@@ -89,17 +91,30 @@ def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
                 if field.name not in own:
                     cls.__annotations__ = {**cls.__annotations__, field.name: field.type}
                     setattr(cls, field.name, dataclasses.field(default=field.default, kw_only=True))
-            for kind in reversed(part.__mro__):
-                described |= _entries(kind)
-        cls.__doc__ = _with_parameters(cls, {k: v for k, v in described.items() if k not in own})
+            described |= _inherited(part, "Parameters")
+        parameters = {k: v for k, v in described.items() if k not in own}
+        attributes = _inherited(cls, "Attributes")
+        for part in parts:
+            attributes = {**attributes, **_inherited(part, "Attributes"), **attributes}
+        cls.__doc__ = _with_entries(cls, parameters, attributes)
         return cast("Class", dataclasses.dataclass(eq=False, repr=False)(cls))
 
     return made
 
 
-def _entries(part: type) -> dict[str, str]:
-    """Return what a docstring says about each parameter, by the name that comes first."""
-    text = _sections(part).get("Parameters", "")
+def _inherited(described: type, section: str) -> dict[str, str]:
+    """Return the entries of a section, those of base classes too, by the name that comes first."""
+    found: dict[str, str] = {}
+    for kind in reversed(described.__mro__):
+        found |= _entries(kind, section)
+    return found
+
+
+def _entries(described: type, section: str) -> dict[str, str]:
+    """Return what a docstring says of each name in a section."""
+    if described.__module__.startswith("sklearn."):
+        return {}  # its docstrings speak of other things
+    text = _sections(described).get(section, "")
     found: dict[str, str] = {}
     if not text:
         return found
@@ -116,12 +131,18 @@ def _sections(described: type) -> dict[str, str]:
     return dict(zip(["", *pieces[1::2]], pieces[::2], strict=True))
 
 
-def _with_parameters(cls: type, entries: dict[str, str]) -> str:
-    """Return a class's docstring with the parameters of its parts after its own."""
+def _with_entries(cls: type, parameters: dict[str, str], attributes: dict[str, str]) -> str:
+    """Return a class's docstring with the parameters of its parts after its own, and attributes."""
     sections = _sections(cls)
     head = sections.pop("").rstrip()
     own = sections.pop("Parameters", "").rstrip()
-    listed = "\n".join(text for text in (own.strip("\n"), *entries.values()) if text)
-    ordered = {"Parameters": listed, **sections}
+    sections.pop("Attributes", "")
+    listed = [own.strip("\n"), *parameters.values()]
+    shown = {"Parameters": _lines(listed), "Attributes": _lines(attributes.values())}
+    ordered = {**{name: text for name, text in shown.items() if text}, **sections}
     body = [f"{name}\n{'-' * len(name)}\n{text.strip(chr(10))}" for name, text in ordered.items()]
     return "\n\n".join([head, *body]) + "\n"
+
+
+def _lines(entries: Iterable[str]) -> str:
+    return "\n".join(text.rstrip() for text in entries if text)

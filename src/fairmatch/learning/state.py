@@ -75,6 +75,14 @@ def weight_from(value: Any) -> float:
     return float(value)
 
 
+def epochs_from(facts: dict[str, Any]) -> int | None:
+    """Return how many epochs a network was trained for, or raise; older files do not say."""
+    value = facts.get("n_epochs")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise ModelFileError(f"The file is damaged: n_epochs is {value!r}.")
+    return value
+
+
 def _count(value: Any, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_COLUMNS:
         raise ModelFileError(f"The file is damaged: {what} is {value!r}.")

@@ -21,6 +21,12 @@ from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.parameters import check_flag
 
+SAVE_INSTEAD = (
+    "Save the adjustment with model.adjustment_.save('file.json'), save model.estimator_ by the "
+    "means of its own library, and apply the adjustment to its scores: "
+    "ScoreAdjustment.load('file.json').apply(scores, groups)."
+)
+
 
 @dataclass(frozen=True)
 class AlignmentSettings(Settings):

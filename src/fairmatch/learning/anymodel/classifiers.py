@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
-from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.exceptions import InputError
+from fairmatch.learning.anymodel import aligning, softening
 from fairmatch.learning.anymodel.aligning import (
     AlignmentLearner,
     AlignmentScorer,
@@ -65,10 +65,6 @@ class QuantileAlignmentClassifier(FairClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
     estimator_ : classifier
         The fitted model.
     adjustment_ : ScoreAdjustment
@@ -76,10 +72,6 @@ class QuantileAlignmentClassifier(FairClassifier):
         gap ties leave (``remaining_gap``).
     fairness_weight_ : float
         The strength in use.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -119,7 +111,7 @@ class QuantileAlignmentClassifier(FairClassifier):
 
     _weight_name: ClassVar[str | None] = "strength"
     _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
-    _can_be_saved: ClassVar[bool] = False
+    _save_instead: ClassVar[str | None] = aligning.SAVE_INSTEAD
     _family: ClassVar[Family] = Family(
         "table", AlignmentSettings, AlignmentLearner, AlignmentScorer, lambda: None
     )
@@ -129,21 +121,6 @@ class QuantileAlignmentClassifier(FairClassifier):
 
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
-
-    def save(self, path: str | Path) -> NoReturn:
-        """Raise: a model of another library cannot be written without pickling it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where the model would be written.
-        """
-        raise InputError(
-            f"{type(self).__name__} holds a model of another library, which cannot be written "
-            "without pickling it. Save the adjustment with model.adjustment_.save('file.json'), "
-            "save model.estimator_ by the means of its own library, and apply the adjustment to "
-            "its scores: ScoreAdjustment.load('file.json').apply(scores, groups)."
-        )
 
     def _reader(self) -> WholeTableReader:
         return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
@@ -162,8 +139,7 @@ class QuantileAlignmentClassifier(FairClassifier):
                 "rows need theirs. Leave it out, or use MatchSmoothingClassifier, which can do "
                 "without."
             )
-        if coupling is not None:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+        self._refuse_coupling(coupling)
 
 
 @with_parameters(Comparison, Sampling, GapChoice, GroupSettings, GroupSizes)
@@ -199,21 +175,11 @@ class MatchSmoothingClassifier(FairClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
     estimator_ : fitted estimator
         The model that has learned the targets. Where the learner takes probabilities as targets,
         it is a regressor of them.
     targets_ : array of shape (n_rows,)
         What it has learned: the smoothed score of every training row.
-    fairness_weight_ : float
-        The weight in use.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -249,7 +215,7 @@ class MatchSmoothingClassifier(FairClassifier):
     random_state: Any = None
 
     _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
-    _can_be_saved: ClassVar[bool] = False
+    _save_instead: ClassVar[str | None] = softening.SAVE_INSTEAD
     _matches: ClassVar[bool] = True
     _family: ClassVar[Family] = Family(
         "table",
@@ -265,20 +231,6 @@ class MatchSmoothingClassifier(FairClassifier):
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
 
-    def save(self, path: str | Path) -> NoReturn:
-        """Raise: a model of another library cannot be written without pickling it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where the model would be written.
-        """
-        raise InputError(
-            f"{type(self).__name__} holds a model of another library, which cannot be written "
-            "without pickling it. Save model.estimator_, which is all of the model, by the means "
-            "of its own library."
-        )
-
     def _reader(self) -> WholeTableReader:
         return whole_table_reader(self, matches=True, adds_groups=True)
 
@@ -290,12 +242,6 @@ class MatchSmoothingClassifier(FairClassifier):
 
     def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Matched:
         return match_compared(self._transport(), rows, coupling)
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
-    ) -> None:
-        super()._check_parameters(fairness_weights, coupling)
-        self._transport().check(coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
         refuse_scores(self.score_weight)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
-from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.exceptions import InputError
+from fairmatch.learning.anymodel import aligning, softening
 from fairmatch.learning.anymodel.aligning import (
     AlignmentLearner,
     AlignmentScorer,
@@ -62,20 +62,12 @@ class QuantileAlignmentRegressor(FairRegressor):
 
     Attributes
     ----------
-    groups_ : tuple
-        The groups.
-    target_mean_, target_scale_ : float
-        Mean and standard deviation of the target in the training rows.
     estimator_ : regressor
         The fitted model.
     adjustment_ : ScoreAdjustment
         What moves its predictions, in units of the target; its ``save`` writes a JSON file.
     fairness_weight_ : float
         The strength in use.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their errors and gaps on the held-out rows.
 
     Notes
     -----
@@ -108,7 +100,7 @@ class QuantileAlignmentRegressor(FairRegressor):
 
     _weight_name: ClassVar[str | None] = "strength"
     _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
-    _can_be_saved: ClassVar[bool] = False
+    _save_instead: ClassVar[str | None] = aligning.SAVE_INSTEAD
     _family: ClassVar[Family] = Family(
         "table", RealAlignmentSettings, AlignmentLearner, AlignmentScorer, lambda: None
     )
@@ -119,21 +111,6 @@ class QuantileAlignmentRegressor(FairRegressor):
 
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
-
-    def save(self, path: str | Path) -> NoReturn:
-        """Raise: a model of another library cannot be written without pickling it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where the model would be written.
-        """
-        raise InputError(
-            f"{type(self).__name__} holds a model of another library, which cannot be written "
-            "without pickling it. Save the adjustment with model.adjustment_.save('file.json'), "
-            "save model.estimator_ by the means of its own library, and apply the adjustment to "
-            "its predictions: ScoreAdjustment.load('file.json').apply(predictions, groups)."
-        )
 
     def _reader(self) -> WholeTableReader:
         return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
@@ -153,8 +130,7 @@ class QuantileAlignmentRegressor(FairRegressor):
                 "so new rows need theirs. Leave it out, or use MatchSmoothingRegressor, which can "
                 "do without."
             )
-        if coupling is not None:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+        self._refuse_coupling(coupling)
 
 
 @with_parameters(GroupComparison, Sampling, RealGapChoice, GroupSettings, GroupSizes)
@@ -188,20 +164,10 @@ class MatchSmoothingRegressor(FairRegressor):
 
     Attributes
     ----------
-    groups_ : tuple
-        The groups.
-    target_mean_, target_scale_ : float
-        Mean and standard deviation of the target in the training rows.
     estimator_ : fitted estimator
         The model that has learned the smoothed predictions.
     targets_ : array of shape (n_rows,)
         What it has learned: the smoothed prediction of every training row.
-    fairness_weight_ : float
-        The weight in use.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their errors and gaps on the held-out rows.
 
     Notes
     -----
@@ -234,7 +200,7 @@ class MatchSmoothingRegressor(FairRegressor):
     random_state: Any = None
 
     _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
-    _can_be_saved: ClassVar[bool] = False
+    _save_instead: ClassVar[str | None] = softening.SAVE_INSTEAD
     _matches: ClassVar[bool] = True
     _family: ClassVar[Family] = Family(
         "table",
@@ -250,20 +216,6 @@ class MatchSmoothingRegressor(FairRegressor):
     def __sklearn_tags__(self) -> Any:
         return wrapped_tags(super().__sklearn_tags__(), self.estimator)
 
-    def save(self, path: str | Path) -> NoReturn:
-        """Raise: a model of another library cannot be written without pickling it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where the model would be written.
-        """
-        raise InputError(
-            f"{type(self).__name__} holds a model of another library, which cannot be written "
-            "without pickling it. Save model.estimator_, which is all of the model, by the means "
-            "of its own library."
-        )
-
     def _reader(self) -> WholeTableReader:
         return whole_table_reader(self, matches=True, adds_groups=True)
 
@@ -276,12 +228,6 @@ class MatchSmoothingRegressor(FairRegressor):
 
     def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Matched:
         return match_compared(self._transport(), rows, coupling)
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
-    ) -> None:
-        super()._check_parameters(fairness_weights, coupling)
-        self._transport().check(coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
         refuse_scores(self.score_weight)

@@ -16,6 +16,8 @@ from fairmatch.learning.settings import Settings
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.parameters import check_number
 
+SAVE_INSTEAD = "Save model.estimator_, which is all of the model, by the means of its own library."
+
 
 @dataclass(frozen=True)
 class SmoothingSettings(Settings):

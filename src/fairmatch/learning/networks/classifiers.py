@@ -1,6 +1,5 @@
 """FTM and its rivals for networks."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from fairmatch.learning.choice import GapChoice
@@ -13,9 +12,7 @@ from fairmatch.learning.networks.settings import NetworkSettings
 from fairmatch.learning.penalties import (
     Adversary,
     ConstraintViolation,
-    FreshlyMatchedGap,
     GroupPenalty,
-    MatchedGap,
     SquaredMeanGap,
 )
 from fairmatch.learning.reader import EncoderSettings, GroupSettings
@@ -33,17 +30,6 @@ from fairmatch.matching.matchers import Matcher
 @estimator(NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
 class UnconstrainedClassifier(FairClassifier):
     """The network trained for accuracy alone: the paper's "Unfair" baseline.
-
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    network_ : NetworkStack
-        The network.
-    n_epochs_ : int
-        How many epochs it was trained for.
 
     Examples
     --------
@@ -68,23 +54,6 @@ class GapRegularizedClassifier(FairClassifier):
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty.
-
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    fairness_weight_ : float
-        The weight in use.
-    network_ : NetworkStack
-        The network.
-    n_epochs_ : int
-        How many epochs it was trained for.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -124,23 +93,6 @@ class ReductionClassifier(FairClassifier):
     fairness_weight : float, default=1.0
         Weight of the penalty.
 
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    fairness_weight_ : float
-        The weight in use.
-    network_ : NetworkStack
-        The network.
-    n_epochs_ : int
-        How many epochs it was trained for.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
-
     Examples
     --------
     >>> from fairmatch.datasets import load_german
@@ -167,23 +119,6 @@ class AdversarialClassifier(FairClassifier):
     ----------
     fairness_weight : float, default=1.0
         Weight of the adversary's success in the network's objective.
-
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    fairness_weight_ : float
-        The weight in use.
-    network_ : NetworkStack
-        The network.
-    n_epochs_ : int
-        How many epochs it was trained for.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -229,23 +164,6 @@ class FTMClassifier(FairClassifier):
     fairness_weight : float, default=1.0
         The paper's lambda.
 
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    fairness_weight_ : float
-        The weight in use.
-    network_ : NetworkStack
-        The network.
-    n_epochs_ : int
-        How many epochs it was trained for.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
-
     Notes
     -----
     Minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3 of the
@@ -273,17 +191,3 @@ class FTMClassifier(FairClassifier):
     def _transport(self) -> Transport:
         sampling = Sampling.of(self)
         return Transport(self.transport, Comparison.of(self), fresh=True, sampling=sampling)
-
-    def _compare(
-        self, rows: TrainingRows, coupling: Coupling | None
-    ) -> MatchedGap | FreshlyMatchedGap:
-        return self._transport().penalty(rows, coupling)
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return self._transport().match_held_out(rows)
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
-    ) -> None:
-        super()._check_parameters(fairness_weights, coupling)
-        self._transport().check(coupling)

@@ -26,6 +26,7 @@ from fairmatch.learning.networks.weightfiles import network_arrays, network_from
 from fairmatch.learning.reader import TableReader
 from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.saving import State
+from fairmatch.learning.state import epochs_from
 from fairmatch.tables.arrays import FloatArray
 
 
@@ -64,8 +65,12 @@ class NetworkScorer:
         """Return the weights, and the sizes of the network."""
         content = write_arrays(network_arrays(self.network))
         assert isinstance(self.network, StackedMLP)
-        hidden = list(self.network.hidden_sizes)
-        return State(FILE, content, {"n_inputs": self.network.n_inputs, "hidden_sizes": hidden})
+        facts = {
+            "n_inputs": self.network.n_inputs,
+            "hidden_sizes": list(self.network.hidden_sizes),
+            "n_epochs": self.n_epochs,
+        }
+        return State(FILE, content, facts)
 
     @classmethod
     def from_state(
@@ -78,7 +83,7 @@ class NetworkScorer:
         network = network_from(read_arrays(content), [facts["n_inputs"], *hidden, 1])
         if network.n_inputs != reader.n_inputs:
             raise ModelFileError("The table does not give as many inputs as the network takes.")
-        return cls(network, loss=model._target.loss)
+        return cls(network, epochs_from(facts), model._target.loss)
 
 
 def _outputs(network: NetworkStack, inputs: FloatArray) -> torch.Tensor:

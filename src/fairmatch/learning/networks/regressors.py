@@ -1,6 +1,5 @@
 """FTM for real targets by networks."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
@@ -8,13 +7,10 @@ from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.networks.learner import NETWORKS, NetworkScorer
 from fairmatch.learning.networks.settings import NetworkSettings
-from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
 from fairmatch.learning.reader import EncoderSettings, GroupSettings
 from fairmatch.learning.realchoice import RealGapChoice
 from fairmatch.learning.regressor import FairRegressor
-from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import estimator
-from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 
 
@@ -41,20 +37,8 @@ class FTMRegressor(FairRegressor):
 
     Attributes
     ----------
-    groups_ : tuple
-        The groups.
-    target_mean_, target_scale_ : float
-        Mean and standard deviation of the target in the training rows.
-    fairness_weight_ : float
-        The weight in use.
     network_ : NetworkStack
         The network; it predicts in standard deviations from the mean.
-    n_epochs_ : int
-        How many epochs it was trained for.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their errors and gaps on the held-out rows.
 
     Notes
     -----
@@ -89,17 +73,3 @@ class FTMRegressor(FairRegressor):
             real=True,
             sampling=Sampling.of(self),
         )
-
-    def _compare(
-        self, rows: TrainingRows, coupling: Coupling | None
-    ) -> MatchedGap | FreshlyMatchedGap:
-        return self._transport().penalty(rows, coupling)
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return self._transport().match_held_out(rows)
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
-    ) -> None:
-        super()._check_parameters(fairness_weights, coupling)
-        self._transport().check(coupling)

@@ -142,6 +142,13 @@ class NetworkSettings(DescentSettings):
     network : sequence of int, or torch.nn.Module, optional
         Widths of the hidden layers, by default two layers as wide as the encoded features; or a
         module of your own that maps rows to one logit each.
+
+    Attributes
+    ----------
+    network_ : NetworkStack
+        The network.
+    n_epochs_ : int
+        How many epochs it was trained for.
     """
 
     network: Network = None

@@ -23,6 +23,7 @@ from fairmatch.learning.representations.repair import TransportRepairTransformer
 from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.saving import State
 from fairmatch.learning.settings import estimator
+from fairmatch.learning.state import epochs_from
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray
 
@@ -66,7 +67,11 @@ class RepresentationScorer:
         inner = self.representation.representer_.state()
         arrays |= {f"representation.{k}": v for k, v in read_arrays(inner.content).items()}
         sizes = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
-        facts = {"network_sizes": sizes, "learned_representation": inner.facts}
+        facts = {
+            "network_sizes": sizes,
+            "n_epochs": self.head.n_epochs,
+            "learned_representation": inner.facts,
+        }
         return State(FILE, write_arrays(arrays), facts)
 
     @classmethod
@@ -87,7 +92,7 @@ class RepresentationScorer:
         if network.n_inputs != representer.n_outputs:
             raise ModelFileError("The network does not take as many inputs as it is given.")
         inner._adopt({**reader.attributes(), **representer.attributes()})
-        return cls(inner, NetworkScorer(network))
+        return cls(inner, NetworkScorer(network, epochs_from(facts)))
 
 
 class RepresentationLearner:
@@ -150,8 +155,6 @@ class RepresentationClassifier(FairClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
     groups_ : tuple
         The two groups.
     representation_ : transformer
@@ -160,10 +163,6 @@ class RepresentationClassifier(FairClassifier):
         The network, which sees the representation alone.
     fairness_weight_ : float
         Weight of the representation.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Examples
     --------

@@ -24,6 +24,7 @@ from fairmatch.learning.reader import check_lengths
 from fairmatch.learning.representations.critics import Critic, RepresentationObjective, moments
 from fairmatch.learning.rows import TrainingRows, group_columns, seed_sequence
 from fairmatch.learning.saving import State
+from fairmatch.learning.state import epochs_from
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.parts import plan_parts
 from fairmatch.tables.arrays import FloatArray
@@ -114,7 +115,7 @@ class CriticRepresenter:
         for name, network in (("network", self.network), ("decoder", self.decoder)):
             arrays |= {f"{name}.{key}": v for key, v in network_arrays(network).items()}
             sizes[f"{name}_sizes"] = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
-        return State(FILE, write_arrays(arrays), sizes)
+        return State(FILE, write_arrays(arrays), {**sizes, "n_epochs": self.n_epochs})
 
     @classmethod
     def from_state(
@@ -130,7 +131,7 @@ class CriticRepresenter:
             raise ModelFileError("The decoder does not take what the network gives.")
         if network.n_inputs != n_encoded + seen:
             raise ModelFileError("The network does not take as many inputs as it is given.")
-        return cls(network, decoder)
+        return cls(network, decoder, epochs_from(facts))
 
 
 class CriticLearner:

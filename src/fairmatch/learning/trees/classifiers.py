@@ -9,8 +9,6 @@ from fairmatch.learning.comparison import Comparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
 from fairmatch.learning.penalties import (
-    FreshlyMatchedGap,
-    MatchedGap,
     SquaredMeanGap,
     TreePenalty,
 )
@@ -37,30 +35,6 @@ class GapRegularizedBoostingClassifier(FairClassifier):
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty; 0 is plain LightGBM.
-
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    fairness_weight_ : float
-        The weight in use.
-    trees_ : lightgbm.Booster
-        The trees; their sum and ``base_margin_`` is the log-odds of the positive class.
-    base_margin_ : float
-        Log-odds of the positive class in the training rows, where boosting starts.
-    n_rounds_ : int
-        Number of trees.
-    feature_importances_ : array
-        Share of each column, and last of the group where it is seen, in what the splits gained.
-    held_out_objective_ : array
-        The objective on held-out rows after each round, infinite in the warm-up; empty without
-        early stopping.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
 
     Notes
     -----
@@ -103,30 +77,6 @@ class FTMBoostingClassifier(FairClassifier):
     fairness_weight : float, default=1.0
         The paper's lambda; 0 is plain LightGBM.
 
-    Attributes
-    ----------
-    classes_ : array of shape (2,)
-        The labels; the second is the positive one.
-    groups_ : tuple
-        The groups.
-    fairness_weight_ : float
-        The weight in use.
-    trees_ : lightgbm.Booster
-        The trees; their sum and ``base_margin_`` is the log-odds of the positive class.
-    base_margin_ : float
-        Log-odds of the positive class in the training rows, where boosting starts.
-    n_rounds_ : int
-        Number of trees.
-    feature_importances_ : array
-        Share of each column, and last of the group where it is seen, in what the splits gained.
-    held_out_objective_ : array
-        The objective on held-out rows after each round, infinite in the warm-up; empty without
-        early stopping.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
-
     Notes
     -----
     Minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3 of the
@@ -167,17 +117,8 @@ class FTMBoostingClassifier(FairClassifier):
         scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
         return scores
 
-    def _compare(
-        self, rows: TrainingRows, coupling: Coupling | None
-    ) -> MatchedGap | FreshlyMatchedGap:
-        return self._transport().penalty(rows, coupling)
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return self._transport().match_held_out(rows)
-
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._transport().check(coupling)
         refuse_coupling_and_stopping(self, coupling)

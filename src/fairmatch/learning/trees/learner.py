@@ -64,6 +64,16 @@ class GrowingSettings(Settings):
     verbose : int, optional
         1 shows a progress bar on a terminal, 0 none; by default there is one where training takes
         longer than two seconds.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        Number of trees.
+    feature_importances_ : array
+        Share of each column, and last of the group where it is seen, in what the splits gained.
+    held_out_objective_ : array
+        The objective on held-out rows after each round, infinite in the warm-up; empty without
+        early stopping.
     """
 
     n_rounds: int = 200
@@ -129,6 +139,13 @@ class TreeSettings(GrowingSettings):
     scale_pos_weight : float, default=1.0
         What the loss of positive rows is multiplied by, as in LightGBM. The matching and the
         penalty do not change; ``sample_weight`` weighs rows in all three.
+
+    Attributes
+    ----------
+    trees_ : lightgbm.Booster
+        The trees; their sum and ``base_margin_`` is the log-odds of the positive class.
+    base_margin_ : float
+        Log-odds of the positive class in the training rows, where boosting starts.
     """
 
     scale_pos_weight: float = 1.0

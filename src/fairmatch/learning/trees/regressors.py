@@ -6,7 +6,6 @@ from typing import ClassVar
 from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
 from fairmatch.learning.family import Family
 from fairmatch.learning.groupsizes import GroupSizes
-from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
 from fairmatch.learning.reader import GroupSettings
 from fairmatch.learning.realchoice import RealGapChoice
 from fairmatch.learning.regressor import FairRegressor
@@ -44,27 +43,10 @@ class FTMBoostingRegressor(FairRegressor):
 
     Attributes
     ----------
-    groups_ : tuple
-        The groups.
-    target_mean_, target_scale_ : float
-        Mean and standard deviation of the target in the training rows.
-    fairness_weight_ : float
-        The weight in use.
     trees_ : lightgbm.Booster
         The trees; their sum and ``base_margin_`` predict in standard deviations from the mean.
     base_margin_ : float
         Where boosting starts: the mean, which is 0.
-    n_rounds_ : int
-        Number of trees.
-    feature_importances_ : array
-        Share of each column, and last of the group where it is seen, in what the splits gained.
-    held_out_objective_ : array
-        The objective on held-out rows after each round, infinite in the warm-up; empty without
-        early stopping.
-    path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
-    validation_curve_ : DataFrame
-        With ``max_gap``: their errors and gaps on the held-out rows.
 
     Notes
     -----
@@ -107,17 +89,8 @@ class FTMBoostingRegressor(FairRegressor):
         scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
         return scores
 
-    def _compare(
-        self, rows: TrainingRows, coupling: Coupling | None
-    ) -> MatchedGap | FreshlyMatchedGap:
-        return self._transport().penalty(rows, coupling)
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        return self._transport().match_held_out(rows)
-
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
         super()._check_parameters(fairness_weights, coupling)
-        self._transport().check(coupling)
         refuse_coupling_and_stopping(self, coupling)

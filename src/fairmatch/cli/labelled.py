@@ -1,0 +1,102 @@
+"""A table to learn from, as commands take it: its options, its labels, and how columns are read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairmatch.cli.reading import add_reading, print_roles, reading
+from fairmatch.exceptions import ColumnError, InputError
+
+if TYPE_CHECKING:
+    from fairmatch.tables.files import LabelledTable
+
+
+def add_labelled(parser: argparse.ArgumentParser) -> None:
+    """Declare the table, the columns that have a meaning, and how a file is read."""
+    add = parser.add_argument
+    add("table", help="a .csv or .parquet file, or the name of a dataset")
+    add("--target", metavar="COL", help="column with the labels (of a file)")
+    add(
+        "--sensitive",
+        metavar="COL[,COL]",
+        help="column with the groups (of a file); of several columns the combinations are the "
+        "groups",
+    )
+    add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
+    add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+    add("--id", metavar="COL", help="who each person is; not a feature")
+    add(
+        "--keep",
+        metavar="COL",
+        nargs="+",
+        default=[],
+        help="learn from these although they look like an identifier, a score or the group",
+    )
+    add_reading(parser)
+
+
+def read_labelled(arguments: argparse.Namespace) -> tuple[LabelledTable, list[str]]:
+    """Return the table, and the columns that are left out; show how every column is read."""
+    from fairmatch.datasets.labelled import read_labelled
+
+    table = read_labelled(
+        arguments.table,
+        arguments.target,
+        arguments.sensitive,
+        positive=arguments.positive,
+        **reading(arguments, ids=[arguments.id]),
+    )
+    _check_positive(table, arguments)
+    return table, _read_roles(table, arguments)
+
+
+def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
+    """Raise where a criterion speaks of the positive label, and nobody has said which it is."""
+    from fairmatch.tables.criterion import read_criterion
+
+    labels = sorted(map(str, table.frame[table.target].unique()))
+    numbers = table.frame[table.target].dtype.kind in "biuf"
+    open_question = arguments.positive is None and len(labels) == 2 and not numbers
+    if open_question and read_criterion(arguments.criterion).needs_labels:
+        raise InputError(
+            f"--criterion {arguments.criterion} speaks of people with the positive label, and "
+            f"{table.target!r} holds {labels[0]!r} and {labels[1]!r}. Name the positive one with "
+            "--positive."
+        )
+
+
+def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str]:
+    """Show how every column is read; return those left out, or raise where one must decide."""
+    from fairmatch.tables.questions import ask
+    from fairmatch.tables.roles import Roles
+
+    roles = Roles(
+        sensitive=table.attributes,
+        label=table.target,
+        id=arguments.id,
+        ignored=arguments.drop,
+        kept=arguments.keep,
+    ).read(table.frame, name=arguments.table)
+    print_roles(roles)
+    asked = ask(
+        table.frame,
+        roles,
+        sees_groups=not arguments.without_sensitive,
+        kept=arguments.keep,
+    )
+    if asked.notes:
+        print(f"Look at these columns before you use the model:\n{_sentences(asked.notes)}\n")
+    if asked.open:
+        raise ColumnError(
+            f"{_sentences(asked.open)}\nDecide: leave a column out with --drop, or learn from it "
+            "with --keep. Words "
+            "among numbers can be read as missing with --missing WORD."
+        )
+    return [column.name for column in roles.columns if column.role in ("ignored", "id")]
+
+
+def _sentences(lines: Sequence[str]) -> str:
+    """Return lines as sentences, one below the other."""
+    return "\n".join(f"{line[0].upper()}{line[1:]}{'.' * (line[-1] != '?')}" for line in lines)
