@@ -18,7 +18,7 @@ STALE_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a finished run left.
+    """What a finished run has left.
 
     Attributes
     ----------
@@ -179,5 +179,5 @@ def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tup
 
 
 def _size(spec: RunSpec) -> float:
-    """Return how much work a run is, beside others of its method and table."""
+    """Return how much work a run is, relative to others of its method and table."""
     return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

@@ -43,7 +43,7 @@ class Task:
     spec : RunSpec
         What to run.
     load : callable
-        Gives the table.
+        Returns the table.
     method : Method
         How to train.
     reference : str or None
