@@ -14,8 +14,8 @@ from benchmarks.parquet import audited, write
 from benchmarks.timing import Row, Spent, in_subprocess
 
 PICTURE = "CPU seconds and peak memory against the number of people, with exponents."
-EXACT = (2_000, 4_000, 8_000, 16_000)
-BLOCKS = (4_000, 8_000, 16_000, 32_000)
+EXACT = (1_000, 2_000, 4_000, 8_000)
+BLOCKS = (3_000, 5_000, 8_000, 12_000)
 SCORES = (100_000, 1_000_000, 3_000_000, 10_000_000)
 FILES = (1_000_000, 2_000_000, 5_000_000, 20_000_000)
 

@@ -18,7 +18,7 @@ CHOSEN, SHOWN = "choosing", "showing"
 #: Table to sizes, gaps and splits.
 STUDIES = {
     "adult": ((5_000, 10_000, 20_000, None), (0.10, 0.06), {CHOSEN: (10,), SHOWN: (0,)}),
-    "acsincome": ((5_000, 20_000, 50_000), (0.10, 0.08), {CHOSEN: (10,), SHOWN: (0,)}),
+    "acsincome": ((5_000, 20_000, 50_000), (0.10, 0.08), {CHOSEN: (10,)}),
 }
 
 

@@ -22,6 +22,7 @@ def write(folder, n_people, kind):
     import duckdb
 
     score = SCORES[kind].format("least(greatest(0.3 + 0.2 * x + 0.03 * (g < 0.7)::INT, 0), 1)")
+    duckdb.execute("SET enable_progress_bar = false")
     for number in range(N_FILES):
         duckdb.execute("SELECT setseed(?)", [(number + 1) / (N_FILES + 1)])
         duckdb.execute(f"""
@@ -41,6 +42,7 @@ def grouped(folder, columns, memory):
 
     spent, clock = Spent(), time.perf_counter()
     connection = duckdb.connect(config={"memory_limit": memory, "threads": 2})
+    connection.execute("SET enable_progress_bar = false")
     n_cells, n_people = connection.execute(
         "SELECT count(*), sum(n) FROM (SELECT count(*) AS n, avg(score) AS mean FROM "
         f"read_parquet('{folder}/*.parquet') GROUP BY {columns})"

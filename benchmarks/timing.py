@@ -69,7 +69,10 @@ def in_subprocess(function, *arguments, threads=1):
         text=True,
         env=os.environ | {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS")},
     )
-    found = json.loads(done.stdout.splitlines()[-1])
+    try:
+        found = json.loads(done.stdout.splitlines()[-1])
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{call} printed {done.stdout[-500:]!r} and no result.") from error
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps({"call": call, "threads": threads, "found": found}))

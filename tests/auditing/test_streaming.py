@@ -1,6 +1,8 @@
 """Audits of many Parquet files against the same audit in memory, and files that are damaged."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -173,6 +175,17 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     assert "--weight-kind counts" in capsys.readouterr().err
     assert main([asked[0], str(folder / "part0.parquet"), *asked[1:]]) == 2
     assert "by itself" in capsys.readouterr().err
+
+
+def test_duckdb_prints_no_bar_in_an_interactive_session(folder):
+    """DuckDB takes a session without a script for one."""
+    code = (
+        "import sys; from fairmatch.auditing.parquet import ParquetFiles; "
+        "asked = \"current_setting('enable_progress_bar') AS shown\"; "
+        "print(ParquetFiles(sys.argv[1]).ask(asked, 'LIMIT 1')['shown'][0])"
+    )
+    told = subprocess.check_output([sys.executable, "-c", code, str(folder)], text=True)
+    assert told.strip() == "False"
 
 
 def test_names_of_columns_are_no_code(people, tmp_path):

@@ -81,13 +81,16 @@ class ParquetFiles:
             raise MissingExtraError(
                 "Reading many Parquet files needs DuckDB: pip install 'fairmatch[stream]'."
             ) from error
-        return duckdb.connect(
+        connection = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
                 "preserve_insertion_order": False,
                 "temp_directory": self._spilled,
             }
         )
+        # In an interactive session DuckDB prints a bar among what the caller prints.
+        connection.execute("SET enable_progress_bar = false")
+        return connection
 
     @cached_property
     def columns(self) -> dict[str, str]:
