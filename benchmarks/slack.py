@@ -15,7 +15,7 @@ from fairmatch import FTMBoostingClassifier, QuantileAlignmentClassifier, matchi
 from fairmatch.datasets import load_adult, paper_split
 
 SLACKS = (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
-SIZES = (500, 1000)
+SIZES = (500,)
 N_DRAWS = 8
 N_TRAINED = 9000
 

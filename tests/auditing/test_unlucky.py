@@ -46,7 +46,7 @@ def test_one_person_in_a_group_is_shown_without_a_statement(table, n_few):
     assert found.groups[0].n_rows == n_few
     assert found.gap("mean_parity_gap").value is None
     rows = "1 row" if n_few == 1 else "2 rows"
-    assert f"Group 'few' has {rows}, fewer than min_group_size=30" in found.refusals[0]
+    assert f"Group 'few' has {rows}, fewer than the 30 a statement needs" in found.refusals[0]
     # Too few are too few with each label; nothing is told of them twice, nor of how they score.
     assert not any("label" in reason for reason in found.refusals)
     assert found.groups[0].calibration == ()

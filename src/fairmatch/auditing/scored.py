@@ -112,10 +112,7 @@ class Scored:
         people = f"has {size:.0f} {one if f'{size:.0f}' == '1' else many}{among}"
         if self.weights.is_survey:
             people = f"has weights worth {size:.1f} people{among}"
-        return (
-            f"Group {self.labels[code]!r} {people}, fewer than "
-            f"min_group_size={least}: too few for a statement."
-        )
+        return f"Group {self.labels[code]!r} {people}, fewer than the {least} a statement needs."
 
     @cached_property
     def compared(self) -> tuple[int, ...]:

@@ -159,7 +159,9 @@ def sections(
                 "found by luck does not count as a finding. The intervals hold for all listed "
                 "subsets of a model at once, and are wider for it. A subset that is not listed is "
                 "not thereby fair.",
-            ),
+            )
+            if any(a.subsets and a.subsets.subsets for a in audits)
+            else (),
             _figures([a for a in audits if a.subsets], subset_figure, half_space_figure),
         ),
         Section(

@@ -232,8 +232,8 @@ def _on_subsets(audit: Audit) -> str:
         return scan.refused[0]
     if not scan.subsets:
         return (
-            f"No subset had the {scan.min_rows} people of each group that a statement needs, so "
-            "none is listed."
+            f"No subset is listed: each has fewer than the {scan.min_rows} people of two groups "
+            "that a statement needs, or holds nearly everybody."
         )
     alone = len(scan.subsets) == 1
     searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} "
@@ -248,7 +248,7 @@ def _on_subsets(audit: Audit) -> str:
     whose = (
         "its gap between mean scores is not"
         if alone
-        else ("none of these has a gap between mean scores that is")
+        else "none of these has a gap between mean scores that is"
     )
     return f"{searched}, and {whose} certain to differ from 0 on fresh rows."
 

@@ -46,7 +46,8 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
             title="gap between mean scores",
             references={} if overall is None else {"gap over everybody": overall},
         )
-        reading.append((f"{name}: " if name else "") + _searched(audit, own))
+        if own or not audit.subsets.refused:
+            reading.append((f"{name}: " if name else "") + _searched(audit, own))
         drawn = drawn or (overall is not None and any(row["value"] is not None for row in own))
         reading += audit.subsets.refused
     if drawn:
