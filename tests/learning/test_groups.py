@@ -331,3 +331,18 @@ def test_a_matcher_of_ones_own_is_run_once_per_part_and_saved_as_such(family, se
     assert again.transport.name == "Everyone"
     with pytest.raises(InputError, match="matcher of one's own, Everyone"):
         again.fit(X, Y, sensitive_features=GROUP)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
+def test_attributes_are_found_by_name_in_any_order(kind):
+    X, y, group = people(200)
+    attributes = pd.DataFrame({"sex": group, "old": (X[:, 2] > 0.0).astype(int)})
+    model = FTMBoostingClassifier(n_rounds=3).fit(X, y, sensitive_features=attributes)
+    turned = kind(attributes[["old", "sex"]])  # with equal values, and so with other meanings
+    assert_array_equal(
+        model.predict_proba(X, sensitive_features=turned),
+        model.predict_proba(X, sensitive_features=attributes),
+    )
+    with pytest.raises(GroupError, match=r"the attributes 'sex', 'age'.*trained with 'sex', 'old'"):
+        model.predict(X, sensitive_features=kind(attributes.rename(columns={"old": "age"})))
+    model.predict(X, sensitive_features=attributes.to_numpy())  # without names, the order counts

@@ -263,7 +263,7 @@ def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dic
 
 
 def _print_ties(adjustment: ScoreAdjustment) -> None:
-    """Say what gap is left by people of a group who have the same score, where it is not small."""
+    """Print the gap that equal scores within a group leave, where it is not small."""
     left = getattr(adjustment.parts, "remaining_gap", 0.0)
     if left < _SMALL:
         return

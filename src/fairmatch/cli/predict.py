@@ -69,7 +69,7 @@ def predict_table(
     import pandas as pd
 
     from fairmatch.datasets.labelled import split_names
-    from fairmatch.learning.reader import as_list
+    from fairmatch.learning.columns import as_list
     from fairmatch.learning.saving import load
     from fairmatch.tables.files import class_written
     from fairmatch.tables.roles import Roles

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.columns import table_width
 from fairmatch.learning.comparison import Comparison, Transport
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
-from fairmatch.learning.reader import GroupSettings, TableReader, table_width
+from fairmatch.learning.reader import GroupSettings, TableReader
 from fairmatch.learning.routing import refuse_lost_groups
 from fairmatch.learning.rows import TrainingRows, take_rows
 from fairmatch.learning.saving import State, save_model

@@ -2,29 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from fairmatch.exceptions import GroupError, InputError
+from fairmatch.learning.columns import (
+    Columns,
+    as_list,
+    column_names,
+    joined_attributes,
+    split_columns,
+    table_width,
+)
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.leaking import refuse_leaks
 from fairmatch.learning.rows import group_columns
 from fairmatch.learning.settings import Settings
 from fairmatch.tables.arrays import FloatArray, read_column, read_features
-from fairmatch.tables.columns import split_column
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import OTHER, Groups, read_groups
 from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_flag
 from fairmatch.tables.points import Points
-
-Columns = str | int | Sequence[str | int] | None
 
 # Squares of larger numbers do not fit into the float32 of networks.
 _FARTHEST = 1e18
@@ -130,7 +133,7 @@ class TableReader:
     ) -> tuple[Any, Groups, tuple[int, ...]]:
         """Return the features, the groups, and the codes of groups that are not compared."""
         features, sensitive = self.split(X, sensitive_features)
-        names = _column_names(X)
+        names = column_names(X)
         text = names is not None and all(isinstance(name, str) for name in names)
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
@@ -248,7 +251,9 @@ class TableReader:
     def labels(self, sensitive: Any) -> NDArray[Any]:
         """Return the group of every row as the model names it."""
         column = (
-            _joined(sensitive) if self.attributes_ else read_column(sensitive, "sensitive_features")
+            joined_attributes(sensitive, self.attributes_)
+            if self.attributes_
+            else read_column(sensitive, "sensitive_features")
         )
         if not self.pooled_:
             return column
@@ -299,70 +304,6 @@ class TableReader:
         return split_columns(X, self.columns)[0]
 
 
-def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
-    """Take one column out of a table, or several.
-
-    Parameters
-    ----------
-    X : table or array of shape (n_rows, n_columns)
-        The table.
-    columns : str, int or a list of them
-        Names or positions.
-
-    Returns
-    -------
-    rest, values
-        The table without them, and the column; of several columns, a table of them as a pandas
-        frame.
-    """
-    if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
-        return split_column(X, columns)  # type: ignore[arg-type]
-    wanted = as_list(columns)
-    if not wanted:
-        raise InputError("sensitive_column is an empty list. Name a column, or leave it out.")
-    names, width = _column_names(X), table_width(X)
-    # Positions change as columns are taken out. Names do not, nor do positions before the last.
-    places = [c % width if is_position(c, width) else c for c in wanted]
-    if names is not None:
-        wanted = [names[c] if is_position(c, width) else c for c in places]
-    order = wanted
-    if names is None and all(is_position(c, width) for c in places):
-        wanted = places
-        order = sorted(places, reverse=True)
-    taken = {}
-    for column in order:
-        X, taken[column] = split_column(X, column)
-    if len(wanted) == 1:
-        return X, taken[wanted[0]]
-    return X, pd.DataFrame({str(column): taken[column] for column in wanted})
-
-
-def is_position(column: Any, width: int) -> bool:
-    """Return whether a column is given by its position in a table of so many."""
-    whole = isinstance(column, Integral) and not isinstance(column, bool)
-    return whole and -width <= int(column) < width
-
-
-def as_list(columns: Columns) -> list[Any]:
-    """Return one column, or several, as a list."""
-    if columns is None:
-        return []
-    several = isinstance(columns, Sequence | np.ndarray) and not isinstance(columns, str)
-    return list(columns) if several else [columns]  # type: ignore[arg-type]
-
-
-def _joined(sensitive: Any) -> NDArray[Any]:
-    """Return the combination of several attributes as text, as `read_groups` writes it."""
-    frame = nw.from_native(sensitive, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = [frame[name].to_numpy() for name in frame.columns]
-    else:
-        array = np.asarray(sensitive, dtype=object)
-        columns = list(array.T) if array.ndim == 2 else [array]
-    rows = zip(*columns, strict=True)
-    return np.array([", ".join(map(str, values)) for values in rows], dtype=object)
-
-
 def check_lengths(inputs: FloatArray, codes: NDArray[Any] | None) -> None:
     """Raise unless there is a group for every row, where the model uses them."""
     if codes is not None and len(codes) != len(inputs):
@@ -372,15 +313,3 @@ def check_lengths(inputs: FloatArray, codes: NDArray[Any] | None) -> None:
 def _and(labels: tuple[Any, ...]) -> str:
     shown = [repr(label) for label in labels[:20]]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _column_names(X: Any) -> list[Any] | None:
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    return None if names is None else list(names)
-
-
-def table_width(X: Any) -> int:
-    """Return the number of columns of a table or an array."""
-    names = _column_names(X)
-    shape = np.asarray(X).shape if names is None else (0, len(names))
-    return int(shape[1]) if len(shape) == 2 else 1

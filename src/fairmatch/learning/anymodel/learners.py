@@ -274,7 +274,7 @@ def _known_columns(model: Any) -> list[Any] | None:
 
 
 def takes_weights(learner: Any) -> bool:
-    """Whether a learner's fit takes ``sample_weight``, by itself or by what it wraps."""
+    """Return whether a learner's fit takes ``sample_weight``, by itself or by what it wraps."""
     parameters = inspect.signature(learner.fit).parameters
     if "sample_weight" in parameters:
         return True

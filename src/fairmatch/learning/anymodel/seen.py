@@ -11,7 +11,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.reader import GroupSettings, TableReader, as_list, table_width
+from fairmatch.learning.columns import as_list, table_width
+from fairmatch.learning.reader import GroupSettings, TableReader
 from fairmatch.learning.rows import group_columns
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import listed

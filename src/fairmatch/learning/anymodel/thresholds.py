@@ -135,7 +135,7 @@ def fit_thresholds(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
 ) -> GroupThresholds:
-    """Find the most accurate group-wise thresholds with a gap within a bound.
+    """Return the most accurate thresholds by group whose gap keeps a bound.
 
     Parameters
     ----------

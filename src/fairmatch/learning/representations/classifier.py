@@ -12,12 +12,13 @@ from fairmatch.exceptions import InputError, ModelFileError
 from fairmatch.learning.arrayfiles import FILE, read_arrays, under, write_arrays
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.classifier import FairClassifier
+from fairmatch.learning.columns import Columns
 from fairmatch.learning.family import Family
 from fairmatch.learning.loss import Loss
 from fairmatch.learning.networks.learner import NetworkLearner, NetworkScorer
 from fairmatch.learning.networks.settings import NetworkSettings
 from fairmatch.learning.networks.weightfiles import network_arrays, network_from
-from fairmatch.learning.reader import Columns, TableReader, check_lengths
+from fairmatch.learning.reader import TableReader, check_lengths
 from fairmatch.learning.representations.base import FairTransformer
 from fairmatch.learning.representations.repair import TransportRepairTransformer
 from fairmatch.learning.rows import TrainingRows, seed_sequence

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import ModelFileError
 from fairmatch.learning.arrayfiles import FILE, read_arrays, write_arrays
+from fairmatch.learning.columns import Columns, as_list
 from fairmatch.learning.loss import Loss
-from fairmatch.learning.reader import Columns, EncoderSettings, TableReader, as_list
+from fairmatch.learning.reader import EncoderSettings, TableReader
 from fairmatch.learning.representations.base import FairTransformer, RepresentationFamily
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.saving import State
