@@ -1,5 +1,6 @@
 """Use an installed fairmatch a little, as much as an extra allows: ``python smoke.py [EXTRA]``."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,8 @@ from fairmatch.exceptions import MissingExtraError
 from fairmatch.measures import gap_table
 
 EXTRA = sys.argv[1] if len(sys.argv) > 1 else ""
-HAS = {
-    name: EXTRA in ("all", "paper", name)
-    for name in ("boost", "report", "train", "paper", "completion", "stream")
-}
+HAS = {name: EXTRA in ("all", "paper", name) for name in ("boost", "report", "train", "paper")}
+HAS |= {name: EXTRA in ("all", name) for name in ("completion", "stream")}
 german = load_german()
 given = {"sensitive_features": german.sensitive_features}
 
@@ -60,9 +59,31 @@ def paper() -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+def completion() -> None:
+    """Ask, as a shell does, what may follow ``fairmatch au``."""
+    line = "fairmatch au"
+    with tempfile.NamedTemporaryFile() as answer:
+        asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": answer.name,
+                 "COMP_LINE": line, "COMP_POINT": str(len(line))}  # fmt: skip
+        command = Path(sys.executable).with_name("fairmatch")
+        subprocess.run([command], check=True, env={**os.environ, **asked})
+        assert b"audit" in Path(answer.name).read_bytes()
+
+
+def stream() -> None:
+    """Audit a folder of Parquet files, which is read piece by piece."""
+    with tempfile.TemporaryDirectory() as folder:
+        scores = german.X[["duration_months"]] / german.X["duration_months"].max()
+        people = scores.assign(sex=german.sensitive_features.astype(str))
+        people.to_parquet(Path(folder) / "people.parquet")
+        command = [sys.executable, "-m", "fairmatch", "audit", folder, "--score", "duration_months"]
+        subprocess.run([*command, "--sensitive", "sex"], check=True, stdout=subprocess.DEVNULL)
+
+
 core()
-for name, action in {"boost": boost, "train": train, "report": report, "paper": paper}.items():
-    if HAS[name]:
+actions = (boost, train, report, paper, completion, stream)
+for action in actions:
+    if HAS[action.__name__]:
         action()
 needs = {"boost": ("FTMBoostingClassifier", "lightgbm"), "train": ("FTMClassifier", "torch")}
 for name, (public, library) in needs.items():

@@ -213,3 +213,11 @@ def test_a_sweep_in_pieces_has_the_exact_distances(people, monkeypatch):
         largest = measures.ks_parity_gap(None, scores[pair], **given)
         assert swept.largest[first, second] == pytest.approx(largest)
     assert swept.table()[3].sum() == len(people)
+
+
+def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch, capsys):
+    frame = pd.DataFrame({"score": np.linspace(0, 1, 80), "race": ["a", "b"] * 40})
+    frame.to_parquet(tmp_path / "people.parquet")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["audit", str(tmp_path), "--score", "score", "--sensitive", "race"]) == 2
+    assert "pip install 'fairmatch[stream]'" in capsys.readouterr().err

@@ -132,10 +132,11 @@ class ParquetFiles:
         return self._run(f"SELECT {select} FROM {source} {rest}", self.files, **values)
 
     def _run(self, question: str, files: list[str], **values: Any) -> pd.DataFrame:
+        connection = self._connection  # names the extra where there is no DuckDB
         import duckdb
 
         try:
-            answer: pd.DataFrame = self._connection.execute(
+            answer: pd.DataFrame = connection.execute(
                 question, {"files": files, **values}
             ).fetchdf()
         except duckdb.Error as error:
