@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test coverage lint docs package peers bench clean
+.PHONY: demo test coverage lint docs package minimum peers bench clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,15 @@ docs: $(STAMP)
 package: $(STAMP)
 	.ci/package $(abspath $(BIN)/python)
 
+# The tests of the rooms that users' arrays and tables go through, with the smallest versions that
+# are allowed. pytest 9 does not take the checks of a scikit-learn that old.
+MINIMUM ?= tests/storage tests/tables tests/matching tests/measures tests/auditing
+minimum:
+	$(PYTHON) -m venv .venv-minimum
+	.venv-minimum/bin/python -m pip install --quiet -c constraints-minimum.txt -e ".[all]" \
+	  "pytest<9" pytest-xdist hypothesis polars==1.20.0 distributed
+	.venv-minimum/bin/python -m pytest -n 2 $(MINIMUM) $(patsubst tests/%,src/fairmatch/%,$(MINIMUM))
+
 # Other libraries, in an environment of its own; one that does not install is named on the page. Some
 # of them ask for an older NumPy than fairmatch, so NumPy and CVXPY are installed last.
 peers:
@@ -48,4 +57,4 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-minimum .venv-peers

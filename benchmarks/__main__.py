@@ -13,9 +13,9 @@ from pathlib import Path
 
 TOPICS = (
     *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
-    "million",
+    *("threads", "parquet", "growth", "match_rows", "paths", "million"),
 )
-RARE = ("million",)  # hours: only when asked for
+RARE = ("parquet", "growth", "match_rows", "paths", "million")  # long: only when asked for
 HEAD = """# Benchmarks
 
 Ratios of two things measured in the same run, because machines differ and are noisy. Written by
@@ -42,11 +42,15 @@ def main():
     sections = read(path)
     for topic in asked:
         table = ["| what | ratio | goal | reached |", "|---|---|---|---|"]
-        for row in import_module(f"benchmarks.{topic}").rows():
+        module = import_module(f"benchmarks.{topic}")
+        for row in module.rows():
             print(row.markdown(), flush=True)
             table.append(row.markdown())
         where = f"{date.today()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-        sections[topic] = f"## {topic}\n\n" + "\n".join(table) + f"\n\nMeasured {where}.\n"
+        picture = getattr(module, "PICTURE", None)
+        drawn = "" if picture is None else f"![{picture}]({topic}.svg)\n\n"
+        body = "\n".join(table) + f"\n\n{drawn}Measured {where}.\n"
+        sections[topic] = f"## {topic}\n\n{body}"
         write(sections, path)
     print(f"Written to {path}")
 

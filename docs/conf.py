@@ -37,6 +37,7 @@ suppress_warnings = ["config.cache"]  # the order of the gallery is a function
 default_role = "py:obj"
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -48,7 +49,7 @@ html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "changelog": [], "contributing": []}
+html_sidebars = {"index": [], "changelog": [], "contributing": [], "security": []}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,

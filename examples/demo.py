@@ -1,5 +1,6 @@
 """Who is treated like whom? Three models of Adult at a glance, with a report (`make demo`)."""
 
+import textwrap
 import time
 from pathlib import Path
 
@@ -30,14 +31,15 @@ def main() -> None:
     say(f"Adult: who earns more than $50,000? {len(X):,} people to learn from, {len(X_test):,} to "
         "look at.")  # fmt: skip
 
-    trees = LGBMClassifier(n_estimators=200, n_jobs=1, random_state=0, verbose=-1)
+    trees = LGBMClassifier(n_estimators=100, n_jobs=1, random_state=0, verbose=-1)
     models = {
-        "plain trees": FTMBoostingClassifier(fairness_weight=0.0, random_state=0),
+        "plain trees": FTMBoostingClassifier(fairness_weight=0.0, n_rounds=100, random_state=0),
         "aligned trees": QuantileAlignmentClassifier(trees, max_gap=BOUND, random_state=0),
         "FTM": FTMBoostingClassifier(
-            max_gap=BOUND, fairness_weights=(0.6, 0.8, 1.0, 1.2, 1.5), random_state=0
+            "predicted", max_gap=BOUND, warmup=0.5, n_rounds=100, random_state=0,
+            fairness_weights=(0.3, 0.5, 0.7, 1.0, 2.0),
         ),
-    }
+    }  # fmt: skip
     for name, model in models.items():
         say(f"training: {name}")
         model.fit(X, y, sensitive_features=sex)
@@ -63,11 +65,43 @@ def main() -> None:
         accuracy = ((_scores(models[audit.model_name], X_test, sex_test) >= 0.5) == y_test).mean()
         print(f"{audit.model_name}: accuracy {accuracy:.3f}")
         for sentence in sentences(audit)[:2]:
-            print(f"  {sentence}")
+            print(textwrap.fill(sentence, 98, initial_indent="  ", subsequent_indent="  "))
         print()
+    _show_a_pair(found.audits)
     say("done")
     print(f"The trade-off: {FOLDER / 'tradeoff.svg'}\nThe report:    {report}")
     print("Open the report first, and look at “Who is matched with whom”.")
+
+
+def _show_a_pair(audits):
+    """Print one woman, and the man whom each model treats like her."""
+    plain, *fair = [audit.individuals for audit in audits]
+    female = [group.label for group in audits[0].groups].index("female")
+    # Somebody whom both fair models select and the plain one does not, as far as there is one.
+    women = [person for person, group in enumerate(plain.group) if group == female]
+    women.sort(key=lambda person: (plain.selected[person], -sum(p.selected[person] for p in fair)))
+    ids = plain.ids[women[0]]
+    print(f"A woman: {_words(plain, women[0])}")
+    for audit in audits:
+        people = audit.individuals
+        her = people.ids.index(ids)
+        pairs = people.pairs["nearest_fair"]
+        him = next(
+            (there if here == her else here)
+            for here, there in zip(pairs.first, pairs.second, strict=True)
+            if her in (here, there)
+        )
+        print(f"  {audit.model_name} (her score {people.scores[her]:.2f}) treats her like a man: "
+              f"{_words(people, him)}")  # fmt: skip
+    print()
+
+
+def _words(people, person):
+    known = {name: values[person] for name, values in people.columns.items()}
+    return (
+        f"{known['age']:.0f}, {known['education']}, {known['occupation']}, "
+        f"{known['hours_per_week']:.0f} hours a week"
+    )
 
 
 def _scores(model, X, groups):

@@ -70,5 +70,5 @@ for place, score in enumerate(scores.values()):
         axes.scatter(found.rate, place, s=90, color=colour, label=group if place == 0 else None)
 axes.set(yticks=[0, 1], yticklabels=list(scores), ylim=(-0.5, 1.5), xlim=(0, None))
 axes.set_xlabel("share of people who are accepted")
-axes.legend(loc="lower right")
+axes.legend(loc="upper right")
 plt.show()

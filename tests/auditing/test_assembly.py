@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -80,7 +81,7 @@ def test_auc_interval_covers_as_a_bootstrap_does(labelled, found):
         vectorized=False,
         n_resamples=400,
         method="percentile",
-        rng=0,
+        **{"rng" if "rng" in signature(stats.bootstrap).parameters else "random_state": 0},
     ).confidence_interval
     auc = found.groups[0].auc
     assert (auc.low, auc.high) == pytest.approx((known.low, known.high), abs=0.015)

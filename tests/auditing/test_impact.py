@@ -96,6 +96,17 @@ def test_four_fifths_and_the_test_stand_beside_each_ratio():
     assert second.impact_ratio.low < 0.5 < second.impact_ratio.high < 1.0
 
 
+def test_four_of_six_people_do_not_show_a_ratio_above_one():
+    # 4 of 6 and 260 of 398: nearly the same rate, and six people say little.
+    scores = np.repeat([0.9, 0.1, 0.9, 0.1], [4, 2, 260, 138])
+    (table,) = audit(scores, sensitive_features=["few"] * 6 + ["many"] * 398, **QUICK).impact
+    few = next(category for category in table.categories if category.is_small)
+    assert few.impact_ratio.value > 1.0
+    assert few.impact_ratio.low < 0.8
+    assert few.impact_ratio.high > 1.2
+    assert few.p_value == pytest.approx(stats.fisher_exact([[4, 2], [260, 138]])[1])
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.data())
 def test_the_test_is_fishers(first, second, data):

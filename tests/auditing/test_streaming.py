@@ -1,13 +1,15 @@
 """Audits of many Parquet files against the same audit in memory, and files that are damaged."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairmatch import audit, measures
-from fairmatch.auditing import dataset
+from fairmatch.auditing import dataset, parquet
 from fairmatch.auditing.facts import Audit
 from fairmatch.auditing.streaming import audit_dataset
 from fairmatch.auditing.sweep import Sweep
@@ -145,6 +147,22 @@ def test_what_is_wrong_with_the_files_is_said(people, folder, damage, error, sai
         audit_dataset(pattern, roles, pos_label="yes", **QUICK)
 
 
+def test_memory_and_disk_that_are_full_are_said(tmp_path, monkeypatch):
+    """More scores than the memory holds, and no folder to write them into."""
+    generator = np.random.default_rng(0)
+    many = pd.DataFrame({"score": generator.random(2_000_000)})
+    many.assign(race="a").to_parquet(tmp_path / "many.parquet", index=False)
+    monkeypatch.setattr(parquet, "_MEMORY", "60MB")
+    files = parquet.ParquetFiles(str(tmp_path))
+    asked = "score, count(*) AS n", "GROUP BY ALL ORDER BY ALL"
+    monkeypatch.chdir(tmp_path)
+    assert len(files.ask(*asked)) == 2_000_000  # spilled, and not beside the user's files
+    assert [path.name for path in tmp_path.iterdir()] == ["many.parquet"]
+    monkeypatch.setattr(parquet.tempfile, "gettempdir", lambda: str(tmp_path / "many.parquet"))
+    with pytest.raises(InputError, match=r"60MB .* could not be written .* TMPDIR"):
+        parquet.ParquetFiles(str(tmp_path)).ask(*asked)
+
+
 def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     out = tmp_path / "audit.json"
     asked = ["audit", str(folder / "*.parquet"), "--score", "score", "--sensitive", "race"]
@@ -157,6 +175,17 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     assert "--weight-kind counts" in capsys.readouterr().err
     assert main([asked[0], str(folder / "part0.parquet"), *asked[1:]]) == 2
     assert "by itself" in capsys.readouterr().err
+
+
+def test_duckdb_prints_no_bar_in_an_interactive_session(folder):
+    """DuckDB takes a session without a script for one."""
+    code = (
+        "import sys; from fairmatch.auditing.parquet import ParquetFiles; "
+        "asked = \"current_setting('enable_progress_bar') AS shown\"; "
+        "print(ParquetFiles(sys.argv[1]).ask(asked, 'LIMIT 1')['shown'][0])"
+    )
+    told = subprocess.check_output([sys.executable, "-c", code, str(folder)], text=True)
+    assert told.strip() == "False"
 
 
 def test_names_of_columns_are_no_code(people, tmp_path):

@@ -84,6 +84,17 @@ def test_models_without_any_gap_are_rarely_accused():
     assert accused <= 6  # binomial(40, 0.05) is above 6 once in a thousand times
 
 
+def test_nearly_everybody_is_no_subset():
+    # One gap for all; a limit that leaves a few people out would have it for the surest.
+    generator = np.random.default_rng(4)
+    n = 2000
+    group, X = generator.integers(0, 2, n), pd.DataFrame({"age": generator.uniform(18, 90, n)})
+    scores = (0.3 + 0.2 * group + generator.uniform(0, 0.3, n)).clip(0, 1)
+    found = audit(scores, sensitive_features=group, X=X, **QUICK).subsets
+    assert found.subsets
+    assert all(sum(subset.n_rows) <= 0.96 * n for subset in found.subsets)
+
+
 def test_the_scan_tells_what_it_did():
     scores, group, X = planted_model(1000)
     scan = audit(scores, sensitive_features=group, X=X, **QUICK).subsets

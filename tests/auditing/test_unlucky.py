@@ -45,7 +45,12 @@ def test_one_person_in_a_group_is_shown_without_a_statement(table, n_few):
     found = audit(scores, sensitive_features=group, X=X, y_true=y, **QUICK)
     assert found.groups[0].n_rows == n_few
     assert found.gap("mean_parity_gap").value is None
-    assert f"Group 'few' has {n_few} rows" in found.refusals[0]
+    rows = "1 row" if n_few == 1 else "2 rows"
+    assert f"Group 'few' has {rows}, fewer than the 30 a statement needs" in found.refusals[0]
+    # Too few are too few with each label; nothing is told of them twice, nor of how they score.
+    assert not any("label" in reason for reason in found.refusals)
+    assert found.groups[0].calibration == ()
+    assert found.groups[0].calibration_error is None
     assert found.impact[0].categories[0].n_people == n_few
     assert Audit.from_json(found.to_json()) == found
 

@@ -38,7 +38,7 @@ def table(tmp_path_factory):
 def test_the_search_is_documented(table, tmp_path, capsys):
     page, numbers = tmp_path / "page.html", tmp_path / "tried.json"
     given = ["--target", "repaid", "--sensitive", "sex", "--positive", "yes", "--rounds", "15"]
-    written = ["--out", str(page), "--json", str(numbers), "--hide-individuals"]
+    written = ["--out", str(page), "--json", str(numbers), "--no-individuals"]
     assert main(["alternatives", str(table), *given, "--margin", "0.2", *written]) == 0
     told = capsys.readouterr().out
     tried = json.loads(numbers.read_text())["tried"]

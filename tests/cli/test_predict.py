@@ -136,7 +136,7 @@ def test_a_favoured_group_that_is_none_is_told(people, capsys):
 def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, capsys):
     people.assign(sex=["NA", "EU"] * 150).to_csv("p.csv", index=False)
     assert main(["train", "p.csv", "--target", "hired", "--sensitive", "sex", "--out", "m"]) == 2
-    assert "words such as NA and None are read as missing" in capsys.readouterr().err
+    assert "words such as NA and None count as missing" in capsys.readouterr().err
 
 
 def test_the_entry_that_is_no_number_is_shown(people, capsys):

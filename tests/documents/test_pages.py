@@ -1,8 +1,15 @@
 """Every block of code on a page is run, and prints what the page shows."""
 
-import pytest
-from pages import ROOT, RUN, blocks, documents, run
+from pathlib import Path
 
+import pytest
+from pages import DATA, ROOT, blocks, data, documents, run, strays
+
+# Pages with data in them, the kinds of it, and the test that uses them.
+READ_BY = {
+    "docs/howto/gate.md": ({"yaml"}, "tests/documents/test_gate.py"),
+    "docs/howto/own-study.md": ({"toml"}, "tests/experiments/custom/test_documents.py"),
+}
 PAGES = [path for path in documents() if blocks(path.read_text(encoding="utf-8"))]
 
 
@@ -47,9 +54,25 @@ def test_a_page_that_shows_something_else_is_found(tmp_path):
     assert printed.strip() != block.shown.strip()
 
 
+def test_code_after_a_directive_is_found():
+    page = "```{toctree}\nstart\n```\n\n```python\nx = 1\n```\n"
+    assert [block.body for block in blocks(page)] == ["x = 1\n"]
+
+
+def test_a_command_that_looks_like_output_is_found():
+    page = "```bash\necho 1\n```\n\n```text\n1\n```\n\nThen\n\n```text\nfairmatch train\n```\n"
+    assert strays(page) == [11]
+    assert strays("```\nfairmatch train\n```\n") == [1]
+
+
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_fence_says_what_it_holds(path):
-    known = {*RUN, "text", "toml", "yaml", "json", "", "md"}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("```") and line.strip("`") and not line.strip("`").startswith("{"):
-            assert line.strip("`").strip() in known
+def test_every_fence_is_run_or_is_output_or_has_a_test_of_its_own(path):
+    text = path.read_text(encoding="utf-8")
+    assert strays(text) == []
+    held = {language for language in DATA if data(text, language)}
+    assert held <= READ_BY.get(str(path.relative_to(ROOT)), (set(), ""))[0]
+
+
+@pytest.mark.parametrize("page", READ_BY)
+def test_the_test_that_reads_a_page_is_there(page):
+    assert Path(page).name in (ROOT / READ_BY[page][1]).read_text(encoding="utf-8")

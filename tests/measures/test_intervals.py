@@ -1,5 +1,7 @@
 """Intervals against SciPy, against textbook figures, and by simulation of their coverage."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -214,8 +216,14 @@ def test_the_permutation_test_is_that_of_scipy():
     generator = np.random.default_rng(12)
     scores = generator.beta(2, 3, 60), generator.beta(2.6, 3, 50)
     grid = ScoreGrid(scores, bins=20, n_resamples=4000, generator=generator)
+    # SciPy before 1.15 has another name for the seed.
+    new = "rng" in inspect.signature(stats.permutation_test).parameters
     known = stats.permutation_test(
-        scores, stats.wasserstein_distance, n_resamples=1000, alternative="greater", rng=1
+        scores,
+        stats.wasserstein_distance,
+        n_resamples=1000,
+        alternative="greater",
+        **{"rng" if new else "random_state": 1},
     )
     assert grid.wasserstein(0.95).p_value == pytest.approx(known.pvalue, abs=0.03)
 
@@ -302,6 +310,25 @@ def test_pairs_without_a_gap_have_an_interval_with_a_width():
     low, high = pair_mean(even, mass, np.arange(30), 0.95, n_resamples=50, generator=generator)
     assert low == 0.0
     assert high == pytest.approx(0.122, abs=5e-3)  # Wilson's for none of thirty, with Student's t
+
+
+@pytest.mark.parametrize("name", ["wasserstein", "total_variation", "kolmogorov_smirnov"])
+def test_levels_beyond_the_permutations_have_a_lower_limit_too(name):
+    # Of many pairs of groups each is asked for more than 100 permutations can show.
+    confidence = 1.0 - 0.05 / 45
+    apart, alike = 0, 0
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        first, same = generator.beta(2, 4, 900), generator.beta(2, 4, 400)
+        other = generator.beta(4, 2, 400)
+        for second, limit in ((other, 0.2 if name == "wasserstein" else 0.3), (same, 0.0)):
+            grid = ScoreGrid((first, second), bins=20, n_resamples=100, generator=generator)
+            low = getattr(grid, name)(confidence).low
+            # The true distances are 1/3 in the mean and .625 at the threshold 1/2.
+            apart += limit > 0.0 and limit < low < (0.334 if name == "wasserstein" else 0.625)
+            alike += limit == 0.0 and low > 0.0
+    assert apart == 40
+    assert alike == 0
 
 
 def test_equal_vectors_have_lower_limit_zero():

@@ -315,9 +315,32 @@ def test_two_of_many_groups_are_chosen_by_keyboard(many_groups):
     for name, mate in zip(listed(page), listed(page, 2), strict=True):
         assert group[ids.index(name)] == reference
         assert group[ids.index(mate.removesuffix("flip").strip())] == chosen
-    # A group that is not the largest is matched with the largest only.
-    first.select_option(str(chosen))
-    assert control(page, "other").locator("option").all_inner_texts() == [found.reference]
+
+
+@pytest.mark.parametrize("matching", ["nearest_fair", "near", "fair"])
+def test_any_two_groups_can_be_chosen(many_groups, matching):
+    opened, found = many_groups
+    page = opened.page
+    labels = [group.label for group in found.groups]
+    control(page, "matching").select_option(matching)
+    ids, group = found.individuals.ids, found.individuals.group
+    for one in range(len(labels)):
+        control(page, "group").select_option(str(one))
+        others = control(page, "other").locator("option").all_inner_texts()
+        assert sorted(others) == sorted(set(labels) - {labels[one]})
+        for label in others:
+            other = labels.index(label)
+            control(page, "other").select_option(str(other))
+            shown = [(ids.index(n), m) for n, m in zip(listed(page), listed(page, 2), strict=True)]
+            assert shown
+            assert {group[person] for person, _ in shown} == {one}
+            mates = {ids.index(mate.removesuffix("flip").strip()) for _, mate in shown}
+            assert {group[mate] for mate in mates} == {other}
+            status = page.locator("#explorer .status").inner_text()
+            both_smaller = found.reference not in (labels[one], label)
+            assert ("neither of which is the largest" in status) == both_smaller
+    control(page, "matching").select_option("nearest_fair")
+    control(page, "group").select_option("0")
 
 
 def test_a_person_is_chosen_and_followed_by_keyboard(many_groups):

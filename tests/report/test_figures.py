@@ -265,7 +265,9 @@ class TestSubsets:
         assert "The chart shows the first 12." in said(subset_figure([one]))
 
     def test_no_subset_is_listed(self, twins):
-        one = self.with_subsets(twins["person"], [])
+        refused = self.with_subsets(twins["person"], [])
+        assert said(subset_figure([refused])).startswith("Subsets were not searched")
+        one = replace(refused, subsets=replace(refused.subsets, refused=()))
         assert "No subset is listed." in said(subset_figure([one]))
         assert "dashed line" not in said(subset_figure([one]))
 
@@ -320,12 +322,12 @@ class TestFiling:
         scores, groups = decided({"a": 0.8, "b": 0.2})
         (plain,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
         assert "less than 2%" not in said(plain)
-        assert "0 people of unknown category" in said(plain)
+        assert "; nobody of unknown category." in said(plain)
         groups = groups.astype(object)
         groups[:2], groups[2:12] = "tiny", None
         (figure,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
         assert "Categories of less than 2% of the people are marked" in said(figure)
-        assert "10 people of unknown category" in said(figure)
+        assert "; 10 people of unknown category, scored and left out." in said(figure)
         assert [row["label"] for row in figure.rows if row["small"]] == ["tiny"]
 
     def test_the_ratio_is_that_of_the_rates(self):

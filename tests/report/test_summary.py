@@ -126,12 +126,14 @@ class TestMatching:
         scores = np.where(group == "c", 1.0 - x, x)
         scores, group, x = np.append(scores, 0.5), np.append(group, "a"), np.append(x, 0.5)
         second = said(scores, group, X=pd.DataFrame({"x": x}))[1]
-        assert "the people of a and c lie farthest apart of all: they lie at" in second
+        assert "the people of each group are matched with a, the largest group, so" in second
+        assert "those of c lie farthest off, at" in second
 
     def test_of_many_groups_none_lies_apart_where_all_have_their_twins(self):
         x = np.tile(np.linspace(0, 1, 60), 3)
         second = said(x, np.repeat(["a", "b", "c"], 60), X=pd.DataFrame({"x": x}))[1]
-        assert "those of every two groups lie at 0.00 between" in second
+        assert "the people of each group are matched with a, the largest group, so" in second
+        assert "they lie at 0.00 between" in second
         assert "farthest" not in second
 
     def test_decile_scores_have_a_position_too(self):

@@ -27,11 +27,13 @@ from fairmatch.exceptions import FairmatchWarning
 
 ROOT = Path(__file__).parents[2]
 RUN = ("python", "bash")
+# What is not a program: tests of their own read it from the page.
+DATA = ("toml", "yaml", "json")
 
 _PIECE = re.compile(
     r"<!-- hidden:\n(?P<hidden>.*?)-->"
     r"|(?P<steer><!-- (?:not run|exit): .*? -->)"
-    r"|^(?P<fence>```+)(?P<language>[a-z]*)\n(?P<body>.*?)^(?P=fence)$",
+    r"|^(?P<fence>```+)(?P<language>[^`\n]*)\n(?P<body>.*?)^(?P=fence)$",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -56,7 +58,7 @@ def documents() -> list[Path]:
     """Return every page that a reader sees and that is written by hand."""
     skipped = {"_build", "gallery", "generated", "backreferences"}
     pages = [p for p in sorted((ROOT / "docs").rglob("*.md")) if not skipped & set(p.parts)]
-    return [ROOT / "README.md", *pages]
+    return [*sorted(ROOT.glob("*.md")), *pages]
 
 
 def blocks(text: str) -> list[Block]:
@@ -87,6 +89,24 @@ def blocks(text: str) -> list[Block]:
             found[-1] = Block(**{**vars(found[-1]), "shown": piece["body"], "span": span})
         steer, last = "", piece.end()
     return found
+
+
+def strays(text: str) -> list[int]:
+    """Return the lines of fences that are neither run, nor output, nor data, nor a directive."""
+    shown = {block.span for block in blocks(text)}
+    return [
+        text.count("\n", 0, piece.start()) + 1
+        for piece in _PIECE.finditer(text)
+        if piece["fence"]
+        and not piece["language"].startswith("{")
+        and piece["language"] not in (*RUN, *DATA)
+        and piece.span("body") not in shown
+    ]
+
+
+def data(text: str, language: str) -> list[str]:
+    """Return what stands in the fences of a language of data."""
+    return [piece["body"] for piece in _PIECE.finditer(text) if piece["language"] == language]
 
 
 def run(page: list[Block], folder: Path) -> Iterator[tuple[Block, str]]:

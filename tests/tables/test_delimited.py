@@ -71,7 +71,7 @@ def test_a_column_has_one_type_however_long_the_file(write):
         ('a,b\n"x\ny",2\n1\n', "line 4: 1 fields"),
         ("a,b\n1,2,\n", "line 2: 3 fields"),
         ('a,b\n1,"2\n', "Is a quote not closed"),
-        ("a,b,a\n1,2,3\n", "these come twice: 'a'"),
+        ("a,b,a\n1,2,3\n", "these are repeated: 'a'"),
         ("", "cannot be read: it is empty"),
         ("a,b\n", "has no rows"),
         (b"a,b\n1,\x00\n", "zero bytes"),

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -24,6 +25,9 @@ from fairmatch.tables.encoder import TableEncoder
 @parametrize_with_checks([TableEncoder(), TableEncoder(missing="encode")])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learns_checks(estimator, check):
+    name = getattr(check, "func", check).__name__
+    if name == "check_positive_only_tag_during_fit" and sklearn.__version__.startswith("1.6."):
+        pytest.skip("this check of scikit-learn 1.6 subtracts floats from integers in place")
     check(estimator)
 
 

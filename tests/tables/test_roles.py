@@ -9,6 +9,11 @@ import pytest
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.tables.roles import ROLES, Roles
 
+DATES = (
+    "holds dates, which cannot be used as they are: give a number instead, such as the days since "
+    "the first"
+)
+
 
 @pytest.fixture
 def compas():
@@ -64,7 +69,7 @@ class TestReading:
             "score_b": "has the name of a score: is it another model's output?",
             "two_year_recid": "has two values and the name of an outcome: is it the label?",
             "country": "holds the same value in every row",
-            "screened": "holds dates, which cannot be used as they are",
+            "screened": DATES,
             "empty": "holds no values",
         }
         assert [column.name for column in table.doubtful] == [
@@ -198,3 +203,51 @@ class TestErrors:
     def test_no_rows(self):
         with pytest.raises(InputError, match="no rows"):
             Roles().read(pd.DataFrame({"a": []}))
+
+
+def doubt(values, name="column"):
+    (column,) = Roles().read(pd.DataFrame({name: values})).columns
+    return column.role, column.doubt
+
+
+class TestColumnsAsPeopleWriteThem:
+    """Columns of files that were kept by hand: dates, money, and careless words."""
+
+    @pytest.mark.parametrize(
+        "written",
+        ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%y", "%d.%m.%Y", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S",
+         "%d %b %Y", "%B %d, %Y", "%Y/%m/%d"],
+    )  # fmt: skip
+    def test_dates_that_are_written_as_text_are_left_out(self, written):
+        days = pd.date_range("2023-01-31", periods=60, freq="7D").strftime(written)
+        role, words = doubt([*days, None])
+        assert role == "ignored"
+        assert words == DATES
+
+    def test_what_is_like_a_date_is_none(self):
+        assert doubt(["3/4", "1/2", "3/4", "5/8"] * 20) == ("feature", "")
+        assert doubt(["10-19", "20-29", "30-39"] * 20) == ("feature", "")
+        assert doubt(["192.168.0.1", "10.0.0.2"] * 20) == ("feature", "")
+
+    @pytest.mark.parametrize("written", ["${:,.0f}", "€ {:,.2f}", "{:,.0f} kr", "{:,.0f}", "{}%"])
+    def test_numbers_with_signs_are_asked_about(self, written):
+        values = [written.format(1000 + 37 * number) for number in range(60)]
+        (column,) = Roles().read(pd.DataFrame({"income": [*values, None]})).columns
+        assert (column.role, column.asks) == ("feature", True)
+        assert column.doubt == (
+            f"holds numbers with signs, such as {values[0]!r}, which are read as text; write plain "
+            "numbers"
+        )
+
+    def test_codes_with_digits_are_no_numbers_with_signs(self):
+        codes = [f"AP-{number}" for number in range(60)]
+        assert "identifier" in doubt(codes)[1]
+        assert doubt(["3 rooms", "4 rooms", "5 rooms"] * 20) == ("feature", "")
+
+    def test_levels_that_differ_in_case_or_spaces_alone_are_named(self):
+        role, words = doubt(["Employed", "employed", " Employed", "Retired"] * 10)
+        assert role == "feature"
+        assert words == (
+            "has levels that differ in case or spaces alone, such as ' Employed' and 'Employed'"
+        )
+        assert doubt(["Employed", "Retired"] * 10) == ("feature", "")

@@ -96,7 +96,8 @@ def audit(
     n_resamples : int, default=1000
         Bootstrap resamples, and permutations.
     n_sample : int, default=4096
-        People drawn of each group for the matchings; everybody of a smaller group.
+        People drawn of each group for the matchings; everybody of a smaller group. With more
+        than three groups fewer are drawn, so that the time does not grow with the pairs.
     n_subsets : int, default=1000
         Random half-spaces to look at.
     min_group_size : int, default=30

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from fairmatch import __version__
+from fairmatch.auditing.across import match_across
 from fairmatch.auditing.facts import (
     About,
     AttributeFacts,
@@ -34,6 +35,8 @@ from fairmatch.tables.groups import Groups
 # mass leave the cost of matching everybody too open to state.
 _MOST_CELLS = 50_000_000
 _FEW_TIES = 0.01
+# So many pairs of groups are matched with as many people as are asked for.
+_FULL_PAIRS = 2
 
 
 def build_audit(
@@ -74,7 +77,10 @@ def build_audit(
         _describe_attribute(name, own, data) for name, own in table.attributes.items()
     )
     step("matchings")
-    sample = table.sample(settings.n_sample, settings.random_state)
+    # So that the time does not grow with the pairs of many groups.
+    share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(data.matched_pairs), 1)))
+    n_sample = max(int(share * settings.n_sample), 1)
+    sample = table.sample(n_sample, settings.random_state)
     matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
     matchings = _with_costs_of_all(data, table, matchers)
     step("subsets")
@@ -99,7 +105,9 @@ def build_audit(
         gaps=(*gaps, *sorted(nearest, key=lambda gap: -(gap.value or 0.0))[:1]),
         matchings=matchings,
         subsets=subsets,
-        individuals=list_people(data, sample, table, pairs, near) if pairs else None,
+        individuals=list_people(data, sample, table, pairs, near, match_across(data, sample))
+        if pairs
+        else None,
         provenance=_provenance(data, table, given),
         pair_gaps=(*by_pair, *(nearest if len(nearest) > 1 else ())),
         reference=data.labels[data.reference],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,11 +21,15 @@ from fairmatch.tables.roles import Roles
 
 # Fewer different scores are counted one by one.
 _FEW_SCORES = 100_000
-# Rows of one range of scores, which are sorted in memory.
-_RANGE_ROWS = 4_000_000
+# Rows of one range of scores, which are sorted in memory. Every range reads all files once.
+_RANGE_ROWS = 12_000_000
+# One row in so many says where the ranges end.
+_RANGE_SAMPLE = 64
 # People drawn of each group, for the subsets; the matchings take some of them.
 _DRAWN = 25_000
 _MOST_GROUPS = 200
+# Columns beside those of the files.
+_DRAWN_AT, _GROUP = "drawn at, by fairmatch", "group, by fairmatch"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,28 +133,36 @@ class Dataset:
         table.columns = pd.Index(self.attributes)
         return table if len(self.attributes) > 1 else table[self.attributes[0]].to_numpy()
 
-    def _coded(self) -> str:
-        """Return the group of a row as a number, and its label as 0 or 1, in SQL."""
+    def _by_group(self, numbers: Sequence[int]) -> str:
+        """Return, in SQL, the number of a row's group."""
         cases = []
-        for code in range(len(self._groups)):
+        for code, number in enumerate(numbers):
             same = " AND ".join(
                 f"{quoted(name)} IS NOT DISTINCT FROM $v{code}_{k}"
                 for k, name in enumerate(self.attributes)
             )
-            cases.append(f"WHEN {same} THEN {code}")
+            cases.append(f"WHEN {same} THEN {number}")
+        return f"CASE {' '.join(cases)} END"
+
+    def _coded(self) -> str:
+        """Return, in SQL, the score of a row, its group as a number, and its label as 0 or 1."""
         label = (
             "0" if self.roles.label is None else f"({quoted(self.roles.label)} = $positive)::INT"
         )
-        score = f"{quoted(self.roles.scores[0])}::DOUBLE"
-        return f"{score} AS score, CASE {' '.join(cases)} END AS code, {label} AS label"
+        code = self._by_group(range(len(self.sizes)))
+        return f"{quoted(self.roles.scores[0])}::DOUBLE AS score, {code} AS code, {label} AS label"
+
+    def _group_values(self) -> dict[str, Any]:
+        """Return the values of the attributes that `_by_group` names."""
+        return {
+            f"v{code}_{k}": None if pd.isna(row[k]) else row[k]
+            for code, row in enumerate(self._groups.itertuples(index=False))
+            for k in range(len(self.attributes))
+        }
 
     def _values(self) -> dict[str, Any]:
-        values: dict[str, Any] = {} if self.positive is None else {"positive": self.positive}
-        for code, row in enumerate(self._groups.itertuples(index=False)):
-            for k in range(len(self.attributes)):
-                given = row[k]
-                values[f"v{code}_{k}"] = None if pd.isna(given) else given
-        return values
+        values = self._group_values()
+        return values if self.positive is None else {"positive": self.positive, **values}
 
     def count(self, threshold: float) -> tuple[pd.DataFrame, Sweep | None]:
         """Count people by score, group and label.
@@ -194,8 +207,10 @@ class Dataset:
         inner: list[float] = []
         if shares:
             score = quoted(self.roles.scores[0])
-            found = self.files.ask(f"approx_quantile({score}::DOUBLE, {shares}) AS cuts")
-            inner = sorted({float(cut) for cut in found["cuts"][0]})
+            some = f"WHERE hash(filename, file_row_number) % {_RANGE_SAMPLE} = 0"
+            found = self.files.ask(f"approx_quantile({score}::DOUBLE, {shares}) AS cuts", some)
+            cuts = found["cuts"][0]
+            inner = [] if cuts is None else sorted({float(cut) for cut in cuts})
         ends = [-1.0, *inner, 2.0]
         return list(pairwise(ends))
 
@@ -205,23 +220,19 @@ class Dataset:
         A row is drawn by a hash of its file's number, its place there and the seed, so that
         neither threads nor the order of reading matter.
         """
-        drawn = []
         names = {Path(file).name for file in self.files.files}
         name = "parse_filename(filename)" if len(names) == len(self.files.files) else "filename"
         order = f"hash({name}, file_row_number, {int(seed)})"
-        values = self._values()
-        for code, n_rows in enumerate(self.sizes):
-            same = " AND ".join(
-                f"{quoted(name)} IS NOT DISTINCT FROM $v{code}_{k}"
-                for k, name in enumerate(self.attributes)
-            )
-            # A few more than wanted pass the hash, and the first of them are taken.
-            share = min(1.0, 1.2 * _DRAWN / n_rows + 50 / n_rows)
-            limit = "" if share == 1.0 else f"AND {order} < {int(share * 2**64)}::UBIGINT"
-            own = {key: value for key, value in values.items() if key.startswith(f"v{code}_")}
-            drawn.append(
-                self.files.ask("*", f"WHERE {same} {limit} ORDER BY {order} LIMIT {_DRAWN}", **own)
-            )
-        people = pd.concat(drawn, ignore_index=True)
+        # A few more than wanted of every group pass the hash, and the first of them are taken.
+        shares = [min(1.0, (1.2 * _DRAWN + 50) / n_rows) for n_rows in self.sizes]
+        limits = [min(int(share * 2**64), 2**64 - 1) for share in shares]
+        passed = f"{order} <= {max(limits)}::UBIGINT AND {order} <= {self._by_group(limits)}"
+        people = self.files.ask(
+            f"*, {order} AS {quoted(_DRAWN_AT)}, {self._by_group(range(len(limits)))} AS "
+            f"{quoted(_GROUP)}",
+            f"WHERE {passed}",
+            **self._group_values(),
+        )
+        people = people.sort_values(_DRAWN_AT).groupby(_GROUP, sort=False).head(_DRAWN)
         people = people.sort_values(["filename", "file_row_number"], ignore_index=True)
-        return people.drop(columns=["filename", "file_row_number"])
+        return people.drop(columns=["filename", "file_row_number", _DRAWN_AT, _GROUP])

@@ -22,6 +22,7 @@ from fairmatch.tables.groups import Groups
 _FOLDED_RATES = "Newcombe's interval of the signed difference, folded at 0"
 _FOLDED_MEANS = "Newcombe's interval carried over to means, of the signed difference, folded at 0"
 _DISTANCE = "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test rejects"
+_MANY_PAIRS = "bootstrap, corrected for upward bias; of so many pairs, lower limit in closed form"
 _MEAN_OF_GAPS = "binomial bootstrap of both differences, corrected for upward bias"
 
 # Differences of selection rates: of everybody, or of those with one label.
@@ -209,7 +210,7 @@ class GroupPair:
             "total_variation_parity_gap": self._grid.total_variation,
             "ks_parity_gap": self._grid.kolmogorov_smirnov,
         }[name]
-        return spread(confidence), _DISTANCE
+        return spread(confidence), _DISTANCE if self._grid.reaches(confidence) else _MANY_PAIRS
 
     def _odds_limits(self, confidence: float) -> Limits:
         counts, sizes = zip(*(self._counts(label) for label in (True, False)), strict=True)

@@ -46,7 +46,6 @@ def _describe(data: Scored, code: int) -> GroupFacts:
     if selected is None or data.positive is None or data.deserving is None:
         return known
     deserving, positive = data.deserving[rows], data.positive[rows]
-    bins = _calibration(data, scores, positive, weights)
     rates = [
         data.rate(selected[own], weights.take(own), code, data.among(label))
         for label, own in ((True, deserving), (False, ~deserving))
@@ -58,8 +57,8 @@ def _describe(data: Scored, code: int) -> GroupFacts:
         true_positive_rate=rates[0],
         false_positive_rate=rates[1],
         auc=_auc(data, code, scores, positive, weights),
-        calibration=bins,
-        calibration_error=_calibration_error(scores, positive, weights),
+        calibration=() if reason else _calibration(data, scores, positive, weights),
+        calibration_error=None if reason else _calibration_error(scores, positive, weights),
     )
 
 

@@ -14,7 +14,7 @@ from fairmatch.auditing.facts.impact import FOUR_FIFTHS, SMALL_SHARE, CategoryIm
 from fairmatch.auditing.people import UNKNOWN
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights
-from fairmatch.measures.closed_forms import rate_ratio, wilson
+from fairmatch.measures.closed_forms import rate_over_rate, wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
 
@@ -45,10 +45,8 @@ class Rate:
         if self is most:
             return Estimate(1.0)
         hits, people = (self.hits, most.hits), (self.n_people, most.n_people)
-        low, high = rate_ratio(hits, people, confidence)
-        if self.share > most.share:  # the interval is of the smaller rate over the larger
-            low, high = 1.0 / high, 1.0 / low if low > 0.0 else float(most.n_people)
-        return Estimate(self.share / most.share, low, high)
+        limits = rate_over_rate(hits, people, confidence)
+        return Estimate(self.share / most.share, *limits)
 
 
 def impact_tables(

@@ -93,6 +93,14 @@ class FairFrontier:
         return tuple(points)
 
 
+def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the squared distance of every two points; what rounding leaves of equal ones is 0."""
+    squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)
+    distances: FloatArray = np.maximum(squares - 2.0 * (first @ second.T), 0.0)
+    distances[distances < 1e-12 * np.maximum(squares, 1.0)] = 0.0
+    return distances
+
+
 @dataclass(frozen=True, eq=False)
 class Neighbours:
     """The nearest people of the other group, for each person of two groups.
@@ -140,12 +148,7 @@ class Neighbours:
     def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
         features = self.people.features
         assert features is not None
-        first, second = features[rows], features[others]
-        squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)
-        # What rounding leaves of equal people is no distance.
-        distances: FloatArray = np.maximum(squares - 2.0 * (first @ second.T), 0.0)
-        distances[distances < 1e-12 * np.maximum(squares, 1.0)] = 0.0
-        return distances
+        return squared_distances(features[rows], features[others])
 
     def reach(
         self, data: Scored, codes: tuple[int, int], scores: FloatArray

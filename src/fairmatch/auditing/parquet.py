@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 
@@ -67,6 +69,11 @@ class ParquetFiles:
         return found
 
     @cached_property
+    def _spilled(self) -> str:
+        """Where DuckDB writes what exceeds its memory: not into the user's folder."""
+        return str(Path(tempfile.gettempdir()) / f"fairmatch-{uuid4().hex}")
+
+    @cached_property
     def _connection(self) -> Any:
         try:
             import duckdb
@@ -74,7 +81,16 @@ class ParquetFiles:
             raise MissingExtraError(
                 "Reading many Parquet files needs DuckDB: pip install 'fairmatch[stream]'."
             ) from error
-        return duckdb.connect(config={"memory_limit": _MEMORY, "preserve_insertion_order": False})
+        connection = duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "preserve_insertion_order": False,
+                "temp_directory": self._spilled,
+            }
+        )
+        # In an interactive session DuckDB prints a bar among what the caller prints.
+        connection.execute("SET enable_progress_bar = false")
+        return connection
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -124,5 +140,12 @@ class ParquetFiles:
             ).fetchdf()
         except duckdb.Error as error:
             said = " ".join(str(error).split())
+            if isinstance(error, duckdb.OutOfMemoryException) or self._spilled in said:
+                raise InputError(
+                    f"{self.pattern} takes more than {_MEMORY} of memory to be counted, and what "
+                    f"exceeds it could not be written into {Path(self._spilled).parent}. Free "
+                    "space there, name another folder with TMPDIR, or sum the rows up by score, "
+                    "group and label first, and audit that table with --weight-kind counts."
+                ) from error
             raise InputError(f"{self.pattern} cannot be read: {said}") from error
         return answer

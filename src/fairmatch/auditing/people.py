@@ -249,6 +249,7 @@ def list_people(
     table: PeopleTable,
     pairs: dict[str, Pairs],
     near: tuple[NearPeople, ...],
+    across: dict[str, Pairs],
 ) -> Individuals:
     """Return the people of the sample, one by one."""
     ids, columns = table.ids, table.columns
@@ -269,6 +270,7 @@ def list_people(
         else tuple(data.selected[sample.rows].astype(int).tolist()),
         weights=tuple(weights),
         near=near,
+        across=across,
     )
 
 

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from fairmatch.auditing.weighting import RowWeights, draw_people
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.matching.solver import EXACT
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
 
 # The paper's alpha of the joint map (Section 5.3).
 _JOINT_LABEL_WEIGHT = 100.0
+# Costs of many pairs of groups are proven to this share, which is far less than what other people
+# would change.
+_MANY_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,8 @@ class SamplePair:
         Their labels.
     weights : RowWeights
         Their weights.
+    tolerance : float
+        Share to which the costs of their matchings are proven.
     """
 
     at: IndexArray
@@ -41,6 +47,7 @@ class SamplePair:
     features: FloatArray | None
     positive: BoolArray | None
     weights: RowWeights
+    tolerance: float = EXACT
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -58,12 +65,14 @@ class SamplePair:
     @cached_property
     def marginal(self) -> Coupling:
         """The matching of least transport cost."""
-        return self._match(OptimalTransportMatcher())
+        return self._match(OptimalTransportMatcher(tolerance=self.tolerance))
 
     @cached_property
     def joint(self) -> Coupling:
         """The matching of least transport cost among people with the same label."""
-        return self._match(OptimalTransportMatcher(label_weight=_JOINT_LABEL_WEIGHT))
+        return self._match(
+            OptimalTransportMatcher(label_weight=_JOINT_LABEL_WEIGHT, tolerance=self.tolerance)
+        )
 
     def _match(self, matcher: OptimalTransportMatcher) -> Coupling:
         assert self.features is not None
@@ -132,6 +141,7 @@ class Sample:
                 None if self.features is None else self.features[at],
                 None if self.positive is None else self.positive[at],
                 self.weights.take(at),
+                EXACT if len(self.groups.labels) == 2 else _MANY_TOLERANCE,
             )
         return self._pairs[codes]
 

@@ -108,13 +108,11 @@ class Scored:
         least = self.settings.min_group_size
         if size >= least:
             return None
-        people = f"has {size:.0f} {'people' if self.weights.is_counts else 'rows'}{among}"
+        one, many = ("person", "people") if self.weights.is_counts else ("row", "rows")
+        people = f"has {size:.0f} {one if f'{size:.0f}' == '1' else many}{among}"
         if self.weights.is_survey:
             people = f"has weights worth {size:.1f} people{among}"
-        return (
-            f"Group {self.labels[code]!r} {people}, fewer than "
-            f"min_group_size={least}: too few for a statement."
-        )
+        return f"Group {self.labels[code]!r} {people}, fewer than the {least} a statement needs."
 
     @cached_property
     def compared(self) -> tuple[int, ...]:

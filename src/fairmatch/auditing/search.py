@@ -20,6 +20,8 @@ _DEPTH = 3
 _LISTED = 20
 # A subset is the same find as another if they share this part of their people.
 _SAME = 0.7
+# A subset of more than this part of the people says what the gap over everybody says.
+_EVERYBODY = 0.95
 # Few of the same columns are kept, else one column's cuts would fill every place.
 _ALIKE = 3
 _PAIR_BLOCK = 4096
@@ -255,6 +257,8 @@ class Search:
         masks: list[BoolArray] = []
         for find in pool:
             mask = all_hold(find.rules, self.coded, self.rows)
+            if mask.sum() > _EVERYBODY * len(mask):
+                continue
             if any((mask & m).sum() > _SAME * (mask | m).sum() for m in masks):
                 continue
             kept.append(find)

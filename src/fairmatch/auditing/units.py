@@ -207,12 +207,14 @@ def _subsets(scan: SubsetScan, units: Units) -> SubsetScan:
 
 
 def _people(people: Individuals, units: Units, predictions: FloatArray) -> Individuals:
+    pairs, across = (
+        {name: replace(own, score_gap=units.lengths(own.score_gap)) for name, own in found.items()}
+        for found in (people.pairs, people.across)
+    )
     return replace(
         people,
         scores=tuple(predictions.tolist()),
-        pairs={
-            name: replace(own, score_gap=units.lengths(own.score_gap))
-            for name, own in people.pairs.items()
-        },
+        pairs=pairs,
+        across=across,
         near=tuple(replace(own, score_gap=units.lengths(own.score_gap)) for own in people.near),
     )

@@ -49,7 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=int, default=0, help="default: 0")
     add("--json", metavar="FILE", help="write everything that was tried as JSON, too")
-    add("--hide-individuals", action="store_true", help="write a page without any person")
+    add("--no-individuals", action="store_true", help="write no person's row")
     add("--out", metavar="FILE.html", required=True, help="the page")
 
 
@@ -125,7 +125,7 @@ def _run(arguments: argparse.Namespace) -> int:
         comparison,
         arguments.out,
         alternatives=found,
-        individuals=not arguments.hide_individuals,
+        individuals=not arguments.no_individuals,
         title="Search for less discriminatory alternatives",
     )
     print(f"Written: {page}")

@@ -30,7 +30,7 @@ class Command:
     run: Callable[[argparse.Namespace], int] | None = None
 
     def add_to(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-        """Declare the command beside others."""
+        """Declare the command among others."""
         parser = commands.add_parser(
             self.name,
             help=self.help,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairmatch.cli.output import print_table
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Estimate, Gap, Matching
+    from fairmatch.auditing.facts import Audit, Estimate, Gap
 
 
 def print_audits(audits: Sequence[Audit]) -> None:
@@ -76,41 +76,17 @@ def _print_rates(audit: Audit) -> None:
 
 
 def _print_rest(audit: Audit) -> None:
+    from fairmatch.report.summary import reach_sentence, sentences
+
     print(f"\n{audit.model_name}")
     if described := audit.provenance.settings["described_by"]:
         print(f"  Described by: {described}.")
-    for matching in audit.matchings:
-        _print_matching(matching)
-    if audit.subsets is not None and audit.subsets.subsets:
-        worst = audit.subsets.subsets[0]
-        limits = worst.confirmed
-        shown = f"{worst.gap:.3f}"
-        if limits.value is not None and limits.low is not None:
-            shown = f"{limits.value:.3f} [{limits.low:.3f}, {limits.high:.3f}] on fresh rows"
-        print(f"  Surest gap in a subset: {shown}, where {worst.description}.")
-    for leak in audit.leaks:
-        print(f"  Look at it: {leak.words}.")
-    for reason in (*audit.notes, *audit.refusals):
-        print(f"  {reason}")
-
-
-def _print_matching(matching: Matching) -> None:
-    """Print how near the people of two groups are who are treated alike."""
-    near = matching.nearest_fair
-    if matching.groups is None or near is None or near.position is None:
-        return
-    print(
-        f"  {' and '.join(matching.groups)}: people treated alike lie {near.position:.3f} of the "
-        "way from the nearest matching (0) to a random one (1)."
-    )
-    for reach in matching.reach:
-        if reach.share.value is None or reach.share.low is None:
-            continue
-        print(
-            f"  For {reach.share.value:.1%} [{reach.share.low:.1%}, {reach.share.high:.1%}] of "
-            f"{reach.group} somebody of {reach.other} within a squared distance of "
-            f"{reach.distance:.3g} is scored within {reach.score_gap:.3g}."
-        )
+    _, *said = sentences(audit)
+    if len(audit.matchings) == 1:  # of many pairs of groups the report shows each
+        said[1:1] = filter(None, map(reach_sentence, audit.matchings[0].reach))
+    said += [f"Look at it: {leak.words}." for leak in audit.leaks]
+    for sentence in dict.fromkeys((*said, *audit.notes, *audit.refusals)):
+        print(f"  {sentence}")
 
 
 def _shown(fact: Estimate | Gap) -> str:

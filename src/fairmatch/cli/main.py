@@ -24,6 +24,20 @@ COMMANDS = (
 )
 
 
+_EPILOG = """\
+example:
+  fairmatch audit people.csv --score score --sensitive sex --out report.html
+
+exit codes:
+  0    all went well
+  1    a gap is above its bound (audit --fail-above), or a page is stale (--check)
+  2    the input is at fault, a file cannot be written, or a run failed
+  130  interrupted
+  141  whoever read the output has closed it
+
+"fairmatch COMMAND --help" shows the options of a command, and an example."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
@@ -96,7 +110,7 @@ def _spare_backends() -> None:
     """Keep POT from loading torch and the like: where they are installed, that takes seconds.
 
     POT loads every array library that it knows, and nothing here uses them through POT. In a
-    process of somebody else's that is not ours to decide.
+    process of somebody else that is not ours to decide.
     """
     for backend in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{backend}", "1")
@@ -106,6 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fairmatch",
         description="Group-fair classifiers that can say how they are fair.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fairmatch {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")

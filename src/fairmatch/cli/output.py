@@ -15,7 +15,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which signs that would steer a terminal are written out.
+    r"""Return a text in which control characters are written out.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
 
 @contextmanager
 def follow_steps(n_steps: int) -> Iterator[Callable[[str], None] | None]:
-    """Yield what is called at each step, and draws a bar on a terminal; elsewhere None."""
+    """Yield a function to call at each step, which draws a bar on a terminal; elsewhere None."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -109,7 +109,7 @@ def follow_steps(n_steps: int) -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
-    """Yield what is called after each run, and draws a bar with the time left.
+    """Yield a function to call after each run, which draws a bar with the time left.
 
     Off a terminal it prints a line for each.
     """
@@ -138,7 +138,7 @@ def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    # Runs take minutes: the speed is that of all of them, not of the last half minute.
+    # Runs take minutes: the speed is taken over all of them, not over the last half minute.
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1e6) as bar:
         task = bar.add_task("", total=n_runs)
         yield lambda name: bar.update(task, advance=1, description=name)

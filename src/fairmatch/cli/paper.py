@@ -25,7 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_study_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare which study it is; every action asks for it."""
+    """Declare the options that name the study, which every action has."""
     add = parser.add_argument
     add(
         "--out",
@@ -70,7 +70,7 @@ def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
-    """Return the study, its records, and the folder of all that is written."""
+    """Return the study, its records, and the folder that everything is written to."""
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.custom.study import extend_study
     from fairmatch.experiments.page.page import RECORDS

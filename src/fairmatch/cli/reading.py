@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Declare the options of a CSV file."""
     add = parser.add_argument
-    add("--encoding", metavar="NAME", help="of a CSV file, such as latin-1 (default: found out)")
+    add("--encoding", metavar="NAME", help="of a CSV file, such as latin-1 (default: detected)")
     add("--decimal", metavar="SIGN", default=".", help="before decimals in a CSV file (default: .)")
     add(
         "--missing",
         metavar="WORD",
         nargs="+",
         default=[],
-        help="words of a CSV file that stand for a missing value, beside NA and the like",
+        help="more words of a CSV file that stand for a missing value, like NA",
     )
 
 

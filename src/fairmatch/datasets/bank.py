@@ -30,7 +30,7 @@ def load_bank() -> Dataset:
     Returns
     -------
     Dataset
-        30,488 rows, those with an 'unknown' left out; Y = 1 is subscribing a term deposit; S is
+        30,488 rows, those with an 'unknown' left out; Y = 1 is subscribing to a term deposit; S is
         being 25 or over. `age` stays in X, so S is a function of X. One-hot encoded it has 57
         features.
 
@@ -65,7 +65,7 @@ def load_bank() -> Dataset:
         .rename("age_group"),
         groups=("under 25", "25 and over"),
         favoured_group="under 25",
-        positive_label="subscribes a term deposit",
+        positive_label="subscribes to a term deposit",
         batch_size=512,
         description=(
             "Clients called by a Portuguese bank. Rows with an unknown value are left out. Age "

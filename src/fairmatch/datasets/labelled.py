@@ -72,8 +72,15 @@ def read_labelled(
         raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
     missing = {c: int(frame[c].isna().sum()) for c in (target, *columns)}
     if any(missing.values()):
-        said = " and ".join(f"{c!r} has {n}" for c, n in missing.items() if n)
-        raise InputError(f"Missing values: {said}. Drop those rows first. {MISSING_WORDS}")
+        said = " and ".join(
+            f"{column!r} is missing in {n:,} row{'s' * (n > 1)}"
+            for column, n in missing.items()
+            if n
+        )
+        raise InputError(
+            f"{said}. A model learns only from people whose label and group are known: take those "
+            f"rows out of the file. {MISSING_WORDS}"
+        )
     if positive is not None:
         frame[target] = (frame[target] == _value(frame[target], positive)).astype("int64")
     return LabelledTable(frame, target, columns[0] if len(columns) == 1 else columns)

@@ -69,7 +69,7 @@ def match_blocks(
     keep: Any = None,
     progress: BlockProgress | None = None,
 ) -> BlockPlan:
-    """Match two groups in blocks, each exactly, and cut the plan anew until little is gained.
+    """Return a plan of two groups that is solved in blocks, and cut anew until little is gained.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _solve_task(place: int, contents: list[Content]) -> tuple[int, list[Pairs]]:
     solved = []
     for rows0, points0, units0, rows1, points1, units1 in contents:
         transport = Transport(points0, points1, units=(units0, units1))
-        # Blocks of near twins may be proven less well; they are optimal all the same, or nearly.
+        # Blocks of near twins may be proven less well; they are optimal all the same, or almost.
         plan = transport.solve(tolerance=_TOLERANCE, on_unproven="return")
         flow = np.rint(plan.mass * units0.sum())
         solved.append((rows0[plan.source], rows1[plan.target], flow))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.pricing import column_minima, first_arcs, price, row_minima
 from fairmatch.matching.problem import Floats, Index, Problem, Solution
+from fairmatch.matching.simplex import sparse_simplex
 
 Progress = Callable[[int, float, float], object]
 
@@ -170,8 +171,7 @@ def _simplex(
     POT starts from the spanning tree of least absolute reduced costs. That tree is the last one,
     if the arcs that carried flow have reduced cost zero and all others are raised a little.
     """
-    from ot.lp.emd_wrap import emd_c_sparse
-
+    emd_c_sparse = sparse_simplex()
     if basis.size:
         kept = np.searchsorted(arcs, basis)
         exact = reduced[kept]  # zero but for rounding, which the tree then takes out

@@ -41,7 +41,7 @@ class GaussianMap:
     def between(
         cls, mean0: ArrayLike, covariance0: ArrayLike, mean1: ArrayLike, covariance1: ArrayLike
     ) -> "GaussianMap":
-        """Find the map from N(mean0, covariance0) to N(mean1, covariance1)."""
+        """Return the map from N(mean0, covariance0) to N(mean1, covariance1)."""
         start, goal = np.asarray(mean0, dtype=float), np.asarray(mean1, dtype=float)
         sigma0, sigma1 = np.asarray(covariance0, dtype=float), np.asarray(covariance1, dtype=float)
         values, vectors = np.linalg.eigh(sigma0)
@@ -58,6 +58,6 @@ class GaussianMap:
         return cls(matrix, goal - matrix @ start)
 
     def __call__(self, X: ArrayLike) -> FloatArray:
-        """Move points."""
+        """Return where points are moved to."""
         moved: FloatArray = np.asarray(X, dtype=float) @ self.matrix.T + self.offset
         return moved

@@ -47,8 +47,12 @@ def minibatch_transport_cost(
 
     Parameters
     ----------
-    y_score, sensitive_features, X
-        As in `fair_matching`.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,)
+        Group of every row, of two groups.
+    X : array-like of shape (n_rows, n_features)
+        Encoded features.
     batch_size : int, default=1024
         People drawn from each group, without replacement.
     n_batches : int, default=100

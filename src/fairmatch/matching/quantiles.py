@@ -189,7 +189,7 @@ def transport_cost_range(
     pos_label: Any = 1,
     tolerance: float = EXACT,
 ) -> CostRange:
-    """Find the least and the greatest transport cost of a model's fair matching.
+    """Compute the least and the greatest transport cost of a model's fair matching.
 
     Parameters
     ----------
@@ -202,7 +202,8 @@ def transport_cost_range(
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes; needed where the criterion compares people of the same class.
     criterion : str, default="demographic_parity"
-        Whom to match, as in `fair_matching`.
+        Whom to match: everybody ("demographic_parity"), people with a positive label
+        ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
         The group that every other is matched with; by default the largest.
     sample_weight : array-like of shape (n_rows,), optional

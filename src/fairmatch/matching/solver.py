@@ -4,6 +4,7 @@ The squared Euclidean transport problem is solved by POT's network simplex: on t
 when that is small, else by column generation, where the simplex only ever sees a few candidate
 pairs per point and every other pair is shown not to matter. Either way the plan comes with a
 feasible solution of the dual problem, so that the distance to the optimum is known, not hoped for.
+Points on a line are sorted instead, which is optimal.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from fairmatch.matching.column_generation import (
     no_plan,
 )
 from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
+from fairmatch.matching.given import read_mass, read_transport_points
+from fairmatch.matching.line import line_of, solve_line
 from fairmatch.matching.pricing import price as price_arcs
 from fairmatch.matching.problem import Floats, Index, Problem, Solution
+from fairmatch.matching.simplex import dense_simplex
 from fairmatch.tables.points import Points
 
 #: A relative duality gap up to which a plan counts as exact.
@@ -58,7 +62,7 @@ class TransportPlan:
     bound : float
         Value of a feasible dual solution: no plan costs less.
     solver : str
-        ``"dense"`` or ``"column generation"``.
+        ``"dense"``, ``"column generation"``, or ``"sorting"`` for points on a line.
     excess : float
         Mean score gap beyond the least possible one, where there are scores.
     potential : ndarray of float64
@@ -190,19 +194,22 @@ class Transport:
         memory_limit: int = 2 * 2**30,
         random_state: int = 0,
     ) -> None:
-        x, z = _as_points(source_points, "source"), _as_points(target_points, "target")
+        x, z = (
+            read_transport_points(source_points, "source"),
+            read_transport_points(target_points, "target"),
+        )
         shapes = [(p.numbers.shape[1], p.codes.shape[1]) for p in (x, z)]
         if shapes[0] != shapes[1]:
             raise ValueError(
-                "points differ in dimension (numbers, categories): "
-                f"source {shapes[0]}, target {shapes[1]}"
+                "Both groups need the same columns; got (numbers, categories) of "
+                f"{shapes[0]} for the source and {shapes[1]} for the target. Encode them together."
             )
         self._points = x, z
         if units is not None:
             source_mass, target_mass = (side / side.sum() for side in units)
         self._mass = (
-            _as_mass(source_mass, len(x), "source"),
-            _as_mass(target_mass, len(z), "target"),
+            read_mass(source_mass, len(x), "source"),
+            read_mass(target_mass, len(z), "target"),
         )
         self._total = unit_count(*self._mass) if units is None else int(units[0].sum())
         self._units: tuple[Floats, ...]
@@ -274,11 +281,15 @@ class Transport:
             score gap must be the least possible.
         near : TransportPlan, optional
             A plan of the same groups at a near price, which saves time.
-        tolerance, on_unproven, progress
-            As in `solve_transport`.
+        tolerance : float
+            Largest relative gap ``(cost - bound) / cost`` of the returned plan.
+        on_unproven : {"raise", "return"}
+            What happens to a plan whose gap could not be proven to be within the tolerance.
+        progress : callable, optional
+            Called as ``progress(round, cost, bound)`` after each round of column generation.
         """
         if not 0 < tolerance < 1:
-            raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance}")
+            raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance}. 1e-9 is exact.")
         square = self._square
         report = progress and (lambda n, cost, bound: progress(n, cost * square, bound * square))
         start = None if near is None else near.potential
@@ -321,13 +332,17 @@ class Transport:
         problem = self._problem
         if price > 0.0:
             problem = problem.at_price(price / self._square)
-        if potential is not None and len(potential) == problem.n0:
+        on_line = line_of(problem) is not None
+        if potential is not None and len(potential) == problem.n0 and not on_line:
             return column_generation(problem, tolerance, self._solve, progress, potential), problem
         return self._solve(problem, tolerance, progress), problem
 
     def _solve(
         self, problem: Problem, tolerance: float, progress: Progress | None = None
     ) -> Solution:
+        places = line_of(problem)
+        if places is not None:
+            return solve_line(problem, *places)
         most = min(DENSE_ARCS, self._memory_limit // DENSE_BYTES_PER_ARC)
         if problem.n0 * problem.n1 <= most and problem.complete:
             found = _dense(problem)
@@ -344,37 +359,8 @@ def _centre(x: Floats, z: Floats) -> Floats:
     return mean if np.linalg.norm(mean - middle) <= 1e3 * usual else middle
 
 
-def _as_points(points: ArrayLike | Points, name: str) -> Points:
-    if not isinstance(points, Points):
-        array = np.asarray(points, dtype=np.float64)
-        if array.ndim != 2:
-            raise ValueError(
-                f"{name} points must be a non-empty 2-d array, got shape {array.shape}"
-            )
-        points = Points(array, np.empty((len(array), 0), dtype=np.int32))
-    if not len(points) or not points.width:
-        shape = (len(points), points.width)
-        raise ValueError(f"{name} points must be a non-empty 2-d array, got shape {shape}")
-    if not np.isfinite(points.numbers).all():
-        raise ValueError(f"{name} points contain NaN or infinity")
-    return points
-
-
-def _as_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
-    if mass is None:
-        return np.full(count, 1.0 / count)
-    array = np.asarray(mass, dtype=np.float64)
-    if array.shape != (count,):
-        raise ValueError(f"{name} mass must have shape ({count},), got {array.shape}")
-    if not (array >= 0).all() or abs(array.sum() - 1.0) > 1e-6:
-        raise ValueError(f"{name} mass must be non-negative and sum to 1, sums to {array.sum()}")
-    return array
-
-
 def _dense(problem: Problem) -> Solution:
-    from ot.lp.emd_wrap import emd_c
-
-    plan, _, u, v, code = emd_c(
+    plan, _, u, v, code = dense_simplex()(
         problem.a, problem.b, problem.cost_matrix(), MAX_PIVOTS, 1, None, None
     )
     if code != OPTIMAL:

@@ -116,23 +116,34 @@ def rate_differences(
 def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
     """Interval of the smaller rate over the larger, folded at 1.
 
-    Both Wilson intervals are combined as Donner and Zou combine limits for a ratio; it stays
-    usable where a rate is 0.
-
     Examples
     --------
     >>> [round(limit, 3) for limit in rate_ratio((48, 56), (80, 70), 0.95)]
     [0.601, 0.927]
+    """
+    low, high = rate_over_rate(counts, n_rows, confidence)
+    if low <= 1.0 <= high:
+        return min(low, 1.0 / high), 1.0
+    return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
+
+
+def rate_over_rate(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
+    """Interval of the first rate over the second, whichever is larger.
+
+    Both Wilson intervals are combined as Donner and Zou combine limits for a ratio; it stays
+    usable where the first rate is 0.
+
+    Examples
+    --------
+    >>> [round(limit, 3) for limit in rate_over_rate((4, 260), (6, 398), 0.95)]
+    [0.458, 1.397]
     """
     (low0, high0), (low1, high1) = (
         wilson(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
     )
     rate0, rate1 = counts[0] / n_rows[0], counts[1] / n_rows[1]
     low = _ratio_limit(rate0, rate1, low0, high1, -1.0)
-    high = _ratio_limit(rate0, rate1, high0, low1, 1.0)
-    if low <= 1.0 <= high:
-        return min(low, 1.0 / high), 1.0
-    return (low, high) if high < 1.0 else (1.0 / high, 1.0 / low)
+    return low, _ratio_limit(rate0, rate1, high0, low1, 1.0)
 
 
 def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side: float) -> float:

@@ -12,7 +12,8 @@ true gap of 0 every time. Three ways around it are taken here:
   needed for small gaps; the lower limit is 0 unless a permutation test rejects equality as well.
   The bootstrap knows nothing of scores that the sample lacks. But each of these distances is the
   largest of many differences of rates or means, and the limit of that one difference in closed
-  form holds. So the upper limit is at least the largest limit of them.
+  form holds. So the upper limit is at least the largest limit of them. At levels that so few
+  permutations cannot reject at, the lower limit is one in closed form too.
 - *Means over pairs*: the pairs are taken as given, and people are resampled with their partners.
 """
 
@@ -202,8 +203,11 @@ class ScoreGrid:
         spread = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
         # The area is the largest gap between means of a function of slope 1 or -1, such as the
         # score itself; the other one is that which the sample shows to be the largest.
-        limits = self.mean_gap(confidence).high, self._slope_limit(widths, confidence)
-        return replace(spread, high=max(spread.high, *limits))
+        means = self.mean_gap(confidence)
+        spread = self._closed(spread, means.low, confidence)
+        return replace(
+            spread, high=max(spread.high, means.high, self._slope_limit(widths, confidence))
+        )
 
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
         steps = -np.sign(self._estimate[:-1]) * widths
@@ -221,7 +225,8 @@ class ScoreGrid:
         # of the lower limit. A distance is never wrong by more than the length of the noise.
         wrong = float(np.quantile(_largest(self._noise), confidence))
         low = max(float(_largest(self._estimate)) - wrong, 0.0)
-        return replace(spread, low=min(spread.low, low), high=max(spread.high, limit))
+        spread = replace(spread, low=min(spread.low, low), high=max(spread.high, limit))
+        return self._closed(spread, self._apart(self._estimate, confidence), confidence)
 
     def total_variation(self, confidence: float) -> Spread:
         """Interval of half the summed difference over the bins."""
@@ -235,7 +240,26 @@ class ScoreGrid:
         each = np.diff(below, axis=1, prepend=0)
         more = each[0] / self.sizes[0] > each[1] / self.sizes[1]
         sets = np.column_stack([below, each, each[:, more].sum(axis=1)])
+        spread = self._closed(spread, self._apart(self._estimate[ends], confidence), confidence)
         return replace(spread, high=max(spread.high, self._rate_limit(sets, confidence)))
+
+    def reaches(self, confidence: float) -> bool:
+        """Return whether the permutations are enough to reject at a level."""
+        return 1.0 / (1 + len(self._permuted)) <= (1.0 - confidence) / 2.0
+
+    def _closed(self, spread: Spread, low: float, confidence: float) -> Spread:
+        """Return the interval with another lower limit, if the permutations are too few for it."""
+        return spread if self.reaches(confidence) else replace(spread, low=low)
+
+    def _apart(self, differences: FloatArray, confidence: float) -> float:
+        """Return how far apart two distribution functions are for sure.
+
+        By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, for each
+        group.
+        """
+        chance = np.log(8.0 / (1.0 - confidence))
+        wrong = sum(float(np.sqrt(chance / (2.0 * size))) for size in self.sizes)
+        return max(float(_largest(differences)) - wrong, 0.0)
 
     def _rate_limit(self, counts: NDArray[np.integer[Any]], confidence: float) -> float:
         """Return the largest upper limit of many absolute differences of rates."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
+from fairmatch.auditing.across import NEAR
 from fairmatch.auditing.facts import Audit, Individuals, Pairs
 from fairmatch.report.wording import (
     MATCHINGS,
@@ -21,9 +23,6 @@ from fairmatch.report.wording import (
 
 # The page shall stay below 6 MB with several models; the charting library is 1 MB of it.
 MOST_BYTES = 3_000_000
-
-# Everybody with the nearest people of the other group, who need not have them as their nearest.
-NEAR = "near"
 
 
 def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
@@ -153,7 +152,11 @@ def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], in
     n_people = len(members[0].ids)
     if n_listed >= n_people:
         return list(range(n_people)), n_people
-    listed = np.sort(np.random.default_rng(0).permutation(n_people)[:n_listed])
+    order = np.random.default_rng(0).permutation(n_people)
+    # Those come first of whom some are matched with every other group.
+    across = [p.first + p.second for people in members for p in people.across.values()]
+    first = np.isin(order, np.concatenate([np.empty(0, dtype=int), *map(np.array, across)]))
+    listed = np.sort(np.concatenate([order[first], order[~first]])[:n_listed])
     is_listed = np.zeros(n_people, dtype=bool)
     is_listed[listed] = True
     along = np.zeros(n_people, dtype=bool)
@@ -203,16 +206,27 @@ def _number(value: float | None) -> float | int | str | None:
 
 
 def _all_pairs(people: Individuals) -> dict[str, Pairs]:
-    """Return the pairs of every matching, and of everybody with the nearest people."""
-    if not people.near:
-        return people.pairs
-    near = {
-        name: tuple(value for part in people.near for value in getattr(part, name))
-        for name in ("person", "neighbour", "score_gap", "distance")
-    }
-    equal = (1.0,) * len(near["person"])
-    pairs = Pairs(near["person"], near["neighbour"], equal, near["score_gap"], near["distance"])
-    return {**people.pairs, NEAR: pairs}
+    """Return the pairs of every matching, and of everybody with the nearest people.
+
+    With many groups, those of every two groups follow those with the reference.
+    """
+    found = dict(people.pairs)
+    if people.near:
+        near = {
+            name: tuple(value for part in people.near for value in getattr(part, name))
+            for name in ("person", "neighbour", "score_gap", "distance")
+        }
+        equal = (1.0 / len(near["person"]),) * len(near["person"])
+        found[NEAR] = Pairs(
+            near["person"], near["neighbour"], equal, near["score_gap"], near["distance"]
+        )
+    for name, across in people.across.items():
+        found[name] = _joined(found[name], across) if name in found else across
+    return found
+
+
+def _joined(first: Pairs, second: Pairs) -> Pairs:
+    return Pairs(*(getattr(first, f.name) + getattr(second, f.name) for f in fields(Pairs)))
 
 
 def _pairs(pairs: Pairs, n_people: int, order: list[int], n_listed: int) -> dict[str, list[Any]]:

@@ -123,6 +123,7 @@ def write_report(
         about=shown[0].about,
         audits=shown,
         groups=by_size(shown[0].groups),
+        n_groups=_n_groups(shown[0]),
         rules=_rules(shown),
         summaries=[(audit, sentences(audit)) for audit in shown],
         first=first,
@@ -172,6 +173,12 @@ def _rules(audits: Sequence[Audit]) -> str:
     return listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in audits)])
 
 
+def _n_groups(audit: Audit) -> str:
+    """Return how many groups there are, those of unknown people apart."""
+    known = len(audit.groups) - len(audit.unknown)
+    return f"{known} and unknown" if audit.unknown else str(known)
+
+
 def _notices(audits: Sequence[Audit]) -> list[str]:
     """Return what a reader should know before the first number."""
     said = [audit.undecided for audit in audits]
@@ -202,7 +209,7 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
     said = [
         f"This file holds the rows of {n_people(n_shown)}, in the explorer: their identifiers, "
         f"groups, scores{labels}"
-        + (f" and {len(columns)} columns." if columns else ".")
+        + (f" and {len(columns)} column{'s' * (len(columns) > 1)}." if columns else ".")
         + " Whoever has the file can read them. The same report can be written without any "
         "individuals."
     ]

@@ -22,6 +22,7 @@ from fairmatch.report.figures.predictions import attribute_mean_figure
 from fairmatch.report.figures.scores import score_figure
 from fairmatch.report.figures.selection import attribute_figure
 from fairmatch.report.figures.subsets import half_space_figure, subset_figure
+from fairmatch.report.wording import group_words
 
 
 @dataclass(frozen=True)
@@ -120,13 +121,14 @@ def sections(
         Section(
             "matching",
             "Who is matched with whom",
-            "Whom the model scores alike across groups, and how much these people are alike.",
+            "People of two groups matched by their scores, and how much they are alike.",
             (
                 "Every model stands for a matching of people across groups: one under which the "
                 "scores of matched people differ as little as they can on average. Many matchings "
                 "share that least gap, people at the same rank among them; the nearest of these is "
-                "the kindest reading of the model, and it is shown. If even its people are very "
-                "different, equal averages were reached by scoring unlike people alike."
+                "the kindest reading of the model, and it is shown. Matched people need not have "
+                "equal scores. If even the nearest are very different, a small gap was reached by "
+                "giving unlike people like scores."
                 if described
                 else "People at the same rank of their groups' scores are matched: no other "
                 "matching has a smaller mean score gap. Without features nothing is said of how "
@@ -136,6 +138,7 @@ def sections(
                 "distances."
                 if described
                 else "",
+                _on_reference(audits[0]),
             ),
             _figures(
                 audits,
@@ -156,7 +159,9 @@ def sections(
                 "found by luck does not count as a finding. The intervals hold for all listed "
                 "subsets of a model at once, and are wider for it. A subset that is not listed is "
                 "not thereby fair.",
-            ),
+            )
+            if any(a.subsets and a.subsets.subsets for a in audits)
+            else (),
             _figures([a for a in audits if a.subsets], subset_figure, half_space_figure),
         ),
         Section(
@@ -211,6 +216,17 @@ def sections(
         ),
     ]
     return [part for part in parts if part.figures]
+
+
+def _on_reference(audit: Audit) -> str:
+    """Return whom every group is matched with, where there are more than two."""
+    if len(audit.matchings) < 2 or audit.reference is None:
+        return ""
+    explorer = " Under “Person by person” any two groups can be chosen."
+    return (
+        f"Each group is matched with {group_words(audit.reference)}, the largest; a figure names "
+        f"the other one.{explorer if audit.individuals else ''}"
+    )
 
 
 def _figures(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, SubsetGap
+from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, Reach, SubsetGap
 from fairmatch.report.wording import (
     by_size,
     column_words,
@@ -147,14 +147,14 @@ def _on_matching(audit: Audit) -> str:
         if (found := matching.nearest_fair) is not None and found.position is not None
     ]
     if placed:
-        return _on_nearest(*max(placed, key=lambda place: place[0]), several=len(matched) > 1)
+        return _on_nearest(audit, *max(placed, key=lambda place: place[0]))
     if any(matching.nearest_fair or matching.transport for matching in matched):
         flat = all(_is_flat(matching) for matching in matched)
         return (
             "The nearest and a random matching of the groups cost the same here, so nothing is "
-            "said of how near the people are whom the model scores alike."
+            "said of how near the people are whom their scores match."
             if flat
-            else "How near the people are whom the model scores alike is not stated; the reasons "
+            else "How near the people are whom their scores match is not stated; the reasons "
             "stand under “What is not said”."
         )
     value, groups = max(
@@ -177,19 +177,24 @@ def _is_flat(matching: Matching) -> bool:
 
 
 def _on_nearest(
-    position: float, groups: tuple[str, str] | None, found: NearestFair, *, several: bool
+    audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
 ) -> str:
     """Return how near people are who are matched so that their scores differ least."""
     nowhere = f"{position:.2f}" in ("0.00", "-0.00")
-    who = "they lie"
-    if several and nowhere:
-        who = "those of every two groups lie"
-    elif several:
-        who = f"the people of {_pair(groups)} lie farthest apart of all: they lie"
+    matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
+    if len([matching for matching in audit.matchings if not matching.refused]) > 1:
+        reference = group_words(audit.reference or "")
+        matched, gap = (
+            f"the people of each group are matched with {reference}, the largest group,",
+            "",
+        )
+        if not nowhere:
+            others = [name for name in groups or () if name != audit.reference]
+            who = f"those of {listed([group_words(name) for name in others])} lie farthest off,"
     said = (
-        f"If people are matched so that their mean score gap ({found.score_gap:.3f}) is within "
-        f"{found.slack:.3g} of the least possible, {who} at {position:.2f} between the nearest "
-        "possible matching (0) and a random one (1)"
+        f"If {matched} so that their mean score gap{gap} is within {found.slack:.3g} of the least "
+        f"possible, {who} at {position:.2f} between the nearest possible matching (0) and a "
+        "random one (1)"
     )
     largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
     if largest is None or nowhere:
@@ -197,6 +202,21 @@ def _on_nearest(
     return (
         f"{said}; {column_words(largest.name)} adds most to what sets them farther apart than the "
         "nearest."
+    )
+
+
+def reach_sentence(reach: Reach) -> str:
+    """Return the statement on one group in words, or nothing where none is made."""
+    share = reach.share
+    if share.value is None:
+        return ""
+    span = "" if share.low is None or share.high is None else (
+        f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
+    )  # fmt: skip
+    return (
+        f"For {100 * share.value:.0f}%{span} of group {group_words(reach.group)} there is somebody "
+        f"in group {group_words(reach.other)} within squared distance {reach.distance:.2g} who is "
+        f"scored within {reach.score_gap:.3g}."
     )
 
 
@@ -212,21 +232,25 @@ def _on_subsets(audit: Audit) -> str:
         return scan.refused[0]
     if not scan.subsets:
         return (
-            f"No subset had the {scan.min_rows} people of each group that a statement needs, so "
-            "none is listed."
+            f"No subset is listed: each has fewer than the {scan.min_rows} people of two groups "
+            "that a statement needs, or holds nearly everybody."
         )
-    searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} are listed"
+    alone = len(scan.subsets) == 1
+    searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} "
+    searched += "is listed" if alone else "are listed"
     if (worst := surest(scan.subsets)) is not None:
         who = f", between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
         return (
             f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
-            f"{shown_interval(worst.confirmed)}, an interval on fresh rows that allows for all "
-            "that are listed."
+            f"{shown_interval(worst.confirmed)}, an interval on fresh rows"
+            + ("." if alone else " that allows for all that are listed.")
         )
-    return (
-        f"{searched}, and none of these has a gap between mean scores that is certain to differ "
-        "from 0 on fresh rows."
+    whose = (
+        "its gap between mean scores is not"
+        if alone
+        else "none of these has a gap between mean scores that is"
     )
+    return f"{searched}, and {whose} certain to differ from 0 on fresh rows."
 
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:

@@ -20,13 +20,13 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     Parameters
     ----------
     path : str or Path
-        Where the file shall be. Its folder is made if there is none.
+        Where the file goes. Its folder is made if there is none.
 
     Yields
     ------
     Path
-        A hidden file beside it, of another name each time, since several processes may write the
-        same. What is no plain file, such as ``/dev/stdout``, is given itself.
+        A hidden file next to it, with a new name each time, since several processes may write the
+        same file. A path that is not a plain file, such as ``/dev/stdout``, is yielded itself.
 
     Raises
     ------
@@ -110,12 +110,12 @@ def check_place(path: str | Path) -> None:
     Parameters
     ----------
     path : str or Path
-        Where it shall be. Folders that are not there yet are no obstacle.
+        Where it goes. Folders that do not exist yet are not an obstacle.
 
     Raises
     ------
     OSError
-        With the path, as writing would raise it after hours of work.
+        With the path, before hours of work instead of after them.
 
     Examples
     --------

@@ -18,18 +18,18 @@ _TRIES = 20
 def whole_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty folder to write into, which takes the place of another when all is written.
 
-    Whether what stands there may be replaced is for the caller to know; this replaces all of it.
-    Where several write the same folder at once, the last one stays, whole.
+    The caller decides whether what is there may be replaced; this replaces all of it.
+    If several processes write the same folder at once, the last one wins, whole.
 
     Parameters
     ----------
     path : str or Path
-        Where the folder shall be. The folder around it is made if there is none.
+        Where the folder goes. Its parent is made if there is none.
 
     Yields
     ------
     Path
-        A hidden folder beside it, of another name each time.
+        A hidden folder next to it, with a new name each time.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _reach_the_disk(file: Path) -> None:
 
 
 def _take_the_place_of(new: Path, old: Path) -> None:
-    """Put a folder where another is, or where none is; the other is gone, or in its place."""
+    """Put a folder in the place of another, or where none is; the old one stays if that fails."""
     for left in reversed(range(_TRIES)):
         try:
             if not old.exists():

@@ -32,9 +32,9 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """Make a dataclass of what `to_plain` gave; keys that it does not know are left aside.
+    """Make a dataclass from what `to_plain` returned; unknown keys are ignored.
 
-    A file of an earlier version may lack a field that has a default, which then stands.
+    A file of an earlier version may lack a field that has a default, which is then used.
     """
     result: T = _read(kind, value)
     return result

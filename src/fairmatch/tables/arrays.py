@@ -1,4 +1,4 @@
-"""What callers give, read into checked NumPy arrays.
+"""Arguments of callers, read into checked NumPy arrays.
 
 Every public function reads its arguments here. The same mistake, such as a score outside [0, 1] or
 a missing label, then gets the same error everywhere.
@@ -35,7 +35,7 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise if entries of an array are masked, since NumPy would read what lies under the mask."""
+    """Raise if entries of an array are masked, since NumPy would read the values under the mask."""
     if np.ma.isMaskedArray(values) and (n_masked := int(np.ma.getmaskarray(values).sum())):
         raise InputError(
             f"{name} has {n_masked} masked entries. Leave those rows out, or fill them in with "
@@ -193,7 +193,7 @@ def read_features(
 
 
 def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
-    """Read a frame of numbers and flags, which pandas gives as objects; others stay as they are."""
+    """Read a frame of numbers and booleans, which pandas turns into objects; leave others alone."""
     import narwhals as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)

@@ -77,7 +77,7 @@ def read_columns(X: Any) -> list[Column]:
     Raises
     ------
     InputError
-        If there are no rows or columns, a name comes twice, or a column holds infinities or
+        If there are no rows or columns, a name is repeated, or a column holds infinities or
         values of different types.
     ColumnError
         If a column is of a kind that is neither numeric nor categorical, such as dates.
@@ -103,7 +103,7 @@ def read_columns(X: Any) -> list[Column]:
         raise InputError(f"Each column needs a name of its own. {error}") from error
     if len(set(names)) < len(names):  # pyarrow allows it, and narwhals lets it pass
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"Each column needs a name of its own; these come twice: {twice}")
+        raise InputError(f"Each column needs a name of its own; these are repeated: {twice}")
     if not names:
         raise InputError(
             f"Found 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
@@ -206,7 +206,7 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _read_objects(name: str, values: Values) -> Column:
-    """Read Python objects: booleans or numbers with blanks among them, as CSV files give them."""
+    """Read Python objects: booleans or numbers with blanks among them, as CSV files have them."""
     missing = is_missing(values)
     present = values[~missing].tolist()
     if all(isinstance(value, bool | np.bool_) for value in present):
@@ -248,7 +248,7 @@ def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
     if column.levels is None or column.fixed:
         return replace(column, values=values, missing=missing)
     used, codes = np.unique(values, return_inverse=True)
-    if missing.any():  # position -1 comes first, and is no level
+    if missing.any():  # position -1 comes first, and is not a level
         used, codes = used[1:], codes - 1
     return replace(column, values=codes, missing=missing, levels=column.levels[used])
 

@@ -1,4 +1,4 @@
-"""CSV and its relatives: separator and encoding found out, and every line as long as the header."""
+"""CSV and its relatives: separator and encoding detected, and every line as long as the header."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairmatch.exceptions import FairmatchWarning, InputError
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may stand between fields, and what it is called."""
 
-_LOOKED_AT = 50  # records from which the separator is found out
+_LOOKED_AT = 50  # records from which the separator is detected
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 # What programs on Windows write where it is not UTF-8; it reads every byte but five.
 _FALLBACK = "cp1252"
@@ -39,7 +39,7 @@ def read_delimited(
     text : iterable of str
         Columns that are taken as they are written: 007 stays 007.
     missing : iterable of str
-        Words that stand for a missing value, beside the usual ones such as NA.
+        Words that stand for a missing value, in addition to the usual ones such as NA.
     encoding : str, optional
         How the letters are written. By default it is UTF-8, or UTF-16 where the file begins with
         its mark. A file that is neither is read as cp1252 (latin-1), with a warning.
@@ -55,8 +55,8 @@ def read_delimited(
     Raises
     ------
     InputError
-        If a line has more or fewer fields than the header, a name comes twice, a quote is not
-        closed, or the encoding is another.
+        If a line has more or fewer fields than the header, a name is repeated, a quote is not
+        closed, or the encoding is wrong.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def read_delimited(
     content = _decode(Path(path), encoding)
     if "\0" in content:
         raise InputError(
-            f"{path} holds zero bytes, so it is no text. Name its encoding, or export it again."
+            f"{path} holds zero bytes, so it is not text. Name its encoding, or export it again."
         )
     separator = _find_separator(content)
     _check_lines(content, separator, path)
@@ -120,7 +120,7 @@ def _records(content: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_separator(content: str) -> str:
-    """Return the separator that gives the header most fields, and other lines as many."""
+    """Return the separator that splits the header into most fields, and other lines likewise."""
     found = ","
     most = (False, 1)
     for separator in SEPARATORS:
@@ -139,7 +139,7 @@ def _first_widths(content: str, separator: str) -> list[int]:
             widths.append(len(record))
             if len(widths) == _LOOKED_AT:
                 break
-    except csv.Error:  # told later, of the separator that is chosen
+    except csv.Error:  # reported later, for the separator that is chosen
         pass
     return widths
 
@@ -173,10 +173,10 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
 
 
 def refuse_repeated(names: Sequence[str], path: str | Path) -> None:
-    """Raise if a name of a column comes twice; names that are empty are no names."""
+    """Raise if the name of a column is repeated; empty names do not count."""
     twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if twice:
         raise InputError(
-            f"{path}: each column needs a name of its own; these come twice: "
+            f"{path}: each column needs a name of its own; these are repeated: "
             f"{', '.join(map(repr, twice))}. Rename them."
         )

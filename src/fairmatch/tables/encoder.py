@@ -335,7 +335,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         content : mapping
-            What `parameters_to_dict` returned; other keys are left aside. Files of version 1 have
+            What `parameters_to_dict` returned; other keys are ignored. Files of version 1 have
             no `max_levels`: then there was no limit.
 
         Raises

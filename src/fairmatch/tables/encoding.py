@@ -86,7 +86,7 @@ class Encoding:
         """Make the encoding that `to_list` described; raise a builtin error if it is damaged."""
         found = cls(tuple(read_fitted_column(**column) for column in content))
         if len({column.name for column in found.columns}) < max(1, len(found.columns)):
-            raise ValueError("there are no columns, or a name comes twice")
+            raise ValueError("there are no columns, or a name is repeated")
         return found
 
     def to_list(self) -> list[dict[str, Any]]:

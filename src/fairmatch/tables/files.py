@@ -14,7 +14,8 @@ from fairmatch.tables.delimited import read_delimited, refuse_repeated
 from fairmatch.tables.names import check_names
 
 MISSING_WORDS = (
-    "In a CSV file words such as NA and None are read as missing; spell a value otherwise."
+    "In a CSV file empty fields and words such as NA and None count as missing. If such a word is "
+    "a real value, write it in another way."
 )
 
 
@@ -64,16 +65,16 @@ def read_table(
     text : iterable of str
         Columns of a CSV file that are taken as they are written: 007 stays 007.
     missing : iterable of str
-        Words of a CSV file that stand for a missing value, beside the usual ones such as NA.
+        Words of a CSV file that stand for a missing value, in addition to the usual ones.
     encoding : str, optional
-        How the letters of a CSV file are written; by default that is found out.
+        The encoding of a CSV file; by default it is detected.
     decimal : str, default="."
         What stands before the decimals of a number in a CSV file.
 
     Raises
     ------
     InputError
-        If it is not there, not readable, empty or of another kind.
+        If the file does not exist, cannot be read, is empty, or is of another kind.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def read_table(
 
 
 def find_value(values: Iterable[Any], written: str) -> Any:
-    """Find the value that is written this way, where 1, 1.0 and "1" are alike.
+    """Return the value that is written this way, where 1, 1.0 and "1" are the same.
 
     Raises
     ------
@@ -137,7 +138,7 @@ def find_value(values: Iterable[Any], written: str) -> Any:
 
 
 def class_written(model: Any, written: str) -> Any:
-    """Find the class of a model that a command line names; raise if it knows no such class.
+    """Return the class of a model that a command line names; raise if there is no such class.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The t
 
 
 def check_table_name(path: str | Path) -> Path:
-    """Raise unless a name is that of a table that can be written, by its ending."""
+    """Raise unless a file name ends as one of a table that can be written."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{file} must end in .csv or .parquet.")

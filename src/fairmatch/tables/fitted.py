@@ -14,7 +14,7 @@ from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.tables.columns import Column, Values, as_categories, as_numbers
 from fairmatch.tables.levels import find_levels, level_type
 
-# Scaled numbers beyond this are no measurements: their squares do not fit into float32.
+# Scaled numbers beyond this cannot be measurements: their squares do not fit into float32.
 _FARTHEST = 1e18
 
 
@@ -50,7 +50,7 @@ class NumericColumn:
     def align(self, column: Column) -> Column:
         """Return new values as numbers; raise if they are text."""
         if column.levels is not None and column.missing.all():
-            # Where every value is missing, the table cannot tell which kind it is.
+            # Where every value is missing, the table does not show which kind it is.
             return replace(column, values=np.zeros(len(column.values)), levels=None)
         numbers = as_numbers(column)
         if numbers is None:
@@ -123,7 +123,7 @@ class CategoricalColumn:
 
     @cached_property
     def _places(self) -> npt.NDArray[np.intp]:
-        """Column of the output for every level, and at the end that of a level never seen."""
+        """Column of the output for every level; the last one is for levels never seen."""
         n_levels = len(self.levels)
         if self.kept is None:
             return np.append(np.arange(n_levels), -1)
@@ -215,7 +215,7 @@ def fit_column(
     Parameters
     ----------
     column : Column
-        The rows to learn from; those of weight zero are no part of it.
+        The rows to learn from; rows of weight zero are left out.
     max_levels : int or None
         Most levels that a category may have before `rare` applies.
     rare : {"warn", "pool", "drop", "error"}
@@ -297,7 +297,7 @@ def read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
         numbers = {key: float(value) for key, value in learned.items() if key != "had_missing"}
         fitted = NumericColumn(name=name, had_missing=learned["had_missing"], **numbers)
         if not (np.isfinite(fitted.mean) and 0 <= fitted.maximum - fitted.minimum < np.inf):
-            raise ValueError(f"the range of column {name!r} is none")
+            raise ValueError(f"the range of column {name!r} is empty")
         return fitted
     if kind == "categorical":
         category = CategoricalColumn(name=name, **learned)
@@ -314,7 +314,7 @@ def _check_levels(name: str, levels: Any) -> None:
     if not (types <= {str} or types <= {bool} or types <= {int, float}):
         raise TypeError(f"the levels of column {name!r} are not all text, booleans or numbers")
     if len(set(levels)) < len(levels):
-        raise ValueError(f"a level of column {name!r} comes twice")
+        raise ValueError(f"a level of column {name!r} is repeated")
 
 
 def _some(levels: Sequence[Any]) -> str:

@@ -40,7 +40,7 @@ class Leak:
     attribute : str or None
         The attribute that it gives away, where there are several.
     group : object or None
-        The one group that it tells from all others; None where it tells all groups apart.
+        The one group that it separates from all others; None where it separates all groups.
     agreement : float
         Agreement with the group beyond chance, from 0 to 1.
 
@@ -95,7 +95,7 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
     A row's group is predicted by the majority of the *other* rows with the same value. If a share
     :math:`a` of the rows is predicted rightly and the largest group has share :math:`p`, the
     agreement beyond chance is :math:`(a - p) / (1 - p)`. A value that one row alone has predicts
-    nothing, so an identifier, which "determines" everything, is no leak. Numbers with many
+    nothing, so an identifier, which "determines" everything, is not a leak. Numbers with many
     different values are put into classes first, of eight rows or more and at most 256. Every
     column is counted once, and not at all if most of its levels are one person's.
 
@@ -174,7 +174,7 @@ def _leak(
     table = counts.reshape(n_values, n_groups)
     if _is_copy(column, table, labels):
         return "copy", None, 1.0
-    # All groups told apart first; then each group against the others, as one-hot columns do.
+    # All groups at once first; then each group against the others, as one-hot columns do.
     for position in [None, *(range(n_groups) if n_groups > 2 else ())]:
         part = table
         if position is not None:
@@ -203,7 +203,7 @@ def _is_copy(column: Column, table: npt.NDArray[np.intp], labels: Any) -> bool:
 
 
 def _is_pure_in_order(column: Column, groups: npt.NDArray[np.intp]) -> bool:
-    """Return whether a few thresholds on a number tell the groups, without any exception."""
+    """Return whether a few thresholds on a number separate the groups, without any exception."""
     rows = np.flatnonzero((groups >= 0) & ~column.missing)
     if column.levels is not None or len(np.unique(groups[(groups >= 0) & column.missing])) > 1:
         return False

@@ -1,4 +1,4 @@
-"""Features as a caller gives them, an array, points or a table, read as points to be matched."""
+"""Features (an array, points or a table) read as points to be matched."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
     Raises
     ------
     InputError
-        If a value is missing or not finite, or the length is another.
+        If a value is missing or not finite, or the length differs.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
 
 
 def _has_categories(X: Any) -> bool:
-    """Return whether X is a table with a column that is no number."""
+    """Return whether X is a table with a column that is not numeric."""
     if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
         return False
     import narwhals as nw

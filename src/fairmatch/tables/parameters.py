@@ -9,12 +9,12 @@ from fairmatch.exceptions import InputError
 
 
 def is_count(value: Any, least: int = 1) -> bool:
-    """Return whether a value is a whole number of at least so much; True and False are none."""
+    """Return whether a value is a whole number of at least a given size, and not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
-    """Raise unless a parameter is a whole number of at least so much, or may be left out."""
+    """Raise unless a parameter is a whole number of at least a given size, or None if allowed."""
     if not (is_count(value, least) or (optional and value is None)):
         allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
         raise InputError(f"{name} must be {allowed}, got {value!r}.")
@@ -38,7 +38,7 @@ def check_threshold(value: Any) -> None:
 
 
 def check_weights(name: str, weights: Any, within: str) -> None:
-    """Raise unless there is a weight or more, each a number within an interval."""
+    """Raise unless there is at least one weight, and each is a number within an interval."""
     values = np.asarray(weights, dtype=object)
     if values.ndim == 0 or len(values) == 0:
         raise InputError(f"{name}s must be a list of numbers in {within}, got {weights!r}.")
@@ -53,13 +53,13 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_verbose(value: Any) -> None:
-    """Raise unless ``verbose`` is a whole number; here True and False are as good as 1 and 0."""
+    """Raise unless ``verbose`` is a whole number; here True and False count as 1 and 0."""
     if not isinstance(value, Integral):
         raise InputError(f"verbose must be a whole number, 1 to show progress; got {value!r}.")
 
 
 def read_generator(random_state: Any) -> np.random.Generator:
-    """Make a generator of random numbers of a seed; a generator is taken as it is."""
+    """Return a generator of random numbers made from a seed; a generator is returned as it is."""
     if not isinstance(random_state, np.random.Generator):
         check_count("random_state", random_state, 0, optional=True)
     return np.random.default_rng(random_state)

@@ -71,8 +71,8 @@ def ask(
         table = frame[features]
         for label in roles.named("label"):
             for leak in find_leaks(table, frame[label].to_numpy()):
-                # As few values as the label has are the label in other words. Of more values a
-                # threshold may tell the label by rights, as in a rule; so that is worth a look.
+                # A column with as few values as the label is the label in other words. In one with
+                # more values a threshold may determine the label legitimately, as in a rule.
                 few = table[leak.column].nunique() <= frame[label].nunique()
                 if leak.is_exact:
                     (told if few else notes).append((leak.column, _words(leak, label)))

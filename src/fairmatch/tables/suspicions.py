@@ -1,4 +1,4 @@
-"""What a column holds, and whether it may be something else than a property of people."""
+"""What a column holds, and whether it may be something other than a property of people."""
 
 from __future__ import annotations
 
@@ -16,14 +16,25 @@ from fairmatch.tables.arrays import is_missing
 MANY_LEVELS = 100
 """A category with more levels than this is named before it is used."""
 
-# A text that more than half of the people have for themselves names them. In tables of a few
-# rows that is so for ordinary categories too.
+# If more than half of the values of a text are different, it identifies people. In tables of a
+# few rows ordinary categories do that too.
 _FEW_VALUES = 30
 _MOST_DIFFER = 0.5
 _NEARLY_ALL = 0.9
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_CURRENCY = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|kr)"
+_SIGNED = re.compile(
+    rf"{_CURRENCY}?\s?[+-]?(?:[1-9]\d{{0,2}}(?:[,' ]\d{{3}})+|\d+)(?:\.\d+)?\s?{_CURRENCY}?"
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(
+    r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
+    rf"|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
+    r"(?:[T ]\d{1,2}:\d{2}.*)?",
+    re.IGNORECASE,
+)
 _ID_WORDS = {"id", "ids", "uuid", "guid", "ssn", "key", "index", "unnamed", "rownum", "nr"}
 _SCORE_WORDS = {"score", "scores", "prob", "proba", "probability", "pred", "prediction",
                 "predicted", "predictions", "yhat", "risk"}  # fmt: skip
@@ -158,19 +169,22 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
     """
     if facts.type == "nothing":
         return Suspicion("holds no values", certain=True)
-    if facts.type in ("dates", "mixed values"):
-        return Suspicion(f"holds {facts.type}, which cannot be used as they are", certain=True)
+    if facts.type == "mixed values":
+        return Suspicion("holds mixed values, which cannot be used as they are", certain=True)
+    if facts.type == "dates" or _written_like(_DATE, facts):
+        words = "holds dates, which cannot be used as they are: give a number instead, such as the "
+        return Suspicion(f"{words}days since the first", certain=True)
     if facts.n_distinct == 1:
         return Suspicion("holds the same value in every row")
     # Numbers with a word among them differ as much as identifiers do, so they come first.
-    for look in (_nearly_numbers, _identifier, _written_numbers, _score):
+    for look in (_nearly_numbers, _numbers_with_signs, _identifier, _written_numbers, _score):
         if found := look(facts):
             return found
     if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
         return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
     if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
         return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
-    return None
+    return _careless_levels(facts)
 
 
 def _identifier(facts: ColumnFacts) -> Suspicion | None:
@@ -198,6 +212,39 @@ def _is_number(facts: ColumnFacts) -> np.ndarray[Any, Any]:
     return np.array([bool(_NUMBER.fullmatch(str(v).strip())) for v in facts.counts.index])
 
 
+def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
+    """Return whether nearly all values of a text match a pattern."""
+    if facts.type not in ("text", "categories"):
+        return False
+    # Look at the most frequent value first: most columns need no further look.
+    if not pattern.fullmatch(str(facts.counts.index[0]).strip()):
+        return False
+    like = np.array([bool(pattern.fullmatch(str(v).strip())) for v in facts.counts.index])
+    return bool(facts.counts.to_numpy()[like].sum() >= _NEARLY_ALL * len(facts.values))
+
+
+def _numbers_with_signs(facts: ColumnFacts) -> Suspicion | None:
+    if facts.n_distinct <= _FEW_VALUES or not _written_like(_SIGNED, facts):
+        return None
+    signed = [value for value in facts.values if not _NUMBER.fullmatch(str(value).strip())]
+    if not signed:
+        return None
+    words = f"holds numbers with signs, such as {signed[0]!r}, which are read as text"
+    return Suspicion(f"{words}; write plain numbers", asks=True)
+
+
+def _careless_levels(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("text", "categories"):
+        return None
+    seen: dict[str, str] = {}
+    for level in sorted(map(str, facts.counts.index)):
+        first = seen.setdefault(" ".join(level.casefold().split()), level)
+        if first != level:
+            words = "has levels that differ in case or spaces alone, such as"
+            return Suspicion(f"{words} {first!r} and {level!r}")
+    return None
+
+
 def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
     if facts.type not in ("text", "categories"):
         return None
@@ -210,7 +257,9 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
         more = ", …" if len(others) > 3 else ""
         words = f"is nearly all numbers, except {shown}{more}; so it is read as text"
         return Suspicion(words, asks=True)
-    if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]):
+    if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]) and not (
+        _written_like(_SIGNED, facts)
+    ):
         words = "holds numbers with a decimal comma, which are read as text"
         return Suspicion(words, asks=True)
     return None

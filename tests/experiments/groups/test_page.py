@@ -8,9 +8,9 @@ import pytest
 from fairmatch.cli.main import main
 from fairmatch.experiments.groups.cases import CASES, CaseSplit
 from fairmatch.experiments.groups.methods import METHODS
-from fairmatch.experiments.groups.page import pick
+from fairmatch.experiments.groups.page import page_text, pick
 from fairmatch.experiments.groups.trial import CANDIDATES, case_spec
-from fairmatch.experiments.runs.records import Record
+from fairmatch.experiments.runs.records import Record, RecordStore
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -40,6 +40,19 @@ def test_models_that_decide_nothing_are_passed_over():
     one = record(tune_gap=[0.0, 0.03], tune_accuracy=[0.9, 0.8], tune_accepted=[0.0, 0.3])
     assert pick([one], 0.05).values["test_gap"] == [0.1]
     assert pick([one], 0.01).cell("test_accuracy") == "not reached"
+
+
+def test_learners_are_set_beside_thresholds_and_exponentiated_gradient(tmp_path):
+    store = RecordStore(tmp_path)
+    accuracies = {"ftm-predicted": 0.85, "thresholds": 0.852, "exponentiated-gradient": 0.84}
+    seconds = {"ftm-predicted": 5.0, "thresholds": 1.0, "exponentiated-gradient": 100.0}
+    for name, accuracy in accuracies.items():
+        one = record(tune_gap=[0.02], test_accuracy=[accuracy])
+        spec = case_spec("adult-race", name, 0)
+        store.write(Record(spec, one.curve, seconds[name], {}))
+    page = page_text(tmp_path)
+    assert "thresholds by -0.0020 on one split, which is within the margin of 0.003" in page
+    assert "exponentiated gradient by +0.0100 on one split, in 0.05 of its CPU time" in page
 
 
 def test_every_method_has_its_candidates():

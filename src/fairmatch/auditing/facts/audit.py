@@ -233,7 +233,8 @@ class Audit(JsonFacts):
         facts: list[Estimate | Gap | Matching] = [self.selection_ratio, *self.gaps]
         facts += self.matchings
         for group in self.groups:
-            facts += group.estimates
+            # A group too small as a whole is too small with each label.
+            facts += [group.mean_score] if group.mean_score.refused else group.estimates
         reasons = [fact.refused for fact in facts if fact.refused]
         reasons += [reason for matching in self.matchings for reason in matching.unproven]
         reasons += self.subsets.refused if self.subsets else ()
@@ -284,14 +285,14 @@ class Audit(JsonFacts):
         placed = [one.position for one in found if one is not None and one.position is not None]
         if placed:
             notes += (
-                f"<li>People whom the model can be said to score alike are at {max(placed):.2f} "
-                "of the way from the nearest matching (0) to a random one (1).</li>"
+                f"<li>People matched so that their scores differ least lie at {max(placed):.2f} "
+                "between the nearest matching (0) and a random one (1).</li>"
             )
-        if self.subsets and self.subsets.subsets:
-            worst = self.subsets.subsets[0]
+        if self.subsets and (sure := [one for one in self.subsets.subsets if one.confirmed.low]):
+            worst = max(sure, key=lambda one: one.confirmed.low or 0.0)
             notes += (
-                f"<li>Surest gap found in a subset: {worst.gap:.3f} where "
-                f"{escape(worst.description)}.</li>"
+                f"<li>Surest gap found in a subset: {worst.confirmed.value:.3f} on fresh rows, "
+                f"where {escape(worst.description)}.</li>"
             )
         return (
             f"<div><strong>{escape(self.model_name)}</strong>: {groups}"

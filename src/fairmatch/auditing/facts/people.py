@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fairmatch.auditing.facts.nearest import NearPeople
 
@@ -76,6 +76,9 @@ class Individuals:
     near : tuple of NearPeople
         For each pair of groups matched, everybody's truly nearest people of the other group;
         empty without features.
+    across : dict
+        Matching, or "near" for the nearest person, to the pairs of some people of every two
+        groups neither of which is the reference; empty for two groups.
     """
 
     ids: tuple[str, ...]
@@ -89,6 +92,7 @@ class Individuals:
     selected: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
     near: tuple[NearPeople, ...] = ()
+    across: dict[str, Pairs] = field(default_factory=dict)
 
     def is_flip(self, pair: int, *, matching: str = "fair") -> bool:
         """Return whether one person of a pair is selected and the other is not."""

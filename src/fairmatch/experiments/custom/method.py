@@ -141,7 +141,7 @@ def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
 
 
 def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
-    """Take the score of Y = 1 from what a classifier gave."""
+    """Return the score of Y = 1 from the output of a classifier."""
     found = np.asarray(given)
     try:
         numbers = found.astype(np.float64)
@@ -156,7 +156,7 @@ def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
             "expected, for the labels 0 and 1, or one number for each row."
         )
     scores = numbers if numbers.ndim == 1 else numbers[:, 1]
-    if (outside := ~((scores >= 0.0) & (scores <= 1.0))).any():  # also where it is no number
+    if (outside := ~((scores >= 0.0) & (scores <= 1.0))).any():  # also finds NaN
         raise InputError(
             f"{giver} gave {scores[outside][0]:g} for a row. Scores lie in [0, 1], and decisions "
             "are 0 or 1."

@@ -132,7 +132,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 
 def _read_keys(given: Any, known: Mapping[str, _Key], where: str) -> dict[str, Any]:
-    """Fill in defaults; refuse keys that are not known or lacking, and values of another kind."""
+    """Fill in defaults; refuse unknown keys, missing keys, and values of another kind."""
     if not isinstance(given, dict):
         raise InputError(f"{where} must hold keys and values, got {given!r}.")
     for key in given:
@@ -161,7 +161,7 @@ def _hint(name: Any, known: Mapping[str, Any]) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether JSON can hold a value, which TOML's dates and infinities cannot be."""
+    """Return whether JSON can hold a value; it cannot hold TOML's dates and infinities."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -189,7 +189,7 @@ def _entries(
 
 def _chosen(names: list[Any], known: Mapping[str, Any], file: Path) -> tuple[str, ...]:
     if not names:
-        raise InputError(f"{file}: datasets must name a table at least.")
+        raise InputError(f"{file}: datasets must name at least one table.")
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise InputError(f"{file}: there is no dataset {name!r}. {_hint(name, known)}")

@@ -82,7 +82,7 @@ class OwnTable:
         if (smallest := int(parts.to_numpy().min())) < SMALLEST_PART:
             raise GroupError(
                 f"{where}: a group of {sensitive!r} has {smallest} rows of one label; "
-                f"{SMALLEST_PART} are needed, because only a fifth of them are for testing."
+                f"{SMALLEST_PART} are needed, because only a fifth of them is for testing."
             )
         if favoured is None:
             rates = accepted.groupby(rows).mean()
@@ -125,11 +125,11 @@ class OwnTable:
         }
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns that are no labels, no groups and not left out."""
+        """Return the columns that are neither labels nor groups, and are not left out."""
         return frame.drop(columns=[self.target, self.sensitive, *self.drop])
 
     def load(self) -> Dataset:
-        """Read the table; raise if it is not the one that the specs speak of."""
+        """Read the table; raise if it is not the one that the specs refer to."""
         if sha256_of(self.file) != self.sha256:
             raise InputError(f"{self.file} has changed since the runs were planned. Start again.")
         frame = read_table(self.file)
@@ -175,7 +175,7 @@ def _two_values(
 
 
 def _one_of(value: Any, known: Sequence[str], where: str) -> str:
-    """Find what a person wrote among the values of a column, where 1, 1.0 and "1" are alike."""
+    """Return the value of a column that a person wrote, where 1, 1.0 and "1" are the same."""
     spellings = [str(value)]
     if isinstance(value, bool):
         spellings.append(str(int(value)))

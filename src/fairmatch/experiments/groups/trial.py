@@ -1,14 +1,16 @@
-"""One method on one split of a case: every candidate, measured on tuning and on test rows."""
+"""One method on one split of a case: its candidates, measured on tuning and on test rows."""
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairmatch.experiments.groups.cases import Case, CaseSplit, Rows
+from fairmatch.experiments.groups.methods import METHODS
+from fairmatch.experiments.groups.picking import picked_index
 from fairmatch.experiments.runs.records import Record
 from fairmatch.experiments.runs.runner import versions
 from fairmatch.experiments.runs.spec import RunSpec
@@ -107,7 +109,11 @@ class Trial:
         return demographic_parity_gap(rows.y, decided, threshold=None, **given)
 
     def measure(self, decide: Decide) -> dict[str, float]:
-        """Return accuracy, gap and acceptance on tuning and test rows, and more on test rows.
+        """Return all that is known of a candidate, on tuning and on test rows."""
+        return {**self.judge(decide), **self.look(decide)}
+
+    def judge(self, decide: Decide) -> dict[str, float]:
+        """Return accuracy, gap and acceptance on tuning and on test rows.
 
         Parameters
         ----------
@@ -120,7 +126,12 @@ class Trial:
             found[f"{name}_accuracy"] = float(1.0 - np.mean(np.abs(accepted - rows.y)))
             found[f"{name}_gap"] = self.gap(rows, accepted)
             found[f"{name}_accepted"] = float(accepted.mean())
+        return found
+
+    def look(self, decide: Decide) -> dict[str, float]:
+        """Return the gap in half-spaces and the consistency on the test rows, which take longer."""
         test = self.split.test
+        accepted = decide(test)
         gaps = random_subset_gaps(
             None,
             accepted,
@@ -129,9 +140,10 @@ class Trial:
             n_subsets=_N_SUBSETS,
             random_state=0,
         )
-        found["half_space_gap"] = float(np.nanquantile(gaps, 0.95))
-        found["consistency"] = self._consistency(decide, accepted)
-        return found
+        return {
+            "half_space_gap": float(np.nanquantile(gaps, 0.95)),
+            "consistency": self._consistency(decide, accepted),
+        }
 
     def _consistency(self, decide: Decide, accepted: FloatArray) -> float:
         """Return the share of people whose decision stays, over all changes of their group."""
@@ -170,21 +182,23 @@ def _cut(trial: Trial, score: Decide) -> Iterator[tuple[float, Decide]]:
     from fairmatch.learning.anymodel.thresholds import fit_thresholds
 
     tune = trial.split.tune
-    scores = score(tune)
+    # Every bound cuts the same scores of these rows.
+    known = {id(rows): score(rows) for rows in (tune, trial.split.test)}
     for bound in BOUNDS:
         cuts = fit_thresholds(
             tune.y,
-            scores,
+            known[id(tune)],
             sensitive_features=tune.group,
             max_gap=bound,
             criterion=trial.case.criterion,
         )
-        yield (
-            bound,
-            lambda rows, cuts=cuts: cuts.decide(  # type: ignore[misc]
-                score(rows), rows.group
-            ).astype(np.float64),
-        )
+
+        def decide(rows: Rows, cuts: Any = cuts) -> FloatArray:
+            scores = known[id(rows)] if id(rows) in known else score(rows)
+            decided: FloatArray = cuts.decide(scores, rows.group).astype(np.float64)
+            return decided
+
+        yield bound, decide
 
 
 def _alignment(trial: Trial) -> Iterator[tuple[float, Decide]]:
@@ -264,6 +278,7 @@ CANDIDATES: dict[str, Callable[[Trial], Iterator[tuple[float, Decide]]]] = {
     "ftm-thresholds": _ftm_thresholds,
     "smoothing": _smoothing(5.0),
     "exponentiated-gradient": _exponentiated_gradient,
+    "ceiling": _thresholds,
 }
 
 
@@ -273,12 +288,24 @@ def case_spec(case: str, method: str, seed: int) -> RunSpec:
 
 
 def run_trial(case: Case, method: str, seed: int) -> Record:
-    """Train a method on one split of a case, and measure every candidate."""
-    trial = Trial(case, CaseSplit.draw(case, seed), seed)
-    start, rows, training = time.process_time(), [], 0.0
+    """Train a method on one split of a case, and measure its candidates.
+
+    Half-spaces and consistency take longer than all else, so only candidates that are picked at one
+    of the case's levels are looked at so closely.
+    """
+    split = CaseSplit.draw(case, seed)
+    if METHODS[method].knows_test_rows:
+        split = replace(split, tune=split.test)
+    trial = Trial(case, split, seed)
+    start, decisions, rows, training = time.process_time(), [], [], 0.0
     for weight, decide in CANDIDATES[method](trial):
         training += time.process_time() - start
-        rows.append({"weight": float(weight), **trial.measure(decide)})
+        decisions.append(decide)
+        rows.append({"weight": float(weight), **trial.judge(decide)})
         start = time.process_time()
-    curve = {name: [row[name] for row in rows] for name in rows[0]}
+    curve: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0]}
+    picked = {picked_index(curve, level) for level in case.levels} - {None}
+    looked = [trial.look(decide) if i in picked else {} for i, decide in enumerate(decisions)]
+    for name in ("half_space_gap", "consistency"):
+        curve[name] = [found.get(name) for found in looked]
     return Record(case_spec(case.name, method, seed), curve, round(training, 1), versions())

@@ -62,7 +62,7 @@ def run_case(spec: RunSpec, load: Callable[[], Dataset], method: Method) -> Reco
 
 
 def sample_rows(groups: IndexArray, most: int, seed: int) -> IndexArray:
-    """Return the positions of at most so many rows of each group, drawn at random."""
+    """Return the positions of rows of each group, drawn at random, at most a given number."""
     generator = np.random.default_rng([seed, 1500])
     drawn = [
         generator.permutation(np.flatnonzero(groups == code))[:most] for code in np.unique(groups)

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from fairmatch.experiments.lines import PAPER_RIVALS, SERIES
+from fairmatch.experiments.page.frontier import LARGEST, read_frontier
 from fairmatch.experiments.reading.answers import Answers, mean_curve
 from fairmatch.experiments.reading.levels import interpolated, nearest_index
 from fairmatch.experiments.reading.questions import GAPS, SUBJECTS, reported
 from fairmatch.measures import MEASURES
 
-# Colour and dash of every line, the same in all figures: colours that also the colour-blind tell
-# apart, ours drawn whole and the paper's mini-batch maps dashed.
+# Colour and dash of every line, the same in all figures: colour-blind people can tell them
+# apart. Ours are drawn whole and the paper's mini-batch maps dashed.
 _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "reduction": ("#e69f00", ()),
     "reg": ("#56b4e9", ()),
@@ -27,9 +28,22 @@ _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "trees-ftm-joint": ("#cc79a7", ()),
     "trees-eg": ("#8a8a8a", (2, 2)),
     "trees-predicted": ("#222222", ()),
+    "trees-smoothing": ("#e69f00", ()),
+    "trees-smoothing-marginal": ("#e69f00", (5, 3)),
+    "trees-alignment": ("#56b4e9", ()),
+    "trees-thresholds": ("#56b4e9", (2, 2)),
     "laftr": ("#009e73", ()),
     "sipm": ("#cc79a7", ()),
     "repair": ("#56b4e9", ()),
+}
+# Shapes of points that share a colour or stand alone; the others are round.
+_SHAPES = {
+    "trees-reg": "diamond",
+    "trees-eg": "diamond",
+    "trees-smoothing": "square",
+    "trees-smoothing-marginal": "triangle-down",
+    "trees-alignment": "cross",
+    "trees-thresholds": "triangle-up",
 }
 # For a researcher's own lines, one after the other.
 _OWN_STYLES: list[tuple[str, tuple[int, ...]]] = [
@@ -49,6 +63,7 @@ def recorded_charts(answers: Answers) -> dict[str, Any]:
         ("trees", lambda: tradeoff(answers, "WDP", ("ftm", "ftm-joint"), "trees")),
         ("joint", lambda: tradeoff(answers, "DP", _NETWORKS, "joint")),
         ("representation", lambda: tradeoff(answers, "meanDP", _MATCHED, "representation")),
+        ("frontier", lambda: frontier(answers)),
         ("subsets", lambda: subset_boxes(answers)),
         ("label-weight", lambda: label_weights(answers)),
     )
@@ -145,6 +160,58 @@ def _range(curves: list[dict[str, Any]]) -> list[float]:
     low, high = float(values.quantile(0.05)), float(values.max())
     margin = 0.08 * (high - low)
     return [low - margin, high + margin]
+
+
+def frontier(answers: Answers) -> Any:
+    """Draw accuracy against consistency of trees at the paper's levels; None without records."""
+    import altair as alt
+
+    found = read_frontier(answers)
+    keys = [key for key in SUBJECTS["trees"] if any(key in by_line for by_line in found.values())]
+    labels = [answers.study.series[key].label.removeprefix("trees: ") for key in keys]
+    colours, shapes = (
+        [_STYLES[key][0] for key in keys],
+        [_SHAPES.get(key, "circle") for key in keys],
+    )
+    legend = alt.Legend(title=None, orient="bottom", columns=3, symbolSize=90, labelLimit=0)
+    scale = alt.Scale(zero=False, padding=14)
+    panels = []
+    for (dataset, level), by_line in found.items():
+        rows = [
+            {
+                "method": label,
+                "accuracy": by_line[key]["accuracy"].mean,
+                "consistency": by_line[key]["consistency"].mean,
+                "largest": by_line[key][LARGEST].mean,
+            }
+            for key, label in zip(keys, labels, strict=True)
+            if key in by_line and all(reading.stated for reading in by_line[key].values())
+        ]
+        if not rows:
+            continue
+        points = alt.Chart(pd.DataFrame(rows)).mark_point(filled=True, opacity=0.9)
+        panels.append(
+            points.encode(
+                x=alt.X("consistency:Q", scale=scale, axis=alt.Axis(tickCount=5)),
+                y=alt.Y("accuracy:Q", scale=scale, axis=alt.Axis(tickCount=5)),
+                color=alt.Color(
+                    "method:N", legend=legend, scale=alt.Scale(domain=labels, range=colours)
+                ),
+                shape=alt.Shape(
+                    "method:N", legend=legend, scale=alt.Scale(domain=labels, range=shapes)
+                ),
+                size=alt.Size(
+                    "largest:Q",
+                    title="largest gap of half-spaces",
+                    legend=alt.Legend(orient="bottom", tickCount=3),
+                    scale=alt.Scale(domain=[0.2, 1.0], range=[50, 420]),
+                ),
+            ).properties(width=330, height=230, title=f"{_titled(dataset)}, ΔDP = {level:g}")
+        )
+    if not panels:
+        return None
+    told = "Boosted trees at equal gap, means over the splits. Best: up, right and small"
+    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
 
 
 def subset_boxes(answers: Answers) -> Any:

@@ -1,4 +1,4 @@
-"""The figures as files, with marks by which a check tells what each was drawn from."""
+"""The figures as files, with marks by which a check knows what each was drawn from."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -48,7 +48,7 @@ def _charts(answers: Answers) -> dict[str, Any]:
 
 
 def _save(chart: Any, file: Path) -> Path:
-    """Draw a chart, with marks by which a check tells what was drawn."""
+    """Draw a chart, with marks by which a check knows what was drawn."""
     with whole_file(file) as partial:
         chart.save(str(partial), format="svg")
         drawing = partial.read_text(encoding="utf-8")

@@ -8,20 +8,21 @@ from fairmatch.experiments.reading.levels import Reading
 from fairmatch.experiments.reading.questions import SUBJECTS, questions
 
 TITLE = "Which method"
+LARGEST = "half-spaces: largest"
 
 # What is asked of a method at equal gap: its words, and whether more is better.
 _ASKED = {
     "accuracy": ("most accurate", 1),
     "consistency": ("most consistent", 1),
-    "half-spaces: largest": ("fairest in its worst half-space", -1),
+    LARGEST: ("fairest in its worst half-space", -1),
 }
 
 Found = dict[tuple[str, float], dict[str, dict[str, Reading]]]
 
 
-def frontier_section(answers: Answers) -> str:
-    """Return the section, or nothing where no trees are recorded."""
-    found = _read(answers)
+def frontier_section(answers: Answers, picture: str = "") -> str:
+    """Return the section, with its picture, or nothing where no trees are recorded."""
+    found = read_frontier(answers)
     if not found:
         return ""
     told = (
@@ -32,7 +33,8 @@ def frontier_section(answers: Answers) -> str:
         "Splits differ, so a small difference between methods with other numbers of splits, which "
         "stand in brackets, says nothing."
     )
-    return "\n\n".join([told, *_tables(answers, found), _winners(answers, found), _ADVICE])
+    parts = [told, picture, _winners(answers, found), _ADVICE, *_tables(answers, found)]
+    return "\n\n".join(part for part in parts if part)
 
 
 _ADVICE = (
@@ -46,7 +48,8 @@ _ADVICE = (
 )
 
 
-def _read(answers: Answers) -> Found:
+def read_frontier(answers: Answers) -> Found:
+    """Return what trees reach at the paper's levels of ΔDP, by table and level, line, quantity."""
     found: Found = {}
     for question in questions():
         asked = question.experiment == "trees" and question.quantity in _ASKED

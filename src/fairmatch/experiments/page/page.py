@@ -41,6 +41,7 @@ SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tradeoff-meandp", "Δ‾DP against accuracy"),
         ("joint", "With the joint map: ΔDP against accuracy"),
     ),
+    "frontier": (("frontier", "Accuracy against consistency at equal gap, boosted trees"),),
     "trees": (("trees", "Boosted trees beside networks: ΔWDP against accuracy"),),
     "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
     "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
@@ -100,7 +101,7 @@ def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
     parts = [
         _head(answers, options),
         _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
-        frontier_section(answers),
+        frontier_section(answers, _pictures("frontier", drawn)),
         _claims(answers) if _has_paper_tables(answers) else "",
         matchings_section(answers),
         _joined("Unconstrained models", "", unconstrained(answers)),

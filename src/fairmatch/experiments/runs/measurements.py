@@ -92,7 +92,7 @@ def _transport_cost(scores: FloatArray, problem: Problem) -> float:
 
 
 def _half_space_facts(scores: FloatArray, problem: Problem) -> dict[str, Any]:
-    """Describe the gaps in random half-spaces as a box plot does, and give its outliers."""
+    """Describe the gaps in random half-spaces as a box plot does, with its outliers."""
     gaps = random_subset_gaps(
         None,
         scores,

@@ -18,7 +18,7 @@ STALE_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a finished run left.
+    """What a finished run has left.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class RecordStore:
         return self._read(self.path(spec)) if spec in self else None
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """List the runs without a record; raise if files in the place of records are none."""
+        """List the runs without a record; raise if a file of that name is not a record."""
         missing, broken = [], []
         for spec in specs:
             try:
@@ -179,5 +179,5 @@ def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tup
 
 
 def _size(spec: RunSpec) -> float:
-    """Return how much work a run is, beside others of its method and table."""
+    """Return how much work a run is, relative to others of its method and table."""
     return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

@@ -43,7 +43,7 @@ class Task:
     spec : RunSpec
         What to run.
     load : callable
-        Gives the table.
+        Returns the table.
     method : Method
         How to train.
     reference : str or None
@@ -159,7 +159,7 @@ def run_all(
     ------
     InputError
         If a method is not known, if the unconstrained run that others are compared with is not
-        among the specs, or if a file in the place of a record is none.
+        among the specs, or if a file that should be a record is not one.
     """
     for spec in specs:
         if spec.method not in methods:

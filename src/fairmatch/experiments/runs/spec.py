@@ -61,7 +61,7 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "RunSpec":
-        """Read what `as_json` gave."""
+        """Read what `as_json` returned."""
         try:
             return cls(
                 str(content["dataset"]),

@@ -121,7 +121,7 @@ def _trees(class_name: str, **fixed: Any) -> Fit:
 
 
 def _around_trees(class_name: str, **fixed: Any) -> Fit:
-    """Wrap LightGBM as a user would who has it already; categories are told by their type."""
+    """Wrap LightGBM as a user would who has it already; categories are known by their type."""
 
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         own = {name: settings[name] for name in ("score_weight",) if name in settings}

@@ -92,7 +92,7 @@
     { key: "score", title: "Score", numeric: true },
     { key: "mate", title: "Counterpart", by: null },
     { key: "gap", title: "Score gap", numeric: true },
-    { key: "distance", title: "Distance", numeric: true },
+    { key: "distance", title: "Squared distance", numeric: true },
   ];
   const columns = () => COLUMNS.filter((c) => (c.key !== "distance" || view().pairs.distance.length)
     && (c.key !== "group" || chosen("group") === null));
@@ -157,6 +157,14 @@
   const place = (group) => (many ? (group === chosen("group") ? 1 : 2) : data.order.indexOf(group) + 1);
   const swatch = (group) => element("span", { class: `swatch group-${place(group)}`, "aria-hidden": "true" });
 
+  // Who is in the list, where it is not everybody who was matched.
+  function drawn(table) {
+    if (many && ![chosen("group"), chosen("other")].includes(data.reference)) {
+      return ", drawn to match two groups neither of which is the largest";
+    }
+    return table.n_listed < data.n_people ? `, a sample of the ${data.n_people.toLocaleString("en")} who were matched` : "";
+  }
+
   function drawList() {
     const { table, model } = view();
     if (!columns().some((c) => c.key === state.sort)) {
@@ -190,8 +198,7 @@
       });
       return line;
     }));
-    const sampled = table.n_listed < data.n_people ? `, a sample of the ${data.n_people.toLocaleString("en")} who were matched` : "";
-    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${sampled}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
+    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${drawn(table)}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
     pager.hidden = pages === 1;
     pager.querySelector(".page-number").textContent = `Page ${state.page + 1} of ${pages}`;
     pager.querySelector('[data-step="-1"]').disabled = state.page === 0;
@@ -243,11 +250,15 @@
     if (person >= table.n_listed) {
       parts.push(element("p", { class: "hint", text: "This person is not in the list; only pairs with people of the list are shown." }));
     }
-    const distance = pairs.distance.length ? `, distance ${number(pairs.distance[k], 2)}` : "";
+    const distance = pairs.distance.length ? `, squared distance ${number(pairs.distance[k], 2)}` : "";
     const facts = element("p", { class: "pair-facts" }, `Score gap ${number(pairs.gap[k], 3)}${distance}. `);
     if (flips(person, k)) facts.append(element("span", { class: "flip", text: "flip" }), ` One is ${model.outcome}, the other is ${model.other}.`);
-    parts.push(facts, element("p", {}, element("button", { type: "button", class: "follow", on: { click: () => choose(mate, k, true) } },
-      "Go to ", isolated(table.ids[mate]))));
+    parts.push(facts);
+    // Somebody's nearest person need not have been drawn to be matched.
+    if (own[mate].length) {
+      parts.push(element("p", {}, element("button", { type: "button", class: "follow", on: { click: () => choose(mate, k, true) } },
+        "Go to ", isolated(table.ids[mate]))));
+    }
     if (table.columns.length) parts.push(...comparison(table, person, mate));
     if (table.hidden.length) parts.push(element("p", { class: "hint" }, "Hidden: ", isolated(table.hidden_words.join(", "))));
     panel.replaceChildren(...parts);

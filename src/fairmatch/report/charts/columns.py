@@ -15,7 +15,7 @@ from fairmatch.report.charts.frame import (
 
 # What a column adds to a distance under three matchings, and the colours of the three.
 CONTRIBUTION_COLOURS = {
-    "scored alike": SERIES_COLOURS[0],
+    "matched by scores": SERIES_COLOURS[0],
     "nearest possible": "var(--group-2)",
     "random": "var(--soft)",
 }

@@ -63,10 +63,10 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     order = sorted(table.categories, key=lambda category: -category.n_people)
     scored = table.median_score is not None
     rows = [_row(category, names) for category in order]
-    reading = [
-        f"{n_people(table.n_people)} of known category; {n_people(table.n_unknown)} of unknown "
-        "category, who were scored and are left out.",
-    ]
+    unknown = "nobody of unknown category."
+    if table.n_unknown:
+        unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
+    reading = [f"{n_people(table.n_people)} of known category; {unknown}"]
     if table.most_selected is not None:
         reading.append(f"Highest selection rate: {group_words(table.most_selected)}.")
     if table.highest_scoring is not None:

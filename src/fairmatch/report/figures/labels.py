@@ -133,7 +133,7 @@ def _errors(audit: Audit) -> str:
     found = [
         (group.calibration_error, group_words(group.label))
         for group in by_size(audit.groups)
-        if group.calibration_error is not None
+        if group.calibration_error is not None and group.label not in audit.unknown
     ]
     if len(found) <= 2:
         return " and ".join(f"{error:.3f} ({name})" for error, name in found)

@@ -154,17 +154,17 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
     return Figure(
         "What sets them apart",
         (
-            "How much each column adds to the squared distance of people scored alike. The "
-            "marks show the same for the nearest possible and for a random matching: compare a bar "
-            "with its marks, not with other bars, since a column with many categories adds much "
-            "under any matching."
+            "How much each column adds to the squared distance of people matched by their scores. "
+            "The marks show the same for the nearest possible and for a random matching: compare a "
+            "bar with its marks, not with other bars, since a column with many categories adds "
+            "much under any matching."
             + (" Columns that add less are only in the table." if more > 0 else ""),
         ),
         {
             "label": "column",
             **({"groups": "groups"} if len(audits[0].matchings) > 1 else {}),
             **model_column(audits, "model"),
-            "cost": "scored alike",
+            "cost": "matched by scores",
             "smallest": "nearest possible",
             "random": "random",
             "share": "share of the total",

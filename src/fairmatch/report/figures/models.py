@@ -59,7 +59,9 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
             f"gap: {gap_title(name, audit).lower()}": gaps.get(name)
             for name in dict.fromkeys([*MEASURES, *gaps])
         },
-        "distance of people scored alike (0 = nearest, 1 = random)": max(placed, default=None),
+        "distance of people matched by their scores (0 = nearest, 1 = random)": max(
+            placed, default=None
+        ),
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets
         else None,
@@ -68,10 +70,14 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
 
 
 def _overall_accuracy(audit: Audit) -> float | None:
-    parts = [(g.accuracy.value if g.accuracy else None, g.n_rows) for g in audit.groups]
-    if any(value is None for value, _ in parts):
+    parts = [
+        (g.accuracy.value if g.accuracy else None, g.n_rows if g.weight is None else g.weight)
+        for g in audit.groups
+    ]
+    stated = [(value, weight) for value, weight in parts if value is not None]
+    if len(stated) < len(parts):
         return None
-    return sum(value * n for value, n in parts if value is not None) / audit.n_rows
+    return sum(value * weight for value, weight in stated) / sum(weight for _, weight in stated)
 
 
 def changed_decisions(comparison: Comparison) -> list[Figure]:

@@ -1,10 +1,10 @@
-"""Figures about how near the people are whom a model scores alike."""
+"""Figures about how near the people are whom their scores match."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairmatch.auditing.facts import Audit, Matching, Reach
+from fairmatch.auditing.facts import Audit, Matching
 from fairmatch.report.charts import SERIES_COLOURS, Row, curve_chart, finished
 from fairmatch.report.figures.figure import (
     FEW_PANELS,
@@ -18,7 +18,7 @@ from fairmatch.report.figures.figure import (
     panel,
 )
 from fairmatch.report.figures.matching import in_order, pair_label, sampled
-from fairmatch.report.wording import group_words
+from fairmatch.report.summary import reach_sentence
 
 
 def position_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -47,11 +47,11 @@ def position_figure(audits: Sequence[Audit]) -> Figure | None:
         return None
     top = max([1.0, *(row["value"] or 0.0 for row in rows)]) * 1.04
     return Figure(
-        "How far apart are people whom the model scores alike?",
+        "How far apart are people matched by their scores?",
         (
             "0 means as near to each other as any matching of the two groups can make them, 1 no "
             "nearer than people paired at random. A higher number means that the model reaches its "
-            "score gap by scoring alike people who are less alike.",
+            "score gap by giving like scores to people who are less alike.",
             sampled(audits),
         ),
         {
@@ -103,7 +103,7 @@ def curve_figure(audits: Sequence[Audit]) -> Figure | None:
         (
             "Each curve begins at the least mean score gap that a matching can have, and ends at "
             "the nearest matching at all. The farther a curve lies to the left and below, the "
-            "nearer are the people whom the model scores alike.",
+            "nearer are the people whom their scores match.",
             f"The dot is the matching that is shown: its mean score gap is at most {slack:.3g} "
             "above the least.",
         ),
@@ -187,19 +187,4 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
         },
         rows,
         panel(rows, title="share of the group's people", domain=(0.0, 1.0)),
-    )
-
-
-def reach_sentence(reach: Reach) -> str:
-    """Return the statement on one group in words, or nothing where none is made."""
-    share = reach.share
-    if share.value is None:
-        return ""
-    span = "" if share.low is None or share.high is None else (
-        f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
-    )  # fmt: skip
-    return (
-        f"For {100 * share.value:.0f}%{span} of group {group_words(reach.group)} there is somebody "
-        f"in group {group_words(reach.other)} within squared distance {reach.distance:.2f} who is "
-        f"scored within {reach.score_gap:.3g}."
     )

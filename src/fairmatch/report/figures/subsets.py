@@ -13,6 +13,7 @@ from fairmatch.report.figures.figure import (
     Figure,
     Panel,
     group_labels,
+    label,
     limits,
     model_column,
     model_labels,
@@ -45,11 +46,14 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
             title="gap between mean scores",
             references={} if overall is None else {"gap over everybody": overall},
         )
-        reading.append((f"{name}: " if name else "") + _searched(audit, own))
+        if own or not audit.subsets.refused:
+            reading.append((f"{name}: " if name else "") + _searched(audit, own))
         drawn = drawn or (overall is not None and any(row["value"] is not None for row in own))
         reading += audit.subsets.refused
     if drawn:
-        reading.append("The dashed line is the gap over everybody.")
+        many = any(len(audit.matchings) > 1 for audit in audits)
+        which = "largest gap of two groups" if many else "gap"
+        reading.append(f"The dashed line is the {which} over everybody.")
     if not reading:
         return None
     columns = {
@@ -158,8 +162,8 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
     return Figure(
         "Gaps in random subsets",
         (
-            "Each of many random cuts through the table keeps some people; this is the gap between "
-            "the groups' mean scores among them.",
+            f"Each of many random cuts through the table keeps some people; this is {_gap(audits)} "
+            "among them.",
             "Small subsets have gaps by chance alone. The second outline shows how large, with the "
             "group labels shuffled among people: only what lies to its right speaks of the model."
             + (f" {n_empty:,} cuts kept nobody of one group and are left out." if n_empty else ""),
@@ -175,3 +179,10 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
         rows,
         tuple(panels),
     )
+
+
+def _gap(audits: Sequence[Audit]) -> str:
+    """Return what is taken in a random subset."""
+    if len(audits[0].matchings) < 2 or audits[0].reference is None:
+        return "the gap between the groups' mean scores"
+    return f"the largest gap between a group's mean score and that of {label(audits[0].reference)}"

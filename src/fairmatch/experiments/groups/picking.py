@@ -1,0 +1,34 @@
+"""Which candidate a user would pick who knows the tuning rows alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# A candidate that accepts fewer or more of the tuning rows than this decides nothing.
+FEWEST_ACCEPTED, MOST_ACCEPTED = 0.01, 0.99
+
+
+def picked_index(curve: Mapping[str, Sequence[Any]], level: float) -> int | None:
+    """Return the candidate most accurate on the tuning rows within a level there, or None.
+
+    Parameters
+    ----------
+    curve : mapping
+        Columns ``tune_gap``, ``tune_accepted`` and ``tune_accuracy``, a value per candidate.
+    level : float
+        The largest gap allowed on the tuning rows.
+
+    Examples
+    --------
+    >>> curve = {"tune_gap": [0.0, 0.04, 0.2], "tune_accepted": [0.0, 0.3, 0.3],
+    ...          "tune_accuracy": [0.9, 0.7, 0.8]}
+    >>> picked_index(curve, 0.05), picked_index(curve, 0.01)
+    (1, None)
+    """
+    gap, accepted, accuracy = (
+        np.asarray(curve[f"tune_{name}"], dtype=np.float64)
+        for name in ("gap", "accepted", "accuracy")
+    )
+    allowed = (gap <= level) & (accepted >= FEWEST_ACCEPTED) & (accepted <= MOST_ACCEPTED)
+    return int(np.argmax(np.where(allowed, accuracy, -np.inf))) if allowed.any() else None

@@ -1,0 +1,50 @@
+"""What a caller of the solver gives: points and masses of one group, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairmatch.matching.problem import Floats
+from fairmatch.tables.points import Points
+
+
+def read_transport_points(points: ArrayLike | Points, name: str) -> Points:
+    """Return finite points of one group, or raise what is wrong with them."""
+    if not isinstance(points, Points):
+        array = np.asarray(points, dtype=np.float64)
+        if array.ndim != 2:
+            raise ValueError(_not_points(name, array.shape))
+        points = Points(array, np.empty((len(array), 0), dtype=np.int32))
+    if not len(points) or not points.width:
+        raise ValueError(_not_points(name, (len(points), points.width)))
+    if not np.isfinite(points.numbers).all():
+        raise ValueError(
+            f"{name} points contain NaN or infinity, and distances need finite numbers. Fill or "
+            "drop these rows."
+        )
+    return points
+
+
+def _not_points(name: str, shape: tuple[int, ...]) -> str:
+    return (
+        f"{name} points must be a non-empty 2-d array, got shape {shape}. Pass one row per person "
+        "and one column per feature."
+    )
+
+
+def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
+    """Return the masses of one group, uniform where none are given, or raise what is wrong."""
+    if mass is None:
+        return np.full(count, 1.0 / count)
+    array = np.asarray(mass, dtype=np.float64)
+    if array.shape != (count,):
+        raise ValueError(
+            f"{name} mass must have shape ({count},), got {array.shape}. Pass one mass per row."
+        )
+    if not (array >= 0).all() or abs(array.sum() - 1.0) > 1e-6:
+        raise ValueError(
+            f"{name} mass must be non-negative and sum to 1; its least is {array.min()} and it "
+            f"sums to {array.sum()}. Divide it by its sum."
+        )
+    return array

@@ -1,0 +1,103 @@
+"""Pages of audits whose truth is known, to see which sentences they hold."""
+
+import html
+import re
+
+import numpy as np
+import pandas as pd
+from audited import planted_model
+
+from fairmatch import audit, compare_models, find_alternatives
+from fairmatch.auditing.files import audit_files
+from fairmatch.report import write_report
+from fairmatch.tables.roles import Roles
+
+QUICK = {"n_resamples": 100, "n_subsets": 20}
+CURVE = pd.DataFrame(
+    {
+        "fairness_weight": [0.0, 1.0],
+        "accuracy": [0.8, 0.7],
+        "demographic_parity_gap": [0.2, 0.1],
+    }
+)
+
+
+def people(letters="ab", n=80, columns=("x", "pay_grade")):
+    """Scores, groups, features and labels; everybody has a twin in every group."""
+    generator = np.random.default_rng(0)
+    twins = {name: np.tile(generator.uniform(size=n), len(letters)) for name in columns}
+    group = np.repeat(list(letters), n)
+    scores = np.tile(generator.uniform(size=n), len(letters))
+    labels = (np.arange(len(group)) % 3 == 0).astype(int)
+    return scores, group, pd.DataFrame(twins), labels
+
+
+def planted():
+    """An audit of a model that is fair but for people above 60 who are not married."""
+    scores, group, X = planted_model(1200, effect=0.5)
+    return audit(scores, sensitive_features=group, X=X, **QUICK)
+
+
+def table_file(folder):
+    """An audit of a file, whose columns have roles."""
+    scores, group, X, _ = people()
+    X.assign(score=scores, group=group).to_csv(folder / "people.csv", index=False)
+    roles = Roles(scores=["score"], sensitive="group")
+    return audit_files([folder / "people.csv"], roles, **QUICK)
+
+
+def made(folder):
+    """Audits by name."""
+    scores, group, X, y = people()
+    three, letters, more, truth = people("abc")
+    crossed = pd.DataFrame({"sex": letters, "age": np.where(np.arange(240) % 2, "old", "young")})
+    unknown = np.where(np.arange(160) < 40, None, group)
+    named = {"sensitive_features": group, **QUICK}
+    tied = np.ceil(10 * scores) / 10
+    hours = {"sensitive_features": group, "scale": "real", "X": X, **QUICK}
+    models = {"one": scores, "other": 1.0 - scores}
+    return {
+        "two": audit(scores, X=X, y_true=y, **named),
+        "bare": audit(scores, **named),
+        "three": audit(three, sensitive_features=letters, X=more, y_true=truth, **QUICK),
+        "crossed": audit(three, sensitive_features=crossed, X=more, **QUICK),
+        "real": audit(40 + 9 * scores, y_true=40 + 8 * scores, **hours),
+        "decided": audit((scores > 0.5).astype(int), X=X, **named),
+        "nobody": audit(scores / 3, X=X, **named),
+        "deciles": audit(tied, X=X, **named),
+        "low": audit(scores, X=X, y_true=y, favourable="low", **named),
+        "survey": audit(scores, sample_weight=1.0 + np.arange(160) % 2 / 2, X=X, **named),
+        "unknown": audit(scores, sensitive_features=unknown, X=X, **QUICK),
+        "few": audit(scores, sensitive_features=np.repeat(["a", "b"], [9, 151]), X=X, **QUICK),
+        "sampled": audit(scores, X=X, n_sample=50, **named),
+        "same": audit(scores, X=pd.DataFrame({"x": np.zeros(160)}), **named),
+        "tiny": audit(
+            np.append(three, [0.4, 0.6]),
+            sensitive_features=np.append(letters, ["d", "d"]),
+            X=pd.concat([more, more[:2]]),
+            n_sample=50,
+            **QUICK,
+        ),
+        "planted": planted(),
+        "file": table_file(folder),
+        "predicted": compare_models({"one": 40 + 9 * scores, "other": 50 - 9 * scores}, **hours),
+        "compared": compare_models(models, X=X, y_true=y, privileged="b", **named),
+        "alternatives": compare_models(models, X=X, y_true=y, **named),
+    }
+
+
+def page_text(found, name, folder):
+    """Text of the page of one of the audits, without scripts and signs of markup."""
+    options = {}
+    if name == "compared":
+        options["curve"] = CURVE
+    if name == "alternatives":
+        scores, group, _, y = people()
+        options["alternatives"] = find_alternatives(
+            {"one": scores, "other": 1.0 - scores}, y_true=y, sensitive_features=group
+        )
+    options["individuals"] = name != "bare"
+    options["hide"] = ["pay_grade"] if name == "two" else []
+    text = write_report(found, folder / f"{name}.html", **options).read_text("utf-8")
+    body = re.sub(r"<script.*", "", text[text.index("<body>") :], flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
