@@ -237,17 +237,19 @@ def _ftm_thresholds(part_weights: str) -> Callable[[Trial], Iterator[tuple[float
     return candidates
 
 
+def _learner(trial: Trial) -> Any:
+    """Return plain trees as another method wraps them, unfitted."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_estimators=N_ROUNDS, verbose=-1, n_jobs=1, random_state=trial.seed)
+
+
 def _smoothing(score_weight: float) -> Callable[[Trial], Iterator[tuple[float, Decide]]]:
     def candidates(trial: Trial) -> Iterator[tuple[float, Decide]]:
-        from lightgbm import LGBMClassifier
-
         from fairmatch import MatchSmoothingClassifier
 
-        learner = LGBMClassifier(
-            n_estimators=N_ROUNDS, verbose=-1, n_jobs=1, random_state=trial.seed
-        )
         estimator = MatchSmoothingClassifier(
-            learner,
+            _learner(trial),
             criterion=trial.case.criterion,
             score_weight=score_weight,
             match_rows=trial.case.match_rows,
@@ -264,6 +266,7 @@ def _exponentiated_gradient(trial: Trial) -> Iterator[tuple[float, Decide]]:
     fit = trial.split.fit
     for epsilon in EPSILONS:
         model = ExponentiatedGradientClassifier(
+            _learner(trial),  # the same trees as everybody's
             eps=epsilon,
             encoder="columns",
             criterion=trial.case.criterion,
