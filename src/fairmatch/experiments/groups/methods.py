@@ -36,9 +36,6 @@ METHODS: dict[str, TrialMethod] = {
     "ftm-predicted": TrialMethod("FTM, predicted map", ours=True),
     "ftm-marginal": TrialMethod("FTM, marginal map", ours=True),
     "ftm-thresholds": TrialMethod("FTM, predicted map, thresholds by group", ours=True),
-    "ftm-size-thresholds": TrialMethod(
-        "FTM, predicted map, groups by size, thresholds by group", ours=True
-    ),
     "smoothing": TrialMethod("match smoothing, score weight 5", ours=True),
     "exponentiated-gradient": TrialMethod("exponentiated gradient"),
     "ceiling": TrialMethod("thresholds read off the test rows (a ceiling)", knows_test_rows=True),

@@ -227,14 +227,10 @@ def _ftm(transport: str, warmup: float) -> Callable[[Trial], Iterator[tuple[floa
     return candidates
 
 
-def _ftm_thresholds(part_weights: str) -> Callable[[Trial], Iterator[tuple[float, Decide]]]:
-    def candidates(trial: Trial) -> Iterator[tuple[float, Decide]]:
-        """FTM goes part of the way, and thresholds for each group the rest."""
-        estimator = trial.trees("predicted", 0.5).set_params(part_weights=part_weights)
-        for _, score in trial.path(estimator, CUT_WEIGHTS):
-            yield from _cut(trial, score)
-
-    return candidates
+def _ftm_thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    """FTM goes part of the way, and thresholds for each group the rest."""
+    for _, score in trial.path(trial.trees("predicted", 0.5), CUT_WEIGHTS):
+        yield from _cut(trial, score)
 
 
 def _learner(trial: Trial) -> Any:
@@ -282,8 +278,7 @@ CANDIDATES: dict[str, Callable[[Trial], Iterator[tuple[float, Decide]]]] = {
     "alignment": _alignment,
     "ftm-predicted": _ftm("predicted", 0.5),
     "ftm-marginal": _ftm("marginal", 0.0),
-    "ftm-thresholds": _ftm_thresholds("equal"),
-    "ftm-size-thresholds": _ftm_thresholds("size"),
+    "ftm-thresholds": _ftm_thresholds,
     "smoothing": _smoothing(5.0),
     "exponentiated-gradient": _exponentiated_gradient,
     "ceiling": _thresholds,
