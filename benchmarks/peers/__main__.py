@@ -151,7 +151,7 @@ def page(found: dict) -> str:
         lines += ["", f"## {_ALL[name].title}", ""]
         rows = []
         for key, peer in PEERS.items():
-            result = methods.get(key, {"reason": "there was no time yet; `make peers` goes on from here"})
+            result = methods.get(key, _NOT_YET)
             if "reason" in result:
                 rows.append([peer.title, f"not run: {result['reason']}", *[""] * 6])
                 continue
