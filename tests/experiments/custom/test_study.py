@@ -338,7 +338,7 @@ def test_changed_code_is_another_run(write):
         (DROP.replace('["id"]', '["sex"]'), "must be different columns"),
         (DROP.replace('["id"]', '["id", "income", "owner", "job"]'), "no columns are left"),
         ('datasets = ["lones"]\n' + DROP, "no dataset 'lones'. Did you mean 'loans'"),
-        ("datasets = []\n" + DROP, "must name a table"),
+        ("datasets = []\n" + DROP, "must name at least one table"),
         ("[methods.mine]\n", "lacks estimator"),
         ('[methods.mine]\nestimator = "sklearn.ensemble"\n', "package.module:Class"),
         ('[methods.mine]\nestimator = "no_such:Thing"\n', "No module named 'no_such'"),
