@@ -14,7 +14,6 @@ from benchmarks.parquet import audited, write
 from benchmarks.timing import Row, Spent, in_subprocess
 
 PICTURE = "CPU seconds and peak memory against the number of people, with exponents."
-EXACT = (1_000, 2_000, 4_000, 8_000)
 BLOCKS = (3_000, 5_000, 8_000, 12_000)
 SCORES = (100_000, 1_000_000, 3_000_000, 10_000_000)
 FILES = (1_000_000, 2_000_000, 5_000_000, 20_000_000)
@@ -51,14 +50,9 @@ def exponent(sizes, values):
 
 def measured():
     """Name to people, CPU seconds and peak GB."""
-    two = [2 * size for size in BLOCKS]
     lines = {
-        "exact coupling": (
-            [2 * size for size in EXACT],
-            [in_subprocess(coupled, "mixture", size, None, 1) for size in EXACT],
-        ),
         "coupling in blocks": (
-            two,
+            [2 * size for size in BLOCKS],
             [in_subprocess(coupled, "mixture", size, 2_048, 1) for size in BLOCKS],
         ),
         "gaps and fair matching of scores": (
