@@ -134,6 +134,18 @@ class TestScores:
         assert "drawn without the intervals between them" in said(score_figure([one]))
         assert "threshold" not in said(score_figure([one]))
 
+    def test_a_group_too_small_has_no_histogram_and_empty_intervals_no_row(self):
+        scores = np.append(np.tile([0.1, 0.3, 0.7, 0.9], 30), [0.5, 0.5])
+        groups = ["a"] * 60 + ["b"] * 60 + ["few"] * 2
+        figure = score_figure([audit(scores, sensitive_features=groups, **QUICK)])
+        assert {row["series"] for row in figure.rows} == {"a", "b"}
+        assert len(figure.rows) == 2 * 4
+        # Two groups share a chart with its own legend.
+        assert len(figure.panels) == 1
+        assert figure.legend == {}
+        alone = audit([0.2, 0.8] * 5, sensitive_features=["a", "b"] * 5, **QUICK)
+        assert score_figure([alone]) is None
+
     def test_scores_of_many_values_are_not(self):
         one = audit(np.linspace(0, 1, 400), sensitive_features=["a", "b"] * 200, **QUICK)
         assert not takes_few_values(one)

@@ -54,7 +54,7 @@ def accuracy_figure(audits: Sequence[Audit]) -> Figure:
             }
             for audit in audits
             for group in by_size(audit.groups)
-            if (fact := getattr(group, name)) is not None
+            if not group.mean_score.refused and (fact := getattr(group, name)) is not None
         ]
         rows += own
         panels += panel(own, words, title="AUC" if name == "auc" else "share", domain=(0.0, 1.0))

@@ -27,14 +27,18 @@ from fairmatch.report.wording import by_size, outcome_words, selected_from, show
 _FEW_VALUES = 0.34
 
 
-def score_figure(audits: Sequence[Audit]) -> Figure:
-    """Return how the scores of all groups are spread."""
+def score_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return how the scores of all groups are spread; None where each is too small to say."""
+    if not any(map(_stated, audits)):
+        return None
     rows: list[Row] = []
     panels: list[Panel] = []
     for audit in audits:
         name = model_labels(audits)[audit.model_name] if len(audits) > 1 else ""
         own = _rows(audit)
-        rows += [{"model": name, **row} for row in own]
+        # The table leaves out intervals that hold nobody.
+        filled = {row["low"] for row in own if row["people"]}
+        rows += [{"model": name, **row} for row in own if row["low"] in filled]
         panels += _panels(audit, own, name)
     few = any(takes_few_values(audit) for audit in audits)
     what = _axis(audits[0])
@@ -50,6 +54,8 @@ def score_figure(audits: Sequence[Audit]) -> Figure:
             f"The dashed line is the threshold ({'; '.join(rules)}). Where many people stand close "
             "to it, a small change of the model changes many decisions."
         )
+    if any(len(_stated(audit)) < len(audit.groups) for audit in audits):
+        reading.append("Groups with too few people for a statement are left out.")
     return Figure(
         f"{what.capitalize()}s of every group",
         tuple(reading),
@@ -70,7 +76,7 @@ def score_figure(audits: Sequence[Audit]) -> Figure:
 
 def beside_reference(audit: Audit) -> dict[str, str]:
     """Return the legend of charts that show one of many groups beside the largest."""
-    if len(audit.groups) <= 2:
+    if len(_stated(audit)) <= 2:
         return {}
     words = "the group named above the chart", f"{shown_name(_reference(audit))}, the largest group"
     return dict(zip(words, GROUP_COLOURS, strict=True))
@@ -78,6 +84,11 @@ def beside_reference(audit: Audit) -> dict[str, str]:
 
 def _reference(audit: Audit) -> str:
     return audit.reference or by_size(audit.groups)[0].label
+
+
+def _stated(audit: Audit) -> list[GroupFacts]:
+    """Return the groups that are large enough for a statement, the largest first."""
+    return [group for group in by_size(audit.groups) if group.mean_score.value is not None]
 
 
 def takes_few_values(audit: Audit) -> bool:
@@ -97,7 +108,7 @@ def _rows(audit: Audit) -> list[Row]:
     rows: list[Row] = []
     names = group_labels(audit)
     ends = list(zip(audit.score_edges, audit.score_edges[1:], strict=False))
-    for group in by_size(audit.groups):
+    for group in _stated(audit):
         shares = [count / max(group.n_rows, 1) for count in group.score_counts]
         cells = zip(ends, group.score_counts, shares, accumulate(shares), strict=False)
         rows += [
@@ -116,7 +127,7 @@ def _rows(audit: Audit) -> list[Row]:
 
 def _panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
     names = group_labels(audit)
-    groups: list[GroupFacts] = [g for g in by_size(audit.groups) if g.n_rows]
+    groups = _stated(audit)
     reference = names[_reference(audit)]
     if len(groups) <= 2:
         drawn = [_spread(audit, rows, model)]
@@ -142,7 +153,7 @@ def _axis(audit: Audit) -> str:
 
 
 def _spread(audit: Audit, rows: list[Row], title: str) -> Panel:
-    few = len(audit.groups) <= 2
+    few = len(_stated(audit)) <= 2
     if takes_few_values(audit):
         filled = {row["low"] for row in rows if row["people"]}
         cells = [row for row in rows if row["low"] in filled]
