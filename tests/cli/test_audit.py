@@ -62,6 +62,36 @@ def test_an_audit_is_printed_and_written(run, table, tmp_path):
     assert found.gap("true_positive_gap").value is not None
 
 
+def test_decisions_in_words_are_those_in_numbers(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people["answer"] = np.where(people["score"] >= 0.5, "granted", "refused")
+    people["decided"] = (people["score"] >= 0.5).astype(int)
+    people.to_csv(table, index=False)
+    found = []
+    for score, more in (("answer", ["--accepted", "granted"]), ("decided", [])):
+        out = tmp_path / f"{score}.json"
+        code, _, _ = run(*FEATURES, *more, "--json", out, score=("--score", score))
+        assert code == 0
+        found.append(Audit.from_json(out.read_text()))
+    words, numbers = (one.gap("demographic_parity_gap") for one in found)
+    assert words == numbers
+    assert words.value > 0.0
+
+
+@pytest.mark.parametrize(
+    ("score", "accepted", "said"),
+    [
+        ("repaid", [], "holds words (no, yes), and scores are numbers. If they are decisions"),
+        ("repaid", ["--accepted", "granted"], "no value 'granted'"),
+        ("score", ["--accepted", "1"], "holds more than two values"),
+    ],
+)
+def test_decisions_that_cannot_be_read_are_errors(run, score, accepted, said):
+    code, _, error = run(*accepted, score=("--score", score))
+    assert code == 2
+    assert said in error
+
+
 def test_the_other_columns_are_the_features(run, tmp_path):
     out = tmp_path / "audit.json"
     run("--label", "repaid", "--positive", "yes", "--id", "name", "--json", out)

@@ -46,6 +46,7 @@ def audit_files(
     *,
     models: Sequence[str] = (),
     pos_label: str = "1",
+    accepted: str | None = None,
     privileged: str | None = None,
     reading: Mapping[str, Any] | None = None,
     show: Callable[[RoleTable], None] | None = None,
@@ -65,6 +66,8 @@ def audit_files(
         Folders of saved models, which score the features.
     pos_label, privileged : str
         The positive label and the favoured group, as they are written in the table.
+    accepted : str, optional
+        Where the scores are decisions in words, the one that is a yes.
     reading : mapping, optional
         Further arguments of `fairmatch.tables.files.read_table`.
     show : callable, optional
@@ -107,13 +110,14 @@ def audit_files(
     for path, table in zip(paths, tables, strict=True):
         for column in roles.scores:
             name = _name(Path(path).stem, column, len(paths) > 1, len(roles.scores) > 1)
-            scores[name if name not in scores else f"{path}: {column}"] = table[column]
+            given = _numbers(table[column], accepted)
+            scores[name if name not in scores else f"{path}: {column}"] = given
     for folder in models:
         scores[Path(folder).name] = _model_scores(
             folder, paths[0], first, read, sensitive, pos_label, scale
         )
     features = read.features
-    given: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "sensitive_features": sensitive,
         "X": first[features] if features else None,
         "y_true": None if roles.label is None else first[roles.label].to_numpy(),
@@ -126,9 +130,9 @@ def audit_files(
     favoured = None if privileged is None else _privileged(first, read, privileged)
     if len(scores) == 1:
         ((name, own),) = scores.items()
-        return _signed(audit(own.to_numpy(), model_name=name, **given), paths[0], read)
+        return _signed(audit(own.to_numpy(), model_name=name, **facts), paths[0], read)
     arrays = {name: own.to_numpy() for name, own in scores.items()}
-    found = compare_models(arrays, privileged=favoured, **given)
+    found = compare_models(arrays, privileged=favoured, **facts)
     sources = [path for path in paths for _ in roles.scores] + [paths[0]] * len(models)
     signed = tuple(_signed(a, path, read) for a, path in zip(found.audits, sources, strict=True))
     return replace(found, audits=signed)
@@ -154,6 +158,30 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
                     f"{path} and {paths[0]} differ in column {column!r}: only models of the same "
                     "people, in the same order, can be compared."
                 )
+
+
+def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
+    """Return scores as they are, and decisions in words as 1 for the yes and 0 for the other."""
+    words = not pd.api.types.is_numeric_dtype(column)
+    if accepted is None and not words:
+        return column
+    values = column.dropna().unique().tolist()
+    shown = ", ".join(str(value) for value in values[:5])
+    if accepted is None:
+        raise InputError(
+            f"Column {column.name!r} holds words ({shown}), and scores are numbers. If they are "
+            f"decisions, name the one that is a yes, such as --accepted {values[-1]}."
+            if values
+            else f"Column {column.name!r} is empty. Name a column that holds scores."
+        )
+    if len(values) > 2:
+        raise InputError(
+            f"--accepted {accepted} was given, and column {column.name!r} holds more than two "
+            f"values ({shown}). Decisions have two; leave --accepted out for scores."
+        )
+    yes = _value(column, accepted, "--accepted")
+    decided: pd.Series[Any] = (column == yes).astype(float).where(column.notna())
+    return decided
 
 
 def _positive(table: pd.DataFrame, label: str | None, written: str, scale: str) -> Any:

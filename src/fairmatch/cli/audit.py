@@ -49,6 +49,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the outcome, for error rates and calibration; with --scale real, what is predicted",
     )
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
+    add(
+        "--accepted",
+        metavar="VALUE",
+        help="where --score holds decisions in words, such as Yes and No: the one that is a yes",
+    )
     add("--id", metavar="COL", help="who each person is; not a feature")
     add("--weight", metavar="COL", help="how much each row counts")
     add(
@@ -195,6 +200,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 roles,
                 models=arguments.model,
                 pos_label=arguments.positive,
+                accepted=arguments.accepted,
                 privileged=arguments.privileged,
                 reading=reading(arguments, [arguments.id]),
                 show=print_roles,
@@ -227,6 +233,11 @@ def _only_dataset(arguments: argparse.Namespace) -> str:
         raise InputError(
             "A pattern or a folder stands for one table of scores, and is audited by itself. "
             "Leave out the other tables and --model."
+        )
+    if arguments.accepted is not None:
+        raise InputError(
+            f"--accepted {arguments.accepted} was given with a pattern or a folder, whose scores "
+            "are read as numbers. Write decisions as 0 and 1 there."
         )
     pattern: str = arguments.tables[0]
     return pattern
