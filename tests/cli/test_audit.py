@@ -275,7 +275,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
         ("", "empty.csv", "cannot be read"),
         ("a,b\n1,2\n", "people.docx", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
-        ("score,sex\nhigh,a\nlow,b\n", "words.csv", "must be numeric"),
+        ("score,sex\nhigh,a\nlow,b\n", "words.csv", "and scores are numbers"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
         ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing values"),
     ],
