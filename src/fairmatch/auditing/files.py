@@ -162,17 +162,16 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
 
 def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
     """Return scores as they are, and decisions in words as 1 for the yes and 0 for the other."""
-    words = not pd.api.types.is_numeric_dtype(column)
-    if accepted is None and not words:
+    if accepted is None and pd.api.types.is_numeric_dtype(column):
         return column
     values = column.dropna().unique().tolist()
     shown = ", ".join(str(value) for value in values[:5])
     if accepted is None:
+        if len(values) != 2:
+            return column  # the audit names the row of a word among numbers
         raise InputError(
             f"Column {column.name!r} holds words ({shown}), and scores are numbers. If they are "
             f"decisions, name the one that is a yes, such as --accepted {values[-1]}."
-            if values
-            else f"Column {column.name!r} is empty. Name a column that holds scores."
         )
     if len(values) > 2:
         raise InputError(
