@@ -18,8 +18,11 @@ TOPICS = (
 RARE = ("parquet", "growth", "match_rows", "paths", "million")  # long: only when asked for
 HEAD = """# Benchmarks
 
-Ratios of two things measured in the same run, because machines differ and are noisy. Written by
-`make bench`; do not edit by hand. Each topic stands in a file of its own, with its records below.
+Ratios of two things, because machines differ and are noisy. Written by `make bench`; do not edit by
+hand. Each topic stands in a file of its own, with its records below. Short topics measure both
+things in one run. The long ones (parquet, growth, match_rows, paths, million) and blocks may be put
+together from parts that were measured at different moments on a busy machine; they compare CPU
+time.
 """
 
 

@@ -74,7 +74,8 @@ def test_the_verdict_counts_where_ftm_is_nearer(study, tmp_path):
     answers = Answers(study, store)
     state, told = matching_verdict(answers)
     assert state == "holds in part"
-    assert told.startswith("Nearer in 2 of 4. german at ΔDP 0.06, trees: 0.100 beside Reg 0.300")
+    assert told.startswith("Nearer in 2 of 4 (at equal ΔDP 1 of 2, at equal ΔWDP 1 of 2). german")
+    assert "german at ΔDP 0.06, trees: 0.100 beside Reg 0.300" in told
     page = matchings_section(answers)
     assert "**german, ΔWDP nearest to 0.05**" in page
     assert "smaller position than 1 of 3 others" in page
