@@ -36,8 +36,11 @@ UNITS = units(600, 700)
 EXACT = Transport(*PEOPLE).solve().cost
 
 
+SIZE = 128
+
+
 def plan(**more):
-    return match_blocks(PEOPLE, UNITS, **{"block_size": 128, **more})
+    return match_blocks(PEOPLE, UNITS, **{"block_size": SIZE, **more})
 
 
 def same(one, other):
@@ -180,9 +183,22 @@ def stopping(after):
     return progress
 
 
+def test_blocks_grow_when_a_round_gains_little(monkeypatch):
+    monkeypatch.setattr(blocks, "FIRST_SIZE", 16)
+    counts = {}
+    grown = plan(progress=lambda number, done, n_blocks, cost: counts.update({number: n_blocks}))
+    counted = list(counts.values())
+    assert counted[0] > 4 * counted[-1]
+    check_marginals(grown, UNITS)
+    # Small blocks only prepare: what counts is reached by the largest ones.
+    assert grown.cost <= 1.01 * plan().cost
+
+
+@pytest.mark.parametrize("first_size", [16, SIZE])
 @pytest.mark.parametrize("after", [0, 2, 9])
-def test_an_interrupt_loses_nothing_that_is_kept(tmp_path, after, monkeypatch):
-    monkeypatch.setattr(blocks, "_CELLS_PER_TASK", 2)
+def test_an_interrupt_loses_nothing_that_is_kept(tmp_path, after, first_size, monkeypatch):
+    monkeypatch.setattr(blocks, "FIRST_SIZE", first_size)
+    monkeypatch.setattr(blocks, "_PAIRS_PER_TASK", 2 * SIZE)
     with pytest.raises(Stopped):
         plan(keep=tmp_path, progress=stopping(after))
     solved = []
@@ -236,7 +252,7 @@ SOLVE = blocks._solve_task
 
 def test_a_worker_that_is_killed_costs_its_blocks_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "MAX_ROUNDS", 2)
-    monkeypatch.setattr(blocks, "_CELLS_PER_TASK", 2)
+    monkeypatch.setattr(blocks, "_PAIRS_PER_TASK", 2 * SIZE)
     expected = plan()
     monkeypatch.setattr(blocks, "_solve_task", partial(dying, tmp_path / "flag"))
     with joblib.parallel_config("loky", n_jobs=2):
@@ -259,7 +275,7 @@ def test_workers_that_always_die_are_an_error(monkeypatch):
 def test_a_cluster_gives_the_same_plan_though_a_worker_is_killed(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(blocks, "MAX_ROUNDS", 2)
-    monkeypatch.setattr(blocks, "_CELLS_PER_TASK", 2)
+    monkeypatch.setattr(blocks, "_PAIRS_PER_TASK", 2 * SIZE)
     expected = plan()
     monkeypatch.setattr(blocks, "_solve_task", partial(dying, tmp_path / "flag"))
     with (

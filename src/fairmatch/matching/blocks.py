@@ -3,6 +3,7 @@
 Any part of a plan carries as much mass of the one group as of the other. So a plan may be cut into
 blocks of pairs, each block solved by itself, and what comes out is a plan again that costs no more.
 Blocks of near pairs, cut along other directions every time, let mass move through all of the table.
+Small blocks are quick and bring people roughly together. Larger ones do the rest.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from fairmatch.tables.points import Points
 #: Called as ``progress(round, blocks done, blocks, cost of the last whole plan)``.
 BlockProgress = Callable[[int, int, int, float], object]
 
-#: Pairs in a block.
+#: Pairs in the first blocks, and in the last ones.
+FIRST_SIZE = 256
 BLOCK_SIZE = 2_048
-MAX_ROUNDS = 30
-#: A round that saves less than this share of the cost is the last one.
+MAX_ROUNDS = 60
+#: A round that saves less than this share of the cost is the last one of its size.
+GROWING_GAIN = 2e-2
+#: ... and of the largest size.
 LEAST_GAIN = 2e-3
 _TOLERANCE = 1e-6  # of a block: the blocks' gaps are far larger
-_CELLS_PER_TASK = 8
+_PAIRS_PER_TASK = 16_384
 _ATTEMPTS = 5  # how often workers may die before the matching gives up
 _COST_STEP = 1_000_000
 
@@ -78,7 +82,8 @@ def match_blocks(
     units : pair of arrays of float
         Whole masses of the rows, with the same sum.
     block_size : int, default=2048
-        Pairs in a block.
+        Pairs in the largest blocks. The first ones have 256 pairs, and blocks double when a round
+        of them gains little.
     random_state : int, default=0
         Seed of the blocks.
     n_jobs : int, optional
@@ -104,22 +109,28 @@ def match_blocks(
     True
     """
     kept = KeptBlocks(keep, points, units, block_size, random_state)
-    number, pairs, finished = kept.last_round()
+    number, size, pairs, finished = kept.last_round()
     if pairs is None:
         pairs = random_staircase(units, np.random.default_rng([random_state, 0]))
+        size = block_size if len(pairs[0]) <= block_size else min(FIRST_SIZE, block_size)
     cost = _cost(points, *pairs)
     while not finished:
         if number == 0:
-            cells = next_cells(len(pairs[0]), block_size)
+            cells = next_cells(len(pairs[0]), size)
         else:
             generator = np.random.default_rng([random_state, 1, number])
-            cells = near_cells(points, pairs[0], pairs[1], block_size, generator)
-        pairs = _joined(_solved(points, pairs, cells, number, n_jobs, kept, progress, cost))
+            cells = near_cells(points, pairs[0], pairs[1], size, generator)
+        step = max(1, _PAIRS_PER_TASK // size)
+        tasks = [cells[start : start + step] for start in range(0, len(cells), step)]
+        pairs = _joined(_solved(points, pairs, tasks, number, n_jobs, kept, progress, cost))
         before, cost = cost, _cost(points, *pairs)
-        little = number > 0 and before - cost <= LEAST_GAIN * before
         number += 1
-        finished = little or len(cells) == 1 or number == MAX_ROUNDS
-        kept.write_round(number, pairs, finished)
+        largest = size == block_size
+        little = number > 1 and before - cost <= (LEAST_GAIN if largest else GROWING_GAIN) * before
+        finished = (little and largest) or len(cells) == 1 or number == MAX_ROUNDS
+        if little:
+            size = min(2 * size, block_size)
+        kept.write_round(number, size, pairs, finished)
     return BlockPlan(*pairs, cost, number)
 
 
@@ -131,7 +142,7 @@ def _joined(parts: Sequence[Pairs]) -> Pairs:
 def _solved(
     points: tuple[Points, Points],
     pairs: Pairs,
-    cells: Sequence[Index],
+    tasks: Sequence[Sequence[Index]],
     number: int,
     n_jobs: int | None,
     kept: KeptBlocks,
@@ -139,13 +150,12 @@ def _solved(
     cost: float,
 ) -> list[Pairs]:
     """Return the solved blocks in their order; those of a worker that died are solved again."""
-    step = _CELLS_PER_TASK
-    tasks = [cells[start : start + step] for start in range(0, len(cells), step)]
     found: dict[int, Pairs] = {}
     for place in range(len(tasks)):
         known = kept.read_task(number, place)
         if known is not None:
             found[place] = known
+    n_blocks = sum(len(task) for task in tasks)
     n_done = sum(len(tasks[place]) for place in found)
     for attempt in range(_ATTEMPTS):
         todo = [place for place in range(len(tasks)) if place not in found]
@@ -159,12 +169,12 @@ def _solved(
                 kept.write_task(number, place, found[place])
                 n_done += len(tasks[place])
                 if progress is not None:
-                    progress(number, n_done, len(cells), cost)
+                    progress(number, n_done, n_blocks, cost)
             break
         except BrokenProcessPool as error:
             if attempt + 1 == _ATTEMPTS:
                 raise SolverError(
-                    f"Workers died in {_ATTEMPTS} attempts to solve {len(cells)} blocks, of which "
+                    f"Workers died in {_ATTEMPTS} attempts to solve {n_blocks} blocks, of which "
                     f"{n_done} are solved. They may lack memory: use fewer jobs or smaller blocks."
                 ) from error
     return [found[place] for place in range(len(tasks))]

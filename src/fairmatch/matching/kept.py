@@ -17,7 +17,7 @@ from fairmatch.matching.problem import Floats, Index
 from fairmatch.storage.atomic import whole_file, write_whole
 from fairmatch.tables.points import Points
 
-_FORMAT = 1
+_FORMAT = 2
 _ABOUT = "matching.json"
 
 Pairs = tuple[Index, Index, Floats]
@@ -69,13 +69,13 @@ class KeptBlocks:
                 "or random_state. Name another folder, or remove it."
             )
 
-    def last_round(self) -> tuple[int, Pairs | None, bool]:
-        """Return how many rounds are done, the plan after them, and whether it is the last."""
+    def last_round(self) -> tuple[int, int, Pairs | None, bool]:
+        """Return the number of rounds done, the next size, the plan, and whether it is the last."""
         rounds = [] if self.folder is None else sorted(self.folder.glob("round-*.npz"))
         if not rounds:
-            return 0, None, False
-        _, number, *last = rounds[-1].stem.split("-")
-        return int(number), _read(rounds[-1]), bool(last)
+            return 0, 0, None, False
+        _, number, size, *last = rounds[-1].stem.split("-")
+        return int(number), int(size), _read(rounds[-1]), bool(last)
 
     def read_task(self, number: int, place: int) -> Pairs | None:
         """Return some blocks of a round, where they are kept."""
@@ -90,12 +90,12 @@ class KeptBlocks:
             file = self._task(number, place)
             self._try(lambda: _write(file, pairs))
 
-    def write_round(self, number: int, pairs: Pairs, last: bool) -> None:
-        """Keep the plan after so many rounds, in the place of its blocks and of older plans."""
+    def write_round(self, number: int, size: int, pairs: Pairs, last: bool) -> None:
+        """Keep the plan after a round and the size of the next blocks; remove what it replaces."""
         if self.folder is None:
             return
         older = list(self.folder.glob("round-*.npz"))
-        file = self.folder / f"round-{number:03d}{'-last' * last}.npz"
+        file = self.folder / f"round-{number:03d}-{size}{'-last' * last}.npz"
         if self._try(lambda: _write(file, pairs)):
             shutil.rmtree(self._task(number - 1, 0).parent, ignore_errors=True)
             for other in older:
