@@ -79,8 +79,8 @@ def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[An
         unnamed = attributes == tuple(map(str, range(len(attributes))))
         if not unnamed and set(named) != set(attributes):
             raise GroupError(
-                f"sensitive_features has the attributes {listed(list(named))}, and the model was "
-                f"trained with {listed(attributes)}. Pass the same attributes."
+                f"sensitive_features has the attributes {listed(list(named))}, and those of fit "
+                f"were {listed(attributes)}. Pass the same attributes."
             )
         order = list(named.values()) if unnamed else [named[name] for name in attributes]
         columns = [frame[name].to_numpy() for name in order]

@@ -152,3 +152,21 @@ def test_several_attributes_are_their_combinations():
     assert demographic_parity_gap(
         None, found.apply(scores, frame), sensitive_features=frame
     ) < 0.1 < demographic_parity_gap(None, scores, sensitive_features=frame)  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["align", "threshold"])
+def test_attributes_are_found_by_their_names(how, tmp_path):
+    generator = np.random.default_rng(0)
+    # Both attributes have the values a and b, so that their order decides who is who.
+    people = pd.DataFrame({"one": list("aabb") * 50, "two": list("abab") * 50})
+    scores = generator.random(200) * (1.0 + (people["one"] == "a")) / 2.0
+    y = generator.integers(0, 2, 200)
+    adjustment = fit_adjustment(scores, people, y_true=y, decisions=how)
+    expected = adjustment.apply(scores, people)
+    assert_array_equal(adjustment.apply(scores, people[["two", "one"]]), expected)
+    again = ScoreAdjustment.load(adjustment.save(tmp_path / "adjustment.json"))
+    assert_array_equal(again.apply(scores, people[["two", "one"]]), expected)
+    with pytest.raises(GroupError, match="those of fit were 'one', 'two'"):
+        again.apply(scores, people.rename(columns={"one": "three"}))
+    joined = people["one"] + ", " + people["two"]
+    assert_array_equal(again.apply(scores, joined), expected)

@@ -94,7 +94,9 @@ class ScoreAdjustment:
             The adjusted scores. A score of at least one half means yes.
         """
         scores = read_on_scale(y_score, self.scale)
-        codes = group_codes(sensitive_features, self.labels, n_rows=len(scores))
+        codes = group_codes(
+            sensitive_features, self.labels, self.parts.attributes, n_rows=len(scores)
+        )
         return self.move(scores, codes)
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:

@@ -50,6 +50,8 @@ class Alignment:
         What full alignment leaves between two groups among the rows that were fitted: the largest
         difference, over all thresholds and pairs, of the shares above it. Ties and unequal group
         sizes leave it, because people with the same score and group get the same aligned score.
+    attributes : tuple of str
+        Names of the attributes whose combinations are the groups, where there are several.
 
     Notes
     -----
@@ -71,6 +73,7 @@ class Alignment:
     ranks: Curve | None = None
     tied: FloatArray | None = None
     remaining_gap: float = 0.0
+    attributes: tuple[str, ...] = ()
 
     def apply(
         self, y_score: ArrayLike, sensitive_features: ArrayLike, strength: float = 1.0
@@ -87,7 +90,7 @@ class Alignment:
             How far to go: 0 leaves the scores alone, 1 aligns them fully.
         """
         scores = read_on_scale(y_score, self.scale)
-        codes = group_codes(sensitive_features, self.labels, n_rows=len(scores))
+        codes = group_codes(sensitive_features, self.labels, self.attributes, n_rows=len(scores))
         return self.move(scores, codes, strength)
 
     def move(self, scores: FloatArray, codes: Any, strength: float = 1.0) -> FloatArray:
@@ -121,6 +124,7 @@ class Alignment:
             "ranks": None if self.ranks is None else self.ranks.get_state(),
             "tied": None if self.tied is None else self.tied.tolist(),
             "remaining_gap": self.remaining_gap,
+            "attributes": list(self.attributes),
         }
 
     @classmethod
@@ -142,8 +146,9 @@ class Alignment:
                 ranks,
                 None if state["tied"] is None else np.asarray(state["tied"], dtype=np.float64),
                 float(state["remaining_gap"]),
+                tuple(map(str, state.get("attributes", ()))),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(
@@ -252,6 +257,7 @@ def align_groups(
         ranks,
         np.array([one.tied for one in found]),
         _largest_gap(found, curves),
+        groups.attributes,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import GroupError, InputError, ModelFileError
+from fairmatch.learning.columns import joined_attributes, table_width
 from fairmatch.tables.arrays import FloatArray, read_column
 from fairmatch.tables.groups import listed
 
@@ -138,7 +139,11 @@ def _kept(upto: FloatArray) -> NDArray[np.intp]:
 
 
 def group_codes(
-    sensitive_features: Any, labels: Sequence[Any], *, n_rows: int
+    sensitive_features: Any,
+    labels: Sequence[Any],
+    attributes: tuple[str, ...] = (),
+    *,
+    n_rows: int,
 ) -> NDArray[np.integer[Any]]:
     """Return the position of every row's group among labels that are known.
 
@@ -148,10 +153,16 @@ def group_codes(
         Group of every row; unlike in fitting, one group alone will do.
     labels : sequence
         The groups that were seen when fitted.
+    attributes : tuple of str
+        Names of the attributes when fitted, where there were several. A table is read by them,
+        whatever the order of its columns.
     n_rows : int
         Number of rows that is expected.
     """
-    named = _combined(sensitive_features)
+    if attributes or table_width(sensitive_features) > 1:
+        named = joined_attributes(sensitive_features, attributes)
+    else:
+        named = read_column(sensitive_features, "sensitive_features")
     if len(named) != n_rows:
         raise InputError(
             f"sensitive_features has {len(named)} rows where {n_rows} were expected: there must "
@@ -167,12 +178,3 @@ def group_codes(
             f"adjustment was fitted. It knows {listed(labels)}. Fit it on a table with that group."
         )
     return codes
-
-
-def _combined(sensitive_features: Any) -> NDArray[Any]:
-    """Return one column of groups; several attributes are joined as `read_groups` names them."""
-    array = np.asarray(sensitive_features)
-    if array.ndim < 2 or array.shape[1] == 1:
-        return read_column(sensitive_features, "sensitive_features")
-    rows = np.asarray(sensitive_features, dtype=object)
-    return np.array([", ".join(map(str, values)) for values in rows], dtype=object)

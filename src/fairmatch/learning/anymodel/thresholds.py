@@ -39,6 +39,8 @@ class GroupThresholds:
         the larger one of the gaps of true positive and of false positive rates.
     decides : bool
         Whether somebody is accepted and somebody is not.
+    attributes : tuple of str
+        Names of the attributes whose combinations are the groups, where there are several.
     """
 
     labels: tuple[Any, ...]
@@ -47,6 +49,7 @@ class GroupThresholds:
     accuracy: float
     gap: float
     decides: bool
+    attributes: tuple[str, ...] = ()
     curves: tuple[Curve, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +66,7 @@ class GroupThresholds:
             Group of every row, one of those that were seen when fitted.
         """
         scores = read_on_scale(y_score, "real")
-        codes = group_codes(sensitive_features, self.labels, n_rows=len(scores))
+        codes = group_codes(sensitive_features, self.labels, self.attributes, n_rows=len(scores))
         return np.asarray(scores >= self.thresholds[codes], dtype=bool)
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
@@ -91,6 +94,7 @@ class GroupThresholds:
             "accuracy": self.accuracy,
             "gap": self.gap,
             "decides": self.decides,
+            "attributes": list(self.attributes),
         }
 
     @classmethod
@@ -102,14 +106,15 @@ class GroupThresholds:
             thresholds = np.asarray(values, dtype=np.float64)
             criterion = state["criterion"]
             facts = float(state["accuracy"]), float(state["gap"]), bool(state["decides"])
-        except (KeyError, TypeError, ValueError) as error:
+            attributes = tuple(map(str, state.get("attributes", ())))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"The file is damaged: these are no thresholds ({error})."
             ) from None
         whole = thresholds.shape == (len(labels),) and not np.isnan(thresholds).any()
         if not whole or criterion not in CRITERIA or len(set(labels)) < len(labels):
             raise ModelFileError("The file is damaged: these are no thresholds of groups.")
-        return cls(labels, thresholds, criterion, *facts)
+        return cls(labels, thresholds, criterion, *facts, attributes)
 
 
 _ENDS: dict[float, Any] = {float("inf"): "nobody", float("-inf"): "everybody"}
@@ -269,6 +274,7 @@ def _thresholds(
         float((mass[~positive].sum() + _gain(cuts, chosen)) / mass.sum()),
         float(np.ptp(rates, axis=0).max()),
         bool(accepted.max() > 0.0 and accepted.min() < 1.0),
+        groups.attributes,
     )
 
 
