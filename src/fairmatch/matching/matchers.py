@@ -75,11 +75,11 @@ class OptimalTransportMatcher:
     reference : a group label, optional
         The group that every other is matched with; by default the largest.
     block_size : int, "auto" or None, default="auto"
-        A number matches blocks of so many pairs, each exactly, and cuts the plan into other
+        A number matches blocks of up to so many pairs, each exactly, and cuts the plan into other
         blocks until little is gained: for tables too large to be matched whole. Marginals are
         exact; the cost is not the least one (on Adult it is 0.7% above), and the certificate has
         a bound that is proven or holds with a confidence. None matches everybody at once. "auto"
-        does so up to four billion pairs of people, and takes blocks of 2,048 beyond.
+        does so up to four billion pairs of people, and takes blocks of up to 2,048 beyond.
     on_unproven : {"raise", "return"}, default="raise"
         What happens where the tolerance cannot be proven, as between groups that are nearly the
         same or with far outliers: an error, or the best plan with its true bound.
@@ -237,7 +237,7 @@ class OptimalTransportMatcher:
             certificate=Certificate(
                 plan.cost,
                 min(bound.value, plan.cost),
-                f"blocks of {size:,} pairs, {plan.rounds} rounds",
+                f"blocks of up to {size:,} pairs, {plan.rounds} rounds",
                 bound.confidence,
             ),
         )
