@@ -116,4 +116,4 @@ def _within(values: NDArray[Any], end: int) -> bool:
 
 def _hold(condition: Any, otherwise: str) -> None:
     if not condition:
-        raise ModelFileError(f"{FILE} does not hold trees: {otherwise}.")
+        raise ValueError(f"{otherwise}.")
