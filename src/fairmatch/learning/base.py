@@ -135,7 +135,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Any, NDArray[Any] | None]:
         """Return the features and the group codes of new rows, read as in training."""
         check_is_fitted(self)
-        # Compare the column names with those in fit, as scikit-learn does. Encoders do it alone.
+        # Compare the column names with those in fit, as scikit-learn does. Encoders do so too.
         if self.reader_.encoder_ is None and table_width(X) == self.reader_.n_features_in_:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self.reader_.read_new(X, sensitive_features, where)

@@ -57,8 +57,8 @@ class Comparison(GroupComparison):
     Parameters
     ----------
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Who is compared with whom. By default everybody is. With "equal_opportunity" it is people
-        with a positive label, and with "equalized_odds" people with the same label.
+        Who is compared: by default everybody, with "equal_opportunity" people with a positive
+        label, and with "equalized_odds" people with the same label, for each class.
     """
 
     criterion: str = "demographic_parity"
