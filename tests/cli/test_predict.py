@@ -86,7 +86,7 @@ AUDIT = ["audit", "people.csv", "--score", "age", "--sensitive", "sex"]
         ([*AUDIT, "--json", "folder"], "--json must be a file, and folder is a folder"),
         (
             ["train", "people.csv", *GIVEN, "--out", "people.csv"],
-            "is saved in a folder: choose another name",
+            "is saved in a folder. Choose another name",
         ),
     ],
 )

@@ -179,7 +179,7 @@ def test_one_class_in_a_group_leaves_the_gaps_of_error_rates_open(rows):
         ({"fairness_weights": []}, "list of numbers"),
         ({"fairness_weights": [-1.0]}, "fairness_weight must be a number in"),
         ({"transport": "sideways"}, "'marginal', 'joint' or a matcher"),
-        ({"transport": 3}, "has no match method"),
+        ({"transport": 3}, "an object that has a match method"),
     ],
     ids=str,
 )

@@ -329,7 +329,7 @@ def test_a_matcher_of_ones_own_is_run_once_per_part_and_saved_as_such(family, se
     again = load(model.save(tmp_path / "model"))
     assert_array_equal(scores(again), scores(model))
     assert again.transport.name == "Everyone"
-    with pytest.raises(InputError, match="matcher of one's own, Everyone"):
+    with pytest.raises(InputError, match="matcher of your own, Everyone"):
         again.fit(X, Y, sensitive_features=GROUP)
 
 

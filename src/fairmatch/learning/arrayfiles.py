@@ -1,4 +1,4 @@
-"""Arrays as safetensors, and back; nothing is unpickled."""
+"""Write arrays as safetensors and read them back; nothing is unpickled."""
 
 from typing import Any
 
@@ -19,17 +19,17 @@ def write_arrays(arrays: Arrays) -> bytes:
 
 
 def read_arrays(content: bytes) -> Arrays:
-    """Return the arrays of a file, all of finite floats, or raise."""
+    """Return the arrays of a file; raise unless all of them hold finite floats."""
     try:
         arrays: Arrays = load(content)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{FILE} does not hold weights: {error}") from error
     if not all(v.dtype.kind == "f" and np.isfinite(v).all() for v in arrays.values()):
-        raise ModelFileError("The weights are not all finite numbers.")
+        raise ModelFileError(f"{FILE} is damaged: the weights must all be finite numbers.")
     return arrays
 
 
 def under(name: str, arrays: Arrays) -> Arrays:
-    """Return the arrays whose names start with a name and a dot, without it."""
+    """Return the arrays whose names start with ``name.``, and take that prefix off."""
     start = f"{name}."
     return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}

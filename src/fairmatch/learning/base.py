@@ -1,4 +1,4 @@
-"""What every estimator here is to scikit-learn; the parts that it holds read, learn and choose."""
+"""The base class of every estimator: its scikit-learn interface, and the parts that do the work."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,26 +33,28 @@ from fairmatch.tables.parameters import check_weights
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that knows the groups of its rows.
 
-    A constructor stores its parameters. What `fit` learns is held by a few parts, whose public
-    facts are attributes of the estimator too: ``reader_`` reads tables as in training, and
-    ``scorer_`` scores what it has read. Subclasses say what is predicted (`_target`), what learns
-    it (`_family`) and what is added to its loss (`_compare`).
+    A constructor only stores its parameters. A few parts hold what `fit` learns, and the estimator
+    shows their public facts as attributes: ``reader_`` reads tables as in training, and
+    ``scorer_`` scores what the reader has read. A subclass names what is predicted (`_target`),
+    what learns it (`_family`) and what is added to the loss (`_compare`).
     """
 
-    # Requested by default, so that meta-estimators pass the groups on where routing is enabled.
+    # Requested by default: meta-estimators then pass the groups on where routing is enabled.
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
 
     # Name of the parameter that trades fairness for accuracy, where there is one.
     _weight_name: ClassVar[str | None] = "fairness_weight"
-    # What to do instead of `save`, where that cannot write what was learned; else the file of it.
+    # What to do where `save` cannot write the model; None where it can, into `_state_file`.
     _save_instead: ClassVar[str | None] = None
     _state_file: ClassVar[str]
-    # Fairness weights of a whole curve, and whether 0 stands for a model without a penalty.
+    # Fairness weights of a whole curve.
     _curve_weights: ClassVar[tuple[float, ...]] = PAPER_WEIGHTS
-    # Weights that ``max_gap`` chooses from, where they are others.
+    # Weights that ``max_gap`` chooses from, where they differ from those of the curve.
     _choice_weights: ClassVar[tuple[float, ...] | None] = None
+    # Whether weight 0 stands for a model without a penalty.
     _zero_is_plain: ClassVar[bool] = True
-    # What is predicted, what learns it, and whether it can use a ready coupling.
+    # What is predicted, how a model of a path is chosen, what learns, and whether people are
+    # matched.
     _target: ClassVar[Target]
     _choice: ClassVar[type[GapChoice]] = GapChoice
     _family: ClassVar[Any]
@@ -60,7 +62,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     reader_: TableReader
 
-    if TYPE_CHECKING:  # parameters come from the parts, which know their types
+    if TYPE_CHECKING:  # the parameters come from the parts, which declare their types
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -72,7 +74,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _get_doc_link(self) -> str:
-        """Return where scikit-learn's picture of the estimator links to."""
+        """Return the address that scikit-learn's diagram of the estimator links to."""
         return page_of(type(self))
 
     def save(self, path: str | Path) -> Path:
@@ -84,12 +86,17 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         path : str or Path
-            A folder that is new, empty, or holds a model of fairmatch, whose place is taken.
+            The folder. It must be new, empty, or hold a saved model, which is then replaced.
+
+        Returns
+        -------
+        Path
+            The folder.
         """
         return save_model(self, path)
 
     def _encoder(self) -> Any:
-        """Return how X becomes numbers."""
+        """Return the encoder, which turns X into numbers."""
         made = self._family.encoder
         return self.encoder if made is None else made()
 
@@ -106,19 +113,19 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
     def _fitted(self, weight: float, **known: Any) -> Self:
-        """Return a copy that has this weight and has learned this."""
+        """Return a copy with this weight and with these learned attributes."""
         model: Self = clone(self)
         model._set_weight(weight)
         model._adopt(known)
         return model
 
     def _set_weight(self, weight: float) -> None:
-        # An equal weight stays as it was given, which may be an int.
+        # An equal weight keeps the type that it was given with, which may be int.
         if self._weight_name is not None and weight != getattr(self, self._weight_name):
             self.set_params(**{self._weight_name: float(weight)})
 
     def _adopt(self, known: dict[str, Any]) -> None:
-        """Take over what was learned, and forget what was learned before."""
+        """Take over learned attributes, and delete those that were learned before."""
         for name in learned(self):
             delattr(self, name)
         self.__dict__.update(known)
@@ -126,9 +133,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _read_new(
         self, X: Any, sensitive_features: ArrayLike | None, where: str = "predict"
     ) -> tuple[Any, NDArray[Any] | None]:
-        """Return features and codes of groups of new rows, as in training."""
+        """Return the features and the group codes of new rows, read as in training."""
         check_is_fitted(self)
-        # Names are compared with those in fit, as scikit-learn does; encoders do it themselves.
+        # Compare the column names with those in fit, as scikit-learn does. Encoders do so too.
         if self.reader_.encoder_ is None and table_width(X) == self.reader_.n_features_in_:
             validate_data(self, X, skip_check_array=True, reset=False)
         return self.reader_.read_new(X, sensitive_features, where)
@@ -149,10 +156,11 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,)
-            Labels of two classes; the greater one is the positive.
+            For classifiers, labels of two classes; the greater one is positive. For regressors,
+            the numbers to predict.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless ``sensitive_column`` says where it is in X. Several
-            attributes are combined.
+            Group of every row. Leave it out where ``sensitive_column`` names a column of X. The
+            combinations of several attributes are the groups.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
@@ -162,6 +170,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+            The fitted estimator.
         """
         if sensitive_features is not None and self._reader().at_prediction:
             refuse_lost_groups(type(self).__name__)
@@ -176,7 +185,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             return self
         if coupling is not None:
             raise CouplingError(
-                "With max_gap part of the rows is held out, so a ready coupling of all the rows "
+                "With max_gap, part of the rows is held out, so a ready coupling of all the rows "
                 "does not fit. Leave one of the two out."
             )
         chosen, path, curve = choice.search(self, X, y, **given)
@@ -190,12 +199,12 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _weight(self) -> Any:
-        """The fairness weight as a parameter."""
+        """The fairness weight as the parameter holds it."""
         return 0.0 if self._weight_name is None else getattr(self, self._weight_name)
 
     @property
     def _gap_measure(self) -> str:
-        """The gap of decisions that the criterion is about."""
+        """The gap of decisions that belongs to the criterion."""
         criterion = getattr(self, "criterion", "demographic_parity")
         return read_criterion(criterion).gap_measure
 
@@ -213,7 +222,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         coupling: Coupling | None = None,
         sizes: GroupSizes | DecidedSizes | None = None,
     ) -> list[Self]:
-        """Fit one estimator per weight, sharing what they can: read, encode, compare, learn."""
+        """Fit one estimator per weight; reading, encoding and matching are shared."""
         template: Self = clone(self)
         template._check_parameters(fairness_weights, coupling)
         sizes = template._sizes() if sizes is None else sizes
@@ -233,15 +242,15 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         ]
 
     def _learner(self) -> Any:
-        """Return what learns."""
+        """Return the learner."""
         return self._family.learner(self._family.settings.of(self), self.reader_)
 
     def _transport(self) -> Transport:
-        """Return how people are matched, where they are."""
+        """Return how people are matched, for methods that match."""
         raise NotImplementedError
 
     def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Any:
-        """Return the penalty on these rows: whom it compares, and how."""
+        """Return the penalty on these rows, which knows whom it compares."""
         return self._transport().penalty(rows, coupling)
 
     def _match_held_out(self, rows: TrainingRows) -> Coupling:
@@ -249,7 +258,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         if not self._matches:
             raise InputError(
                 f"{type(self).__name__} matches nobody, so matched_parity_gap cannot be its "
-                "gap_measure. Choose another."
+                "gap_measure. Choose another gap_measure."
             )
         return self._transport().match_held_out(rows)
 
@@ -263,21 +272,25 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         coupled: bool = False,
     ) -> tuple[TrainingRows, dict[str, Any]]:
-        """Return rows to learn from, and what is known of the table afterwards.
+        """Return the rows to learn from, and the attributes that describe the table.
 
-        With a ready coupling, which points at rows by position, every row stays.
+        Rows without weight are dropped, except with a ready coupling: it points at rows by
+        position.
         """
         reader = self._reader()
-        # Groups that are given nowhere are the first thing to say.
+        # The first error to raise is that no groups were given.
         _, sensitive = reader.split(X, sensitive_features)
         labels, learned_target = self._target.read(y, sample_weight)
         features, groups, ignored = reader.read_training(X, sensitive_features, sizes)
         if len(labels) != len(groups):
-            raise InputError(f"y has {len(labels)} samples, sensitive_features has {len(groups)}.")
+            raise InputError(
+                f"y has {len(labels)} samples, sensitive_features has {len(groups)}. Pass one "
+                "label and one group for every row."
+            )
         weights = read_weights(sample_weight, n_rows=len(labels))
         rows_with_mass(groups, weights)
         if weights is not None and not weights.all() and not coupled:
-            # Rows without weight are no part of the table: they set no range, no bin, no fold.
+            # Rows without weight must not influence ranges, bins or folds.
             kept = np.flatnonzero(weights)
             features, sensitive = take_rows(features, kept), take_rows(sensitive, kept)
             labels, groups, weights = labels[kept], groups.take(kept), weights[kept]
@@ -291,12 +304,12 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None
     ) -> None:
-        """Raise an error that names a parameter of a wrong type or size."""
+        """Raise an error that names the first parameter of a wrong type or size."""
         name = self._weight_name
         if name is None and np.any(fairness_weights):
             raise InputError(
-                f"{type(self).__name__} has no fairness weight, so it has no path. Give "
-                "fairness_path another estimator."
+                f"{type(self).__name__} has no fairness weight, so it has no path. Pass another "
+                "estimator to fairness_path."
             )
         check_weights(name or "fairness_weight", fairness_weights, "[0, inf)")
         self._family.settings.of(self)
@@ -309,10 +322,13 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _refuse_coupling(self, coupling: Coupling | None) -> None:
         if coupling is not None:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+            raise CouplingError(
+                f"A coupling was given, and {type(self).__name__} does not match people. Leave "
+                "coupling out."
+            )
 
     def _get_state(self) -> State:
-        """Return what was learned, as it is saved."""
+        """Return the state to save: what was learned, as bytes and plain values."""
         state: State = self.scorer_.state()
         known = {
             **self._target.facts(self),
@@ -322,7 +338,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         return replace(state, facts={**known, **state.facts})
 
     def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
-        """Take back what was saved, or raise where it is damaged."""
+        """Restore what was saved; raise an error if it is damaged."""
         reader, weight = self._reader(), weight_from(facts["fairness_weight"])
         self._check_parameters([weight, self._weight] if self._weight_name else [0.0], None)
         restore_reader(reader, facts)
@@ -332,16 +348,16 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self._adopt({**known, **scorer.attributes()})
 
     def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Any:
-        """Return what the learner sees of new rows; the same for all models of one reader."""
+        """Return what the learner sees of new rows; all models of one reader see the same."""
         read = self._read_new(X, sensitive_features)
         return self.reader_.inputs(*read)
 
     def _scores(self, inputs: Any) -> FloatArray:
-        """Return the scores of what was read."""
+        """Return the scores of rows that `_inputs` has read."""
         scores: FloatArray = self.scorer_.scores(inputs)
         return scores
 
 
 def learned(model: FairEstimator) -> dict[str, Any]:
-    """Return what an estimator has learned: its attributes that end with an underscore."""
+    """Return the learned attributes of an estimator: those that end with an underscore."""
     return {name: value for name, value in vars(model).items() if name.endswith("_")}

@@ -1,4 +1,4 @@
-"""Models that a search for alternatives tries: one table of methods, each with its settings."""
+"""The models that a search for alternatives tries: a table of methods with their settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ BASELINE = "plain trees"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that is tried.
+    """A model that the search tries.
 
     Attributes
     ----------
     method, setting : str
-        How it is trained.
+        The method that trained it, and its weight in words; empty for the baseline.
     model : estimator
         The fitted model.
     """
@@ -31,7 +31,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """What the model is called."""
+        """Name of the model: its method and its setting."""
         return f"{self.method}, {self.setting}" if self.setting else self.method
 
 
@@ -42,13 +42,13 @@ class SearchMethod:
     Attributes
     ----------
     make : callable
-        Returns the estimator, from the number of trees and its further parameters.
+        Returns an estimator for a number of trees and further parameters.
     word : str
-        What its weight is called.
+        Name of the weight, for the models' names.
     weights : tuple of float
-        The weights that are tried.
+        The weights to try.
     needs_group : bool
-        Whether its models need the group to predict.
+        Whether the models need the group to predict.
     """
 
     make: Callable[..., Any]
@@ -89,7 +89,7 @@ METHODS: Mapping[str, SearchMethod] = {
 
 
 def plain_trees(n_rounds: int, seed: Any) -> Any:
-    """Return LightGBM as a user has it, unfitted."""
+    """Return an unfitted LightGBM classifier with LightGBM's own defaults."""
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(
@@ -103,7 +103,7 @@ def plain_trees(n_rounds: int, seed: Any) -> Any:
 
 
 def categorised(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose words are categories, which is how LightGBM knows them.
+    """Return a table with its text columns as categories, as LightGBM needs them.
 
     Examples
     --------
@@ -131,26 +131,26 @@ def train_candidates(
     Parameters
     ----------
     X : DataFrame
-        Features; words are categories, as `categorised` makes them.
+        Features; `categorised` turns text into the categories that LightGBM needs.
     y : array-like of shape (n_rows,)
         Labels of two classes.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     criterion : str, default="demographic_parity"
-        Whom to compare.
+        Who is compared: "demographic_parity", "equal_opportunity" or "equalized_odds".
     sensitive_at_prediction : bool, default=True
-        Whether models may use the group to predict. Without it, methods that need it are left out.
+        Whether models may use the group to predict. With False, methods that need it are left out.
     n_rounds : int, default=200
         Number of trees.
     random_state : int, optional
-        Seed.
+        Seed of every method.
     progress : callable, optional
         Called with the name of each method before it trains.
 
     Returns
     -------
     list of Candidate
-        The plain trees first, which are the baseline.
+        The baseline, plain trees, comes first.
     """
     step = progress or (lambda name: None)
     given = {

@@ -27,39 +27,42 @@ from fairmatch.tables.arrays import read_column, read_weights
 from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.parameters import check_flag, check_number, check_weights
 
-# A model decides if it accepts at least this share of those that the most accurate model of the
-# path accepts, and refuses at least this share of those that it refuses.
+# A model counts as deciding if its acceptance rate is at least this share of the acceptance rate of
+# the most accurate model of the path, and likewise for its rejection rate.
 _LEAST = 0.1
 
 
 @dataclass(frozen=True)
 class GapChoice(Settings):
-    """Which model of a path is kept.
+    """The choice of one model from a path.
 
     Parameters
     ----------
     max_gap : float, optional
-        Choose the fairness weight instead of giving it: train a path on part of the rows and keep
-        the most accurate model whose gap on the held-out rows is at most this.
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
+        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
-        Which gap ``max_gap`` bounds, a name of `fairmatch.measures.MEASURES`; by default the gap
-        of decisions that the criterion is about.
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
     fairness_weights : sequence of float, optional
-        Weights that ``max_gap`` chooses from; by default 0 and the method's own.
+        Weights that ``max_gap`` chooses from. By default they are the method's own, and 0 where
+        that means a model without a penalty.
     validation_size : float, default=0.2
-        Share of the rows held out for that choice, stratified by label and group.
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     refit : bool, default=False
-        Whether to train once more on all rows with the weight chosen.
+        Whether to train the chosen model again on all rows.
     confidence : float, optional
-        With a number such as 0.95, the gap of a model counts by its upper confidence limit, which
-        holds for all models of the path at once. By default it counts as measured.
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``; the limits hold for all models of the path at once. By default the measured
+        gap must be.
 
     Attributes
     ----------
     path_ : FairnessPath
-        With ``max_gap``: the models it chose from.
+        With ``max_gap``: the models that the choice was made from.
     validation_curve_ : DataFrame
-        With ``max_gap``: their measures on the held-out rows.
+        With ``max_gap``: the measures of these models on the held-out rows.
     """
 
     max_gap: float | None = None
@@ -69,17 +72,17 @@ class GapChoice(Settings):
     refit: bool = False
     confidence: float | None = None
 
-    # Gaps that may be bounded, those of them that have a confidence limit, and bounds.
+    # Gaps that may be bounded, gaps that have a confidence limit, and the values of ``max_gap``.
     _gaps: ClassVar[Collection[str]] = MEASURES
     _limited: ClassVar[Collection[str]] = LIMITED
     _bounds: ClassVar[str] = "[0, 1]"
 
     def check(self) -> None:
-        """Raise unless bound, measure, share and confidence make sense, whether used or not."""
+        """Raise an error that names the first parameter that cannot be used."""
         named = self.gap_measure
         if named is not None and not (isinstance(named, str) and named in self._gaps):
             raise InputError(
-                f"gap_measure={named!r} is no gap that can be bounded here; choose one of "
+                f"gap_measure={named!r} is not a gap that can be bounded here; choose one of "
                 f"{', '.join(self._gaps)}."
             )
         if self.max_gap is not None:
@@ -95,19 +98,18 @@ class GapChoice(Settings):
         check_number("confidence", confidence, "(0.5, 1)")
         if self.max_gap is None:
             raise InputError(
-                f"confidence={confidence:g} is about the bound max_gap, which is not given. Give "
+                f"confidence={confidence:g} is about the bound max_gap, which is not given. Set "
                 "both, or leave confidence out."
             )
         if self.refit:
             raise InputError(
-                "confidence was given with refit=True: the limit holds for the model that was "
+                "confidence was given with refit=True. The limit holds for the model that was "
                 "measured on the held-out rows, and refit trains another. Leave one of the two out."
             )
         if self.gap_measure not in (None, *self._limited):
             raise InputError(
-                "confidence needs a gap that has a confidence limit here: "
-                f"{', '.join(self._limited)}. gap_measure={self.gap_measure!r} has none: leave "
-                "confidence out."
+                f"gap_measure={self.gap_measure!r} has no confidence limit here, and confidence "
+                f"needs one. Choose one of {', '.join(self._limited)}, or leave confidence out."
             )
 
     def search(
@@ -119,19 +121,25 @@ class GapChoice(Settings):
         sensitive_features: ArrayLike | None,
         sample_weight: ArrayLike | None,
     ) -> tuple[Any, FairnessPath, pd.DataFrame]:
-        """Return the model of an estimator that is kept, the path, and its measures.
+        """Return the model that is kept, the path that it is from, and the path's measures.
 
         Parameters
         ----------
-        estimator : classifier
-            What to train, with a ``_fit_path``.
-        X, y, sensitive_features, sample_weight
-            The rows, as in ``fit``.
+        estimator : FairEstimator
+            What to train.
+        X : table or array of shape (n_rows, n_columns)
+            Features.
+        y : array-like of shape (n_rows,)
+            Labels, or the numbers to predict.
+        sensitive_features : array-like, optional
+            Group of every row, unless the estimator finds it in X.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
         """
         reader = estimator._reader()
         given = read_groups(reader.split(X, sensitive_features)[1])
         groups, ignored = estimator._sizes().apply(given)
-        # What is small in the whole table is small in each part of it, and nothing else is.
+        # Which groups are small is decided on the whole table, and holds for both parts of it.
         small = frozenset(given.labels) - frozenset(groups.labels)
         sizes = DecidedSizes(small, frozenset(groups.labels[code] for code in ignored))
         train, held_out = stratified_split(
@@ -177,7 +185,7 @@ class GapChoice(Settings):
         return chosen, path, curve
 
     def _rows(self, model: Any, kept: list[Any], groups: Groups) -> TrainingRows:
-        """Return the held-out rows as the models read them."""
+        """Return the held-out rows in the form that the models read them."""
         features, _ = model.reader_.split(kept[0], kept[2])
         points = model.reader_.points(features)
         labels = model._target.labels(model, kept[1])
@@ -187,24 +195,24 @@ class GapChoice(Settings):
     def best(self, curve: pd.DataFrame, measure: str) -> int:
         """Return the position of the model to keep.
 
-        Of the models within the gap it is the most accurate one that decides; where each of them
-        accepts nearly everybody or nearly nobody, the most accurate of all. Where none is within
-        the gap, it is the one of the smallest gap.
+        Among the models within ``max_gap``, this is the most accurate one that decides. If each of
+        them accepts nearly everybody or nearly nobody, it is the most accurate one, with a
+        warning. If no model is within ``max_gap``, it is the one with the smallest gap, with a
+        warning.
         """
         counted = measure if self.confidence is None else f"{measure}_limit"
         gaps = curve[counted].to_numpy()
         if np.isnan(gaps).any():
             raise LabelError(
-                f"{measure} cannot be measured on the held-out rows: a group has no rows "
-                "of one of the classes there. Choose another gap_measure or a larger "
-                "validation_size."
+                f"{measure} cannot be measured on the held-out rows: there a group has no rows "
+                "of one of the classes. Choose another gap_measure or a larger validation_size."
             )
         within, rates = gaps <= self.max_gap, curve["acceptance_rate"].to_numpy()
         usual = rates[int(np.argmax(curve["accuracy"].to_numpy()))]
         decides = (rates > 0.0) & (rates < 1.0)
         decides &= (rates >= _LEAST * usual) & (1.0 - rates >= _LEAST * (1.0 - usual))
         if not within.any():
-            # A model that decides nothing has no gap: it is never out of reach for lack of trying.
+            # Models that decide nothing count here too: none of them was within the bound.
             self._warn_of_the_smallest(curve, gaps, counted)
             return int(gaps.argmin())
         candidates = within & decides if (within & decides).any() else within
@@ -223,9 +231,12 @@ class GapChoice(Settings):
         self, path: FairnessPath, measure: str, kept: list[Any], rows: TrainingRows
     ) -> list[float]:
         if measure not in LIMITED:
-            raise InputError(f"confidence is not known for {measure}: leave it out.")
+            raise InputError(
+                f"confidence={self.confidence} was given, and {measure} has no confidence limit. "
+                f"Choose gap_measure among {', '.join(LIMITED)}, or leave confidence out."
+            )
         assert self.confidence is not None
-        # One minus the confidence is shared by the models, so that the limits hold all at once.
+        # The models share the error probability: all limits then hold at once.
         level = 1.0 - (1.0 - self.confidence) / len(path)
         return [
             upper_limit(measure, scores, rows.positive, rows.groups, rows.weights, level)
@@ -240,20 +251,19 @@ class GapChoice(Settings):
             return
         notify(
             f"The held-out groups are small ({groups.sized()} rows): a gap of rates between them "
-            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model kept "
-            f"has {measure} {gap:.3g} there, and on new rows it may be anything up to "
-            f"{min(1.0, gap + half):.2g}. Ask for a confidence=, hold out more rows, or pool "
-            "groups.",
+            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model that is "
+            f"kept has {measure} {gap:.3g} on these rows; on new rows it may be up to "
+            f"{min(1.0, gap + half):.2g}. Set confidence=, hold out more rows, or pool groups.",
             SmallGroupWarning,
         )
 
     def _warn_of_the_smallest(self, curve: pd.DataFrame, gaps: Any, counted: str) -> None:
         smallest = int(gaps.argmin())
         notify(
-            f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out "
-            f"rows; the smallest gap reached is {gaps.min():.4g}, at weight "
-            f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try "
-            "larger fairness_weights where there are any, or allow a larger max_gap.",
+            f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out rows. The "
+            f"smallest gap reached is {gaps.min():.4g}, at weight "
+            f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try larger "
+            "fairness_weights where the method allows them, or allow a larger max_gap.",
             GapNotReachedWarning,
         )
 
@@ -262,9 +272,9 @@ class GapChoice(Settings):
         nearly = "" if acceptance_rate in (0.0, 1.0) else "nearly "
         notify(
             f"The most accurate model with {measure} <= {self.max_gap:g} accepts {nearly}{whom} "
-            f"among the held-out rows ({acceptance_rate:.2%}), and so do all others: it is fair "
-            "because it decides nothing. Allow a larger max_gap, or try "
-            "FTMBoostingClassifier('predicted', warmup=0.5) or QuantileAlignmentClassifier, which "
-            "reach small gaps with models that decide.",
+            f"among the held-out rows ({acceptance_rate:.2%}), and every other model within the "
+            "bound decides as little. It is fair because it decides nothing. Allow a larger "
+            "max_gap, or try FTMBoostingClassifier('predicted', warmup=0.5) or "
+            "QuantileAlignmentClassifier, which reach small gaps with models that decide.",
             ConstantModelWarning,
         )

@@ -1,4 +1,4 @@
-"""What a classifier is to scikit-learn: probabilities, decisions and accuracy."""
+"""The base class of classifiers: probabilities, decisions and accuracy."""
 
 from typing import Any, ClassVar
 
@@ -17,16 +17,16 @@ from fairmatch.tables.arrays import FloatArray, read_column, read_weights
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     """A classifier of two classes.
 
-    Subclasses say what learns (`_family`) and what is added to its loss (`_compare`).
+    A subclass names what learns (`_family`) and what is added to the loss (`_compare`).
 
     Attributes
     ----------
     classes_ : array of shape (2,)
-        The labels; the second is the positive one.
+        The two labels; the second is the positive one.
     groups_ : tuple
-        The groups.
+        Labels of the groups.
     fairness_weight_ : float
-        The weight in use.
+        The fairness weight that the model was trained with.
     """
 
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
@@ -50,12 +50,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
+            Group of every row, unless it is a column of X or the model does not need it.
 
         Returns
         -------
         array of shape (n_rows, 2)
-            Columns in the order of ``classes_``.
+            The probabilities, with columns in the order of ``classes_``.
         """
         positive = self._scores(self._inputs(X, sensitive_features))
         return np.column_stack([1.0 - positive, positive])
@@ -68,12 +68,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
+            Group of every row, unless it is a column of X or the model does not need it.
 
         Returns
         -------
         array of shape (n_rows,)
-            Entries of ``classes_``.
+            One of ``classes_`` for every row.
         """
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         decided: NDArray[Any] = self.classes_[(positive >= 0.5).astype(np.intp)]
@@ -117,11 +117,18 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
+            Group of every row, unless it is a column of X or the model does not need it.
+
+        Returns
+        -------
+        float
+            The weighted share of right decisions.
         """
         decided = self.predict(X, sensitive_features=sensitive_features)
         labels = read_column(y, "y")
         if len(labels) != len(decided):
-            raise InputError(f"y has {len(labels)} rows, X has {len(decided)}.")
+            raise InputError(
+                f"y has {len(labels)} rows, X has {len(decided)}. Pass one label for every row."
+            )
         weights = read_weights(sample_weight, n_rows=len(labels))
         return float(np.average(decided == labels, weights=weights))

@@ -1,4 +1,4 @@
-"""Columns of a table that hold the groups: by name or position, one or several."""
+"""The columns of a table that hold the groups, given by name or position."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -17,20 +17,21 @@ Columns = str | int | Sequence[str | int] | None
 
 
 def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
-    """Take one column out of a table, or several.
+    """Split a table into the columns that hold the groups and the rest.
 
     Parameters
     ----------
     X : table or array of shape (n_rows, n_columns)
         The table.
     columns : str, int or a list of them
-        Names or positions.
+        Names or positions of the columns that hold the groups.
 
     Returns
     -------
-    rest, values
-        The table without them, and the column; of several columns, a table of them as a pandas
-        frame.
+    rest : table or array
+        The table without these columns.
+    values : column or DataFrame
+        One column, or a pandas frame of several.
     """
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
         return split_column(X, columns)  # type: ignore[arg-type]
@@ -38,7 +39,8 @@ def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
     if not wanted:
         raise InputError("sensitive_column is an empty list. Name a column, or leave it out.")
     names, width = column_names(X), table_width(X)
-    # Positions change as columns are taken out. Names do not, nor do positions before the last.
+    # Positions change as columns are taken out. Names do not; without names, the columns are taken
+    # out from the last to the first.
     places = [c % width if is_position(c, width) else c for c in wanted]
     if names is not None:
         wanted = [names[c] if is_position(c, width) else c for c in places]
@@ -55,7 +57,7 @@ def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
 
 
 def is_position(column: Any, width: int) -> bool:
-    """Return whether a column is given by its position in a table of so many."""
+    """Return whether a value is a position in a table with ``width`` columns."""
     whole = isinstance(column, Integral) and not isinstance(column, bool)
     return whole and -width <= int(column) < width
 
@@ -69,9 +71,9 @@ def as_list(columns: Columns) -> list[Any]:
 
 
 def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[Any]:
-    """Return the combination of several attributes as text, as `read_groups` writes it.
+    """Return the combination of several attributes as text, in the form of `read_groups`.
 
-    Attributes that have names are found by them, whatever their order.
+    Attributes with names are found by name, in any order.
     """
     frame = nw.from_native(sensitive, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -92,7 +94,7 @@ def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[An
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of a table's columns; an array has none."""
+    """Return the names of a table's columns, or None for an array."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     return None if names is None else list(names)
 

@@ -1,4 +1,4 @@
-"""Whom a penalty compares: the parts of a criterion, and people matched within them."""
+"""Whom a penalty compares: the parts that a criterion names, and the people matched in each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,12 +18,13 @@ from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.parameters import check_count
 from fairmatch.tables.points import Points
 
-# Relative duality gap of the coupling that FTM trains on. Training draws from the coupling at
-# random, so a thousandth of its cost is lost in the noise; and where the groups are nearly
-# identical, more could not be proven in float64 and would be an error.
+# Relative duality gap of the coupling that FTM trains on. Training draws pairs at random, so a
+# thousandth of the cost is lost in the noise. Where the groups are nearly identical, a smaller gap
+# cannot be proven in float64.
 _TRAINING_TOLERANCE = 1e-3
-# What it costs to match people with different labels, or a whole difference of predicted scores;
-# and people whose real targets differ by a standard deviation: two of them count like two labels.
+# The first is the cost of matching people with different labels, or with predicted scores 0 and 1.
+# The second is the cost of a difference of real targets by one standard deviation. Costs are
+# squared distances, so two standard deviations cost as much as different labels.
 JOINT_WEIGHT, REAL_WEIGHT = 100.0, 25.0
 
 
@@ -36,15 +37,15 @@ class GroupComparison(Settings):
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
     part_weights : {"equal", "size"}, default="equal"
-        Whether each group counts the same beside the reference, so that a small group counts, or
-        as much as it has rows.
+        How much the comparison of each group with the reference counts. With "equal" all count
+        the same, also those of small groups. With "size" each counts by its number of rows.
     """
 
     reference: Any = None
     part_weights: str = "equal"
 
     def check(self) -> None:
-        """Raise unless the weights of parts are known."""
+        """Raise unless ``part_weights`` is a known way to weigh the parts."""
         if self.part_weights not in PART_WEIGHTS:
             raise InputError(f"part_weights must be 'equal' or 'size', got {self.part_weights!r}.")
 
@@ -56,14 +57,14 @@ class Comparison(GroupComparison):
     Parameters
     ----------
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Who is compared with whom: by default everybody; those with a positive label; or people
-        with the same label, each class by itself.
+        Who is compared: by default everybody, with "equal_opportunity" people with a positive
+        label, and with "equalized_odds" people with the same label, for each class.
     """
 
     criterion: str = "demographic_parity"
 
     def check(self) -> None:
-        """Raise unless criterion and weights of parts are known."""
+        """Raise unless the criterion and ``part_weights`` are known."""
         super().check()
         read_criterion(self.criterion)
 
@@ -92,18 +93,18 @@ class Comparison(GroupComparison):
         sampling: "Sampling | None" = None,
         points: Points | None = None,
     ) -> Coupling:
-        """Return the coupling that a matcher makes of the rows, part by part.
+        """Return the coupling of the rows, matched part by part.
 
         Parameters
         ----------
         matcher : Matcher
-            Matches two groups. One of a user's own is given one-hot columns.
+            Matches two groups. A user's own matcher gets categories as one-hot columns.
         rows : TrainingRows
-            The rows.
+            The rows to match.
         sampling : Sampling, optional
-            How many of them to match; by default all.
+            How many rows to match; by default all.
         points : Points, optional
-            What to match them on instead of their features.
+            What to match on; by default the rows' features.
         """
         points = rows.points if points is None else points
         ours = isinstance(matcher, OptimalTransportMatcher)
@@ -126,22 +127,22 @@ class Sampling(Settings):
 
     Parameters
     ----------
-    match_rows : int, optional
-        How many rows of two groups are matched at most. Beyond that a sample is matched, drawn
-        by group and label; the penalty sees its pairs, and the loss sees all rows. A smaller
-        group is kept whole. None matches everybody.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
     """
 
     match_rows: int | None = 50_000
     random_state: Any = None
 
     def check(self) -> None:
-        """Raise unless the number of rows can be matched."""
+        """Raise unless ``match_rows`` is None or at least 2."""
         check_count("match_rows", self.match_rows, 2, optional=True)
 
     @property
     def seed(self) -> Any:
-        """Seed of the sample; where the estimator has none, it is always the same."""
+        """Seed of the sample; 0 where the estimator has no seed."""
         return 0 if self.random_state is None else seed_sequence(self.random_state)
 
 
@@ -152,17 +153,18 @@ class Transport:
     Parameters
     ----------
     transport : str or a matcher
-        A name, or an object with a ``match`` method.
+        The name of a map, or an object with a ``match`` method.
     comparison : Comparison
         Whom to match.
     names : tuple of str
-        The names that the estimator knows.
+        The names of maps that the estimator accepts.
     unseen : callable, optional
-        Returns scores of rows by models that have not seen them, for the map of that name.
+        Returns a score of every row by a model that was not trained on the row. The map
+        "predicted" needs it.
     fresh : bool, default=False
-        Whether a matcher with a ``batch_size`` matches afresh in every step.
+        Whether a matcher with a ``batch_size`` matches anew in every step.
     real : bool, default=False
-        Whether the target is a real number, in standard deviations, and not a class.
+        Whether the target is a real number in standard deviations; by default it is a class.
     sampling : Sampling, optional
         How many people to match; by default all.
     """
@@ -176,14 +178,14 @@ class Transport:
     sampling: Sampling | None = None
 
     def check(self, coupling: Any) -> None:
-        """Raise unless the matcher is one, and a ready coupling too."""
+        """Raise unless the transport is usable, and the coupling is a Coupling or None."""
         self.matcher()
         check_coupling(coupling)
 
     def penalty(
         self, rows: TrainingRows, coupling: Coupling | None = None
     ) -> MatchedGap | FreshlyMatchedGap:
-        """Return the matched gap of rows, by a ready coupling or one that is made now."""
+        """Return the matched gap of rows, from a ready coupling or from a new one."""
         if coupling is not None:
             coupling.check_groups(rows.groups)
             return MatchedGap(coupling)
@@ -203,7 +205,8 @@ class Transport:
         if self._is("predicted"):
             raise InputError(
                 "With transport='predicted' people are matched on scores of the training rows, "
-                "which held-out rows do not have: matched_parity_gap cannot be the gap_measure."
+                "which held-out rows do not have, so matched_parity_gap cannot be the gap_measure. "
+                "Choose another gap_measure."
             )
         return self.match(rows)
 
@@ -216,12 +219,16 @@ class Transport:
                 raise InputError(f"transport must be {names} or a matcher, got {chosen!r}.")
             self._refuse_labels_within_labels(chosen == "joint", f"transport={chosen!r}")
             weight = JOINT_WEIGHT if chosen == "joint" and not self.real else 0.0
-            # What cannot be proven is no reason not to learn: the best plan will do.
+            # A plan that is not proven optimal is still good enough to train on.
             return OptimalTransportMatcher(
                 weight, tolerance=_TRAINING_TOLERANCE, on_unproven="return"
             )
         if not hasattr(chosen, "match") or isinstance(chosen, type):
-            raise InputError(f"transport={chosen!r} is no matcher: it has no match method.")
+            names = ", ".join(map(repr, self.names))
+            raise InputError(
+                f"transport={chosen!r} is not a matcher: a matcher is an object that has a match "
+                f"method. Pass one, or one of {names}."
+            )
         if isinstance(chosen, OptimalTransportMatcher):
             self._refuse_other_criterion(chosen)
             within = chosen.label_weight > 0.0
@@ -238,7 +245,7 @@ class Transport:
         return isinstance(self.transport, str) and self.transport == name
 
     def _points(self, rows: TrainingRows) -> Points:
-        """Return what people are matched on: their features, and scores or targets beside them."""
+        """Return what people are matched on: their features, with scores or targets if asked."""
         weight = REAL_WEIGHT if self.real else JOINT_WEIGHT
         if self._is("predicted"):
             assert self.unseen is not None
@@ -250,17 +257,17 @@ class Transport:
     def _refuse_labels_within_labels(self, joint: bool, what: str) -> None:
         if joint and read_criterion(self.comparison.criterion).needs_labels:
             raise InputError(
-                f"{what} matches people on their labels, and "
-                f"criterion={self.comparison.criterion!r} compares people of the same label: their "
+                f"{what} matches people on their labels, but "
+                f"criterion={self.comparison.criterion!r} compares people of the same label, whose "
                 "labels never differ. Use transport='marginal'."
             )
 
     def _refuse_other_criterion(self, matcher: OptimalTransportMatcher) -> None:
-        """Raise where the matcher says one thing and the estimator another."""
+        """Raise if the matcher and the estimator contradict each other."""
         for name, unset in (("criterion", "demographic_parity"), ("reference", None)):
             own, asked = getattr(matcher, name), getattr(self.comparison, name)
             if own not in (unset, asked):
                 raise InputError(
-                    f"The matcher has {name}={own!r} and the estimator {name}={asked!r}. Give it "
-                    "to the estimator."
+                    f"The matcher has {name}={own!r} and the estimator {name}={asked!r}. Set "
+                    f"{name} on the estimator alone."
                 )

@@ -23,7 +23,7 @@ class FairnessPath:
     weights : array of shape (n_models,)
         The fairness weights.
     models : list
-        Fitted estimators, one per weight.
+        The fitted estimators, one per weight.
     """
 
     weights: FloatArray
@@ -33,7 +33,7 @@ class FairnessPath:
         return len(self.models)
 
     def named(self) -> dict[str, Any]:
-        """Return the models by name, as `fairmatch.compare_models` takes them."""
+        """Return the models by name, in the form that `fairmatch.compare_models` takes."""
         weights = (f"fairness weight {weight:g}" for weight in self.weights)
         return dict(zip(weights, self.models, strict=True))
 
@@ -54,16 +54,21 @@ class FairnessPath:
         )
 
     def scores(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> list[FloatArray]:
-        """Return every model's probability of the positive class, or prediction.
+        """Return the scores of every model.
 
         Parameters
         ----------
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X.
+            Group of every row, unless it is a column of X.
+
+        Returns
+        -------
+        list of arrays of shape (n_rows,)
+            For every model, the probability of the positive class, or a regressor's prediction.
         """
-        # Models that were trained together read tables alike, and a table is read once for them.
+        # Models that were trained together share a reader, so it reads the table only once.
         read: dict[int, Any] = {}
         found = []
         for model in self.models:
@@ -92,19 +97,20 @@ class FairnessPath:
         y : array-like of shape (n_rows,)
             Their labels.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X.
+            Group of every row, unless it is a column of X.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
-            A matching of these rows, for the matched gap.
+            A matching of these rows, which the matched gap needs.
 
         Returns
         -------
         DataFrame
-            One row per weight. For classifiers: the weight, the accuracy, the share of people who
-            are accepted and every gap of `fairmatch.measures`; NaN for gaps of error rates where
-            a group has no rows of a class. For regressors: the weight, the errors, and the gaps
-            of `fairmatch.measures.real`, in units of the target and of its standard deviation.
+            One row per weight. For classifiers the columns are the weight, the accuracy, the share
+            of people who are accepted and every gap of `fairmatch.measures`. A gap of error rates
+            is NaN where a group has no rows of a class. For regressors the columns are the weight,
+            the errors, and the gaps of `fairmatch.measures.real`. These are in units of the
+            target, and in units of its standard deviation.
         """
         scored = self.scores(X, sensitive_features=sensitive_features)
         reader = self.models[0].reader_
@@ -137,7 +143,9 @@ def measured(
     accepted = scores >= 0.5
     labels = read_column(y, "y")
     if len(labels) != len(scores):
-        raise InputError(f"y has {len(labels)} rows, X has {len(scores)}.")
+        raise InputError(
+            f"y has {len(labels)} rows, X has {len(scores)}. Pass one label for every row."
+        )
     weights = read_weights(sample_weight, n_rows=len(scores))
     right = classes[accepted.astype(np.intp)] == labels
     return {
@@ -150,7 +158,7 @@ def measured(
 def _gap_or_nan(
     measure: Measure, y: ArrayLike, scores: FloatArray, positive: Any, given: dict[str, Any]
 ) -> float:
-    """Return a gap of error rates, or NaN where a group has no rows of the class."""
+    """Return a gap of error rates, or NaN if a group has no rows of the class."""
     try:
         return measure.function(y, scores, pos_label=positive, **given)
     except LabelError:

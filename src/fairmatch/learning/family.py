@@ -1,4 +1,4 @@
-"""Families of learners: what a family sees of a table, what learns, and what scores."""
+"""Families of learners: what each of them sees of a table, what learns, and what scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from fairmatch.tables.arrays import FloatArray
 
 
 class Scorer(Protocol):
-    """What a learner has learned."""
+    """A learned model that scores rows."""
 
     FILE: ClassVar[str]
 
     def scores(self, inputs: Any) -> FloatArray:
-        """Return the score of every row of what a reader has read."""
+        """Return the score of every row that a reader has read."""
 
     def attributes(self) -> dict[str, Any]:
-        """Return the learned facts that an estimator shows."""
+        """Return the learned attributes that the estimator shows."""
 
     def state(self) -> State:
-        """Return what was learned, as it is saved."""
+        """Return the state to save."""
 
     @classmethod
     def from_state(
         cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
     ) -> Self:
-        """Return the scorer that was saved, or raise where it is damaged."""
+        """Return the scorer of a saved state; raise an error if it is damaged."""
 
 
 class Learner(Protocol):
-    """What learns a path of scorers."""
+    """A learner, which fits a path of scorers."""
 
     def fit_path(
         self,
@@ -43,7 +43,7 @@ class Learner(Protocol):
         compare: Callable[[TrainingRows], Any],
         weights: Sequence[float],
     ) -> Sequence[Scorer]:
-        """Return one scorer per weight of the penalty that ``compare`` makes of rows."""
+        """Return one scorer per weight; ``compare`` returns the penalty on given rows."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,17 @@ class Family:
 
     Attributes
     ----------
-    sees : {"numbers", "codes"}
-        What the learner sees of a table; see `TableReader`.
+    sees : {"numbers", "codes", "table"}
+        What the learner sees of a table: numbers, with categories as one-hot columns; one column
+        of numbers or category codes per column of the table; or the table as it is.
     settings : type of Settings
-        Its parameters.
+        The parameters of the learner.
     learner : callable
-        Makes the learner of the settings and a reader that has seen the training table.
+        Returns the learner for settings and for a reader that has seen the training table.
     scorer : type of Scorer
-        What a saved model is made again with.
+        The class that restores a saved model.
     encoder : callable, optional
-        Makes the encoder, where it is no parameter of the estimators.
+        Returns the encoder, for estimators without an ``encoder`` parameter.
     """
 
     sees: str

@@ -1,4 +1,4 @@
-"""What happens to small groups: an error, a pool, or to be learned from and not compared."""
+"""What happens to small groups: an error, a pool, or training without a comparison."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +11,7 @@ from fairmatch.learning.settings import Settings
 from fairmatch.tables.groups import OTHER, Groups
 from fairmatch.tables.parameters import check_count
 
-# Below this a rate of a group is known to no better than a fifth.
+# With fewer rows than this, a group's rate is known to about ±0.2 at best.
 TINY = 30
 _WAYS = ("error", "pool", "ignore")
 
@@ -23,36 +23,40 @@ class GroupSizes(Settings):
     Parameters
     ----------
     min_group_size : int, default=2
-        Least number of training rows that a group must have to be compared with others.
+        Smallest number of training rows with which a group is compared with others.
     small_groups : {"error", "pool", "ignore"}, default="error"
-        What happens to smaller groups: an error that lists them; together they become the group
-        "other"; or they are learned from and matched with nobody.
+        What happens to smaller groups. With "error" an error lists them. With "pool" they become
+        one group, "other". With "ignore" the model learns from their rows and compares them with
+        nobody.
     """
 
     min_group_size: int = 2
     small_groups: str = "error"
 
     def check(self) -> None:
-        """Raise unless the way is known."""
+        """Raise unless the size is a whole number and ``small_groups`` is a known way."""
         check_count("min_group_size", self.min_group_size)
         if self.small_groups not in _WAYS:
             ways = ", ".join(map(repr, _WAYS))
             raise InputError(f"small_groups must be one of {ways}; got {self.small_groups!r}.")
 
     def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
-        """Return the groups to learn with, and the codes of those that are not compared."""
+        """Return the groups to learn with, and the codes of groups that are not compared."""
         small, ignored = groups.small(self.min_group_size), tuple[int, ...]()
         if small and self.small_groups == "error":
             raise GroupError(
                 f"These groups have fewer than min_group_size={self.min_group_size} rows: "
-                f"{groups.sized(small)}. Put them together as one group with "
-                "small_groups='pool', learn from them without comparing them with "
-                "small_groups='ignore', merge them with others, or leave them out."
+                f"{groups.sized(small)}. Use small_groups='pool' to make one group of them, or "
+                "small_groups='ignore' to learn from them without comparing them. Or merge them "
+                "with other groups, or leave them out."
             )
         if small and self.small_groups == "pool":
             groups = groups.pooled(self.min_group_size)
             if groups.n_groups < 2:
-                raise GroupError("All groups were pooled into one. Lower min_group_size.")
+                raise GroupError(
+                    f"With min_group_size={self.min_group_size} all groups were pooled into one, "
+                    "and two are needed. Lower min_group_size."
+                )
         elif small:
             ignored = tuple(small)
             if groups.n_groups - len(ignored) < 2:
@@ -73,19 +77,21 @@ class GroupSizes(Settings):
 
 @dataclass(frozen=True)
 class DecidedSizes:
-    """What was decided about small groups of a whole table, for a part of its rows.
+    """The small groups of a whole table, applied to a part of its rows.
 
     Parameters
     ----------
-    pooled, ignored : frozenset
-        Labels of the groups that are pooled, and that are not compared.
+    pooled : frozenset
+        Labels of the groups that are pooled.
+    ignored : frozenset
+        Labels of the groups that are not compared.
     """
 
     pooled: frozenset[Any] = frozenset()
     ignored: frozenset[Any] = frozenset()
 
     def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
-        """Return the groups to learn with, and the codes of those that are not compared."""
+        """Return the groups to learn with, and the codes of groups that are not compared."""
         if self.pooled:
             names = [OTHER if label in self.pooled else label for label in groups.labels]
             labels = sorted(set(names), key=str)

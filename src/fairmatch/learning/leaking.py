@@ -1,4 +1,4 @@
-"""Columns that give the group to a model that is meant not to see it."""
+"""Columns that reveal the group to a model that must not see it."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,12 +11,12 @@ from fairmatch.exceptions import ColumnError, InputError, LeakWarning
 from fairmatch.learning.notice import notify
 from fairmatch.tables.leaks import find_leaks
 
-# Of more rows a sample is looked at.
+# In a larger table, a sample of this many rows is searched.
 _MOST_ROWS = 100_000
 
 
 def refuse_leaks(features: Any, sensitive: Any, keep: str | Collection[str]) -> None:
-    """Raise where a column is the group or determines it; warn where it nearly does.
+    """Raise if a column is the group or determines it; warn if it nearly does.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def refuse_leaks(features: Any, sensitive: Any, keep: str | Collection[str]) -> 
     sensitive : column, or table of several attributes
         Group of every row.
     keep : "all" or a collection of str
-        Columns that are wanted although they give the group away.
+        Columns to keep although they give the group away.
 
     Raises
     ------
     ColumnError
-        If a column gives the group away in every row, and is not to be kept.
+        If a column gives the group away in every row and is not in ``keep``.
     """
     if isinstance(keep, str):
         if keep != "all":

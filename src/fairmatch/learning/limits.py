@@ -1,4 +1,4 @@
-"""Upper confidence limits of gaps between groups, for models that must keep a bound."""
+"""Upper confidence limits of gaps between groups, to choose a model within a bound."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -12,7 +12,7 @@ from fairmatch.measures.closed_forms import fold, mean_difference, rate_differen
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 from fairmatch.tables.groups import Groups
 
-# Gaps with a limit, and the classes whose rows each of them compares: None is everybody.
+# Gaps that have a limit, and the classes that each of them compares; None stands for everybody.
 LIMITED: dict[str, tuple[bool | None, ...]] = {
     "demographic_parity_gap": (None,),
     "mean_parity_gap": (None,),
@@ -30,27 +30,33 @@ def upper_limit(
     sample_weight: Any,
     confidence: float,
 ) -> float:
-    """Return a number that the largest gap over pairs of groups stays below, with confidence.
+    """Return an upper confidence limit of the largest gap over pairs of groups.
 
     Parameters
     ----------
     measure : str
-        One of `LIMITED`.
+        The gap, a name in `LIMITED`.
     scores : array of shape (n_rows,)
-        Scores of rows that the model has not seen.
+        Scores of rows that the model was not trained on.
     positive : array of bool, shape (n_rows,)
         Which rows have the positive label.
     groups : Groups
         Group of every row.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row; a group then counts as many rows as its weights are worth.
+        Weight of every row. With weights, a group counts by its effective number of rows.
     confidence : float
-        Chance, at least, that the limit holds.
+        Smallest probability that the limit holds.
+
+    Returns
+    -------
+    float
+        The limit; NaN if a group has no rows of a class that is compared.
 
     Notes
     -----
-    The error probability is shared equally by all pairs of groups and all classes (Bonferroni);
-    rates are compared by Newcombe's interval, means by Welch's.
+    All pairs of groups and all classes share the error probability equally (Bonferroni). Rates are
+    compared by Newcombe's interval, and means by Welch's. The limit of equalised odds is the mean
+    of the limits of its two gaps.
 
     Examples
     --------
@@ -80,7 +86,7 @@ def upper_limit(
         if not all(map(len, members)):
             return float("nan")
         sides = [(scores[rows], mass[rows]) for rows in members]
-        # A two-sided interval of level 1 - 2a has a one-sided limit of level 1 - a.
+        # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
         one = [_limit(measure, sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
         limits.append(max(one))
     return float(np.mean(limits))
@@ -101,23 +107,28 @@ def _limit(measure: str, first: Any, second: Any, level: float) -> float:
 def mean_gap_limit(
     predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
 ) -> float:
-    r"""Return a number that the largest gap of mean predictions stays below, with confidence.
+    r"""Return an upper confidence limit of the largest gap of mean predictions.
 
     Parameters
     ----------
     predicted : array of shape (n_rows,)
-        Predictions of rows that the model has not seen.
+        Predictions for rows that the model was not trained on.
     groups : Groups
         Group of every row.
     weights : array of shape (n_rows,), optional
-        Weight of every row; a group counts as many rows as its weights are worth.
+        Weight of every row. With weights, a group counts by its effective number of rows.
     confidence : float
-        Chance, at least, that the limit holds.
+        Smallest probability that the limit holds.
+
+    Returns
+    -------
+    float
+        The limit; infinite if a group has fewer than two effective rows.
 
     Notes
     -----
-    Welch's interval of each pair of groups, whose error probabilities sum to one minus the
-    confidence (Bonferroni).
+    The limit is the largest one of Welch's intervals of all pairs of groups. The pairs share the
+    error probability, one minus the confidence, equally (Bonferroni).
 
     Examples
     --------
@@ -152,9 +163,10 @@ def mean_gap_limit(
 
 
 def noise(groups: Groups, ignored: Sequence[int] = (), confidence: float = 0.95) -> float:
-    """Return the half-width of the interval of a rate's gap between the two smallest groups.
+    """Return the half-width of a confidence interval of a gap of rates.
 
-    Rates are taken to be one half, where they are known least.
+    The gap is the one between the two smallest groups. Their rates are taken to be one half, where
+    the interval is widest. The half-width is 1 if one of the two groups has no rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What predictions are compared with labels by: link, value and derivatives of a loss."""
+"""Losses, which compare predictions with labels: their link, values and derivatives."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,17 +12,18 @@ Derivatives = tuple[FloatArray, FloatArray]
 
 
 class Loss(Protocol):
-    """A loss of margins, which are what a learner adds up, and the link to predictions.
+    """A loss of margins, with the link that turns margins into predictions.
 
-    Links are canonical: the slope of the link is the second derivative of the loss.
+    A margin is the number that a learner adds up, such as log-odds. Links are canonical: the slope
+    of the link is the second derivative of the loss.
     """
 
     @property
     def name(self) -> str:
-        """What the loss is called."""
+        """Name of the loss."""
 
     def link(self, margins: FloatArray) -> FloatArray:
-        """Return the predictions that margins stand for."""
+        """Return the predictions that belong to margins."""
 
     def start(self, labels: FloatArray, mass: FloatArray) -> float:
         """Return the margin of the best constant prediction."""
@@ -31,7 +32,7 @@ class Loss(Protocol):
         """Return the loss of every row."""
 
     def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return the first and the second derivative of every row's loss in its margin."""
+        """Return the first and second derivatives of every row's loss by its margin."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class LogisticLoss:
 
     Notes
     -----
-    With :math:`\sigma(z) = 1 / (1 + e^{-z})` the link is :math:`p = \sigma(z)`, the loss
-    :math:`-y \log p - (1 - y) \log(1 - p)`, its derivatives :math:`p - y` and :math:`p (1 - p)`.
+    With :math:`\sigma(z) = 1 / (1 + e^{-z})` the link is :math:`p = \sigma(z)`. The loss is
+    :math:`-y \log p - (1 - y) \log(1 - p)`. Its derivatives are :math:`p - y` and
+    :math:`p (1 - p)`.
 
     Examples
     --------
@@ -53,11 +55,11 @@ class LogisticLoss:
     name: str = "logistic"
 
     def link(self, margins: FloatArray) -> FloatArray:
-        """Return probabilities."""
+        """Return the probabilities of the positive class."""
         return np.asarray(expit(margins))
 
     def start(self, labels: FloatArray, mass: FloatArray) -> float:
-        """Return the log-odds of the positive rows' share."""
+        """Return the log-odds of the share of positive rows."""
         share = np.clip(np.average(labels, weights=mass), 1e-15, 1.0 - 1e-15)
         return float(np.log(share / (1.0 - share)))
 
@@ -66,8 +68,8 @@ class LogisticLoss:
         return np.asarray(np.logaddexp(0.0, (1.0 - 2.0 * labels) * margins))
 
     def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return probability minus label, and the variance of a label."""
-        # LightGBM's own way to compute them, so that weight 0 is its model to the last bit.
+        """Return the probability minus the label, and the variance of the label."""
+        # This is LightGBM's own formula. With it, weight 0 is LightGBM's model to the last bit.
         signs = 2.0 * labels - 1.0
         response = -signs / (1.0 + np.exp(signs * margins))
         return response, np.abs(response) * (1.0 - np.abs(response))
@@ -79,7 +81,7 @@ class SquaredLoss:
 
     Notes
     -----
-    The loss is :math:`(z - y)^2 / 2`, its derivatives :math:`z - y` and 1.
+    The loss is :math:`(z - y)^2 / 2`. Its derivatives are :math:`z - y` and 1.
 
     Examples
     --------
@@ -103,7 +105,7 @@ class SquaredLoss:
         return np.asarray((margins - labels) ** 2 / 2.0)
 
     def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
-        """Return the error, and one."""
+        """Return the error of every row, and ones."""
         return margins - labels, np.ones_like(margins)
 
 

@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user, however deep inside they arise."""
+"""Warnings that point at the user's line, from any depth inside fairmatch."""
 
 import sys
 import warnings
@@ -7,7 +7,7 @@ from fairmatch.exceptions import FairmatchWarning
 
 
 def notify(message: str, category: type[FairmatchWarning]) -> None:
-    """Warn at the first caller outside fairmatch."""
+    """Issue a warning that points at the first caller outside fairmatch."""
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("fairmatch."):
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""A fairness path: one model per fairness weight, trained all at once."""
+"""A fairness path: one model per fairness weight, trained together."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,11 +26,13 @@ def fairness_path(
     sample_weight: ArrayLike | None = None,
     coupling: Coupling | None = None,
 ) -> FairnessPath:
-    r"""Train one model per fairness weight, all in one pass.
+    r"""Train one model per fairness weight.
 
-    The matching does not depend on the model, so it is made once; the models start from the same
-    weights and see the same batches, as one tensor program. So each model is what a fit with its
-    weight alone gives, but for weight 0: alone it needs no pairs and sees plain batches.
+    The models share what does not depend on the weight: the table is read and encoded once, and a
+    matching is made once. Networks also start from the same weights, see the same batches and
+    train together as one tensor program. Each model equals the result of a fit with its weight
+    alone, except for a network with weight 0: fitted alone, it needs no pairs and sees plain
+    batches.
 
     Parameters
     ----------
@@ -38,21 +40,23 @@ def fairness_path(
         Features.
     y : array-like of shape (n_rows,)
         Labels of two classes, or the numbers that a regressor predicts.
-    sensitive_features : array-like of shape (n_rows,), optional
-        Group of every row, unless the estimator's ``sensitive_column`` says where it is.
+    sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
+        Group of every row, unless the estimator's ``sensitive_column`` names a column of X.
     fairness_weights : sequence of float, optional
-        The paper's lambda; by default the weights of the paper's curve for the method, 18 for FTM.
+        The weights to train with, the paper's lambda. By default they are the estimator's
+        ``default_weights``; the classifiers of the paper have the paper's weights.
     estimator : estimator, optional
-        What to train, with all its settings but the fairness weight: any of fairmatch's
-        classifiers or regressors. By default ``FTMClassifier()``.
+        What to train: one of fairmatch's classifiers or regressors that has a fairness weight,
+        with all other settings. By default ``FTMClassifier()``.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     coupling : Coupling, optional
-        A ready matching of these rows.
+        A ready matching of these rows, for estimators that match.
 
     Returns
     -------
     FairnessPath
+        The models, in the order of the weights.
 
     Examples
     --------
@@ -67,11 +71,11 @@ def fairness_path(
     True
     """
     if estimator is None:
-        estimator = fairmatch.FTMClassifier()  # which needs torch, and others do not
+        estimator = fairmatch.FTMClassifier()  # needs torch, which other estimators do not
     if isinstance(estimator, FairClassifier) and estimator._weight_name == "eps":
         raise InputError(
-            f"{type(estimator).__name__} has no fairness weight, so it has no path. Fit one for "
-            "each eps, or choose one by max_gap."
+            f"{type(estimator).__name__} has no fairness weight, so it has no path. Fit one model "
+            "for each eps, or let max_gap choose one."
         )
     if not isinstance(estimator, FairClassifier | FairRegressor):
         wrapper = (

@@ -1,7 +1,7 @@
-"""What is added to a loss: each penalty's formula, once, for networks and for trees.
+"""Penalties, which are added to a loss: one formula for networks and for trees.
 
-A penalty knows whom it compares. Its formula works on NumPy arrays and on torch tensors alike. For
-trees, which see all rows at once, it has derivatives too.
+A penalty knows whom it compares. Its formula works on NumPy arrays and on torch tensors. For trees,
+which see all rows at once, it also has derivatives.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from fairmatch.matching.parts import PartRows
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.points import Points
 
-# Differences of scores below this are as good as none; chosen by measurement, which
-# docs/evidence/boosting.md shows.
+# Differences of scores below this count as almost none. docs/evidence/boosting.md shows the
+# measurements behind the value.
 SMOOTHING = 0.05
 
 
 class TreePenalty(Protocol):
-    """What is added to the loss, as a function of all scores."""
+    """A penalty as a function of the scores of all rows."""
 
     def value(self, scores: FloatArray) -> float:
-        """Return the penalty."""
+        """Return the penalty of the scores."""
 
     def derivatives(self, scores: FloatArray) -> Derivatives:
         """Return the gradient, and the curvature of a quadratic that lies above the penalty."""
@@ -41,14 +41,15 @@ class MatchedGap:
     coupling : Coupling
         Who is matched with whom.
     smoothing : float, default=0.05
-        The epsilon below, for trees; networks descend the absolute difference itself.
+        The :math:`\epsilon` of the formula, for trees. Networks descend the absolute difference
+        itself.
 
     Notes
     -----
-    :math:`\sum_{ij} \Gamma_{ij} (\sqrt{d_{ij}^2 + \epsilon^2} - \epsilon)` with :math:`d_{ij} =
-    p_i - p_j`. The root is concave in :math:`d^2`, and :math:`(a - b)^2 \le 2 a^2 + 2 b^2`, so
-    :math:`2 \sum_j \Gamma_{ij} / \sqrt{d_{ij}^2 + \epsilon^2}` in each row is the curvature of a
-    quadratic that touches the penalty and lies above it.
+    The penalty is :math:`\sum_{ij} \Gamma_{ij} (\sqrt{d_{ij}^2 + \epsilon^2} - \epsilon)` with
+    :math:`d_{ij} = p_i - p_j`. The root is concave in :math:`d^2`, and :math:`(a - b)^2 \le 2 a^2
+    + 2 b^2`. So a quadratic with the curvature :math:`2 \sum_j \Gamma_{ij} / \sqrt{d_{ij}^2 +
+    \epsilon^2}` in each row touches the penalty and lies above it.
     """
 
     def __init__(self, coupling: Coupling, smoothing: float = SMOOTHING) -> None:
@@ -56,7 +57,7 @@ class MatchedGap:
 
     @staticmethod
     def sizes(differences: Any, smoothing: float = 0.0) -> Any:
-        """Return the size of every difference, smooth at zero where smoothing is positive."""
+        """Return the size of every difference; a positive smoothing makes it smooth at zero."""
         if smoothing == 0.0:
             return abs(differences)
         return (differences**2 + smoothing**2) ** 0.5 - smoothing
@@ -66,7 +67,7 @@ class MatchedGap:
         return float(self.coupling.mass @ self.sizes(self._differences(scores), self.smoothing))
 
     def derivatives(self, scores: FloatArray) -> Derivatives:
-        """Return sums over the partners of every row."""
+        """Return the gradient and the curvature, summed over the partners of every row."""
         differences = self._differences(scores)
         inverse = self.coupling.mass / np.sqrt(differences**2 + self.smoothing**2)
         slope = inverse * differences
@@ -85,7 +86,7 @@ class MatchedGap:
 
 
 class FreshlyMatchedGap:
-    """The matched gap of people who are matched afresh in every step, as in the paper.
+    """The matched gap of people who are matched anew in every step, as in the paper.
 
     Parameters
     ----------
@@ -93,8 +94,8 @@ class FreshlyMatchedGap:
         Matches a batch of each part; its ``batch_size`` is the number of pairs.
     points : Points
         What rows are matched on.
-    parts : list of PartRows
-        The groups that are compared.
+    parts : sequence of PartRows
+        The pairs of groups that are compared.
     """
 
     def __init__(
@@ -104,12 +105,12 @@ class FreshlyMatchedGap:
 
 
 class GroupPenalty:
-    """A penalty that compares groups, and nobody with anybody.
+    """A penalty that compares whole groups and matches nobody.
 
     Parameters
     ----------
     parts : sequence of PartRows
-        The groups that are compared, within each class that the criterion names.
+        The pairs of groups that are compared, within each class that the criterion names.
     rows : TrainingRows
         The rows, with their weights.
 
@@ -118,7 +119,8 @@ class GroupPenalty:
     strata : list of tuple
         Label and group of every set of rows whose scores are taken together.
     first, second : list of int
-        For each part, the positions of its two groups among the strata, the smaller code first.
+        For each part, the positions of its two groups among the strata; the group with the smaller
+        code comes first.
     weights : array of shape (n_parts,)
         Weight of each part.
     """
@@ -143,13 +145,13 @@ class GroupPenalty:
 
 
 class MeanPenalty(GroupPenalty):
-    r"""The weighted sum of squared contrasts of the groups' mean scores; subclasses say which.
+    r"""The weighted sum of squared contrasts of mean scores; subclasses define the contrasts.
 
     Notes
     -----
-    A contrast is :math:`a^\top p` for the scores p of all rows, and :math:`(a^\top x)^2 \le
-    \|a\|_1 \sum_i |a_i| x_i^2`. So :math:`2 \|a\|_1 |a_i|` in each row is the curvature of a
-    quadratic that lies above its square.
+    A contrast is :math:`a^\top p` for the scores p of all rows. Because :math:`(a^\top x)^2 \le
+    \|a\|_1 \sum_i |a_i| x_i^2`, a quadratic with the curvature :math:`2 \|a\|_1 |a_i|` in each row
+    lies above the squared contrast.
     """
 
     @property
@@ -158,11 +160,11 @@ class MeanPenalty(GroupPenalty):
         return self.weights
 
     def contrasts(self, means: Any) -> Any:
-        """Return the contrasts of the strata's means, an array or a tensor, strata first."""
+        """Return the contrasts of means, an array or a tensor whose first axis is the strata."""
         raise NotImplementedError
 
     def value(self, scores: FloatArray) -> float:
-        """Return the sum of squares."""
+        """Return the weighted sum of squared contrasts."""
         return float(self.contrast_weights @ self._gaps(scores) ** 2)
 
     def derivatives(self, scores: FloatArray) -> Derivatives:
@@ -176,7 +178,7 @@ class MeanPenalty(GroupPenalty):
 
     @cached_property
     def _matrix(self) -> FloatArray:
-        """What every row contributes to every contrast: contrasts are linear in the means."""
+        """Contribution of every row to every contrast; contrasts are linear in the means."""
         coefficients = self.contrasts(np.eye(len(self.strata)))
         matrix = np.zeros((len(coefficients), self.n_rows))
         for stratum, (at, shares) in enumerate(zip(self._rows, self._shares, strict=True)):
@@ -193,20 +195,19 @@ class SquaredMeanGap(MeanPenalty):
 
 
 class ConstraintViolation(MeanPenalty):
-    r"""Squared violations of the constraints of Agarwal et al. (2018), as FairTorch has them.
+    r"""Squared violations of the constraints of Agarwal et al. (2018), in FairTorch's form.
 
     Notes
     -----
     With :math:`\mu_s = E(f \mid S = s)` and :math:`\mu = E f`, the penalty is
-    :math:`\sum_s [\mu_s - \mu]_+^2 + [\mu - \mu_s]_+^2`, within each class that is compared. With
-    two groups of shares :math:`\pi_s` it equals
-    :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`: the squared mean gap with another
-    weight.
+    :math:`\sum_s [\mu_s - \mu]_+^2 + [\mu - \mu_s]_+^2`, within each class that is compared. For
+    two groups with shares :math:`\pi_s` it is the squared mean gap with another weight,
+    :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`.
     """
 
     @property
     def contrast_weights(self) -> FloatArray:
-        """Weight of every group's violation: that of its class."""
+        """Weight of every group's violation, which is the weight of its class."""
         labels = [part.label for part in self.parts]
         by_label = {
             name: sum(w for w, own in zip(self.weights, labels, strict=True) if own is name)
@@ -215,7 +216,7 @@ class ConstraintViolation(MeanPenalty):
         return np.array([by_label[label] for label, _ in self.strata])
 
     def contrasts(self, means: Any) -> Any:
-        """Return each group's mean less the mean of its class."""
+        """Return each group's mean minus the mean of its class."""
         labels = [label for label, _ in self.strata]
         same = np.array([[a is b for b in labels] for a in labels])
         shares = same * self._masses

@@ -1,4 +1,4 @@
-"""A live line for long training, where somebody is there to see it."""
+"""A progress bar for long training, shown on a terminal only."""
 
 import time
 from collections.abc import Callable
@@ -11,26 +11,27 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fairmatch.tables.arrays import FloatArray
 
-# Training that is done sooner needs no bar, unless one was asked for.
+# Seconds before a bar appears, unless one was asked for.
 _PATIENCE = 2.0
-# Seconds between two looks at the objective, and the most that looking may take of all the time.
+# Seconds between two updates, and the greatest share of the time that updates may take.
 _PAUSE, _SHARE = 0.2, 0.02
 
 
 class TrainingProgress:
-    """Shows epochs, losses and penalties; silent where there is no terminal.
+    """A bar that shows epochs, losses and penalties; it is silent without a terminal.
 
-    What is shown must be computed first, and with trees that takes as long as a round. So it is
-    computed now and then, in at most a fiftieth of the time.
+    With trees, the values to show take as long to compute as a round. So they are computed only
+    now and then, in at most one fiftieth of the time.
 
     Parameters
     ----------
     n_epochs : int
-        Length of the training.
+        Number of epochs or rounds.
     fairness_weights : array of shape (L,)
-        Weights that are trained together; the first and the last are shown.
+        Weights that are trained together. The bar shows the first and the last.
     verbose : int, optional
-        1 shows a bar at once, 0 none; None shows one where training takes longer than two seconds.
+        1 shows a bar at once, and 0 shows none. None shows one if training takes longer than two
+        seconds.
     """
 
     def __init__(
@@ -63,14 +64,14 @@ class TrainingProgress:
             self._bar.stop()
 
     def update(self, epoch: int, values: Callable[[], FloatArray]) -> None:
-        """Show an epoch or a round, where it is time to.
+        """Show an epoch or a round, if an update is due.
 
         Parameters
         ----------
         epoch : int
-            How many were done before it.
+            Number of the epoch, from 0.
         values : callable
-            Returns the mean loss and penalty of every weight, of shape (2, L).
+            Returns the mean loss and the weighted penalty of every weight, of shape (2, L).
         """
         now = time.perf_counter()
         if not self._is_seen or now < self._next:

@@ -1,4 +1,4 @@
-"""Reading tables for a model: columns, groups and encoding, each from where it was put."""
+"""Reading tables for a model: its columns, its groups and its encoding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_flag
 from fairmatch.tables.points import Points
 
-# Squares of larger numbers do not fit into the float32 of networks.
+# The squares of larger numbers do not fit into float32, which networks compute in.
 _FARTHEST = 1e18
 
 
@@ -40,16 +40,16 @@ class GroupSettings(Settings):
     Parameters
     ----------
     sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position; several columns are several
-        attributes, whose combinations are the groups. It is split off before anything else. This
-        is what makes scikit-learn's meta-estimators and scorers work; those that pass arrays on,
-        such as ``BaggingClassifier``, need the position.
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
     sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False the group is needed in training only, and a
-        column of X that gives it away is an error.
+        Whether the model sees the group. With False only training needs the group, and a column
+        of X that gives it away is an error.
     keep : "all" or a list of str, default=()
-        With ``sensitive_at_prediction=False``: columns that are wanted although they give the
-        group away.
+        Columns that the model may see although they give the group away. It matters only with
+        ``sensitive_at_prediction=False``.
     """
 
     sensitive_column: Columns = None
@@ -57,7 +57,7 @@ class GroupSettings(Settings):
     keep: str | Sequence[str] = ()
 
     def check(self) -> None:
-        """Raise unless the flag is one."""
+        """Raise unless ``sensitive_at_prediction`` is True or False."""
         check_flag("sensitive_at_prediction", self.sensitive_at_prediction)
 
 
@@ -68,9 +68,9 @@ class EncoderSettings(Settings):
     Parameters
     ----------
     encoder : "table", None or a transformer, default="table"
-        How X becomes numbers: `fairmatch.tables.encoder.TableEncoder`, not at all, or a
-        transformer of your own. Missing values are an error unless the encoder takes them
-        (``TableEncoder(missing="encode")``).
+        What turns X into numbers. "table" is `fairmatch.tables.encoder.TableEncoder`, None leaves
+        X as it is, and any transformer of your own will do. Missing values are an error unless the
+        encoder takes them, as ``TableEncoder(missing="encode")`` does.
     """
 
     encoder: Any = "table"
@@ -78,7 +78,7 @@ class EncoderSettings(Settings):
 
 @dataclass(eq=False)
 class TableReader:
-    """Reads the tables of one model, and knows what it has seen in training.
+    """A reader of the tables of one model, which remembers the training table.
 
     Parameters
     ----------
@@ -89,13 +89,14 @@ class TableReader:
     at_prediction : bool
         Whether new rows need their group.
     encoder : "table", None or a transformer
-        How X becomes numbers.
+        What turns X into numbers.
     sees : {"numbers", "codes", "frame"}
-        What the learner sees: numbers with one column per group but the first; one column for
-        every column of the table and one for the group, as trees take them; or the same as a
-        pandas frame, with categories marked.
+        What the learner sees. With "numbers" it is the encoded features and a column of 0 and 1
+        for every group but the first. With "codes" it is one column per column of the table and
+        one for the group, for trees. With "frame" it is the same as a pandas frame, in which
+        categorical columns are marked.
     optional : bool
-        Whether the model could have been fitted such that new rows need no groups.
+        Whether the method can be fitted without the need for groups in new rows.
     keep : "all" or a list of str
         Columns that the model may see although they give the group away.
     """
@@ -115,7 +116,7 @@ class TableReader:
     feature_names_in_: list[str] | None = field(default=None)
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         shown: dict[str, Any] = {
             "reader_": self,
             "encoder_": self.encoder_,
@@ -144,16 +145,16 @@ class TableReader:
         return features, groups, ignored
 
     def refuse_leaks(self, features: Any, sensitive: Any, points: Points) -> None:
-        """Raise where a model that is meant not to see the group could read it off a column.
+        """Raise if a column gives the group away to a model that must not see it.
 
         Parameters
         ----------
         features : table or array of shape (n_rows, n_columns)
-            What was encoded.
+            The features before encoding.
         sensitive : column, or table of several attributes
             Group of every row.
         points : Points
-            The encoded features, which are looked at where the encoder is a user's own.
+            The encoded features; these are searched if the encoder is a user's own.
         """
         if self.at_prediction:
             return
@@ -170,7 +171,7 @@ class TableReader:
             raise InputError(f"encoder must be 'table', None or a transformer, got {encoder!r}.")
         self.encoder_ = None if encoder is None else clone(encoder)
         if isinstance(self.encoder_, TableEncoder):
-            # One-hot columns are made where a learner needs them, and nowhere else.
+            # One-hot columns are made only where a learner needs them.
             return read_points(self.encoder_.fit(features).to_points(features), n_rows=n_rows)
         if self.encoder_ is not None:
             features = self.encoder_.fit_transform(features)
@@ -185,7 +186,10 @@ class TableReader:
     def inputs(
         self, features: Any, codes: NDArray[Any] | None, points: Points | None = None
     ) -> Any:
-        """Return what the learner sees of rows: their features, and their groups where used."""
+        """Return what the learner sees of rows: their features, and their groups if it uses them.
+
+        ``points`` are the encoded features where they are ready.
+        """
         if self.sees in ("codes", "frame"):
             numbers = self.encoder_.to_codes(features)
             columns = None if codes is None else codes.astype(np.float64)
@@ -197,7 +201,7 @@ class TableReader:
         return self._frame(inputs) if self.sees == "frame" else inputs
 
     def _frame(self, inputs: FloatArray) -> pd.DataFrame:
-        """Return inputs as a frame whose categorical columns are known as such."""
+        """Return inputs as a frame with the categorical columns as pandas categories."""
         frame = pd.DataFrame(inputs)
         frame.columns = [f"column_{index}" for index in frame.columns]
         for name in frame.columns[self.categorical]:
@@ -206,21 +210,21 @@ class TableReader:
 
     @property
     def categorical(self) -> list[int]:
-        """Positions of the categorical inputs of trees; two groups are as good as a number."""
+        """Positions of the categorical inputs of trees; two groups count as a number."""
         positions: list[int] = self.encoder_.categorical_positions
         several = self.at_prediction and len(self.groups_) > 2
         return [*positions, len(self.encoder_.feature_groups_)] if several else positions
 
     @property
     def n_encoded(self) -> int:
-        """How many numbers the features of a row become."""
+        """Number of encoded features of a row."""
         if self.encoder_ is not None:
             return len(self.encoder_.get_feature_names_out())
         return self.n_features_in_ - len(as_list(self.columns))
 
     @property
     def n_inputs(self) -> int:
-        """How many inputs the learner has."""
+        """Number of inputs of the learner."""
         if self.sees in ("codes", "frame"):
             return len(self.encoder_.feature_groups_) + bool(self.at_prediction)
         return self.n_encoded + (len(self.groups_) - 1) * bool(self.at_prediction)
@@ -230,7 +234,7 @@ class TableReader:
     def read_new(
         self, X: Any, sensitive_features: Any, where: str = "predict"
     ) -> tuple[Any, NDArray[np.intp] | None]:
-        """Return the features of new rows, and the codes of their groups where they are used."""
+        """Return the features of new rows, and the codes of their groups if the model uses them."""
         if not self.at_prediction:
             return self._without_groups(X), None
         features, sensitive = self.split(X, sensitive_features, where)
@@ -244,12 +248,12 @@ class TableReader:
         if array.shape[1] != self.n_encoded:
             raise InputError(
                 f"X has {array.shape[1]} features, but {self.who} is expecting "
-                f"{self.n_encoded} features as input."
+                f"{self.n_encoded} features as input. Pass the columns of fit."
             )
         return array
 
     def labels(self, sensitive: Any) -> NDArray[Any]:
-        """Return the group of every row as the model names it."""
+        """Return the group of every row under the model's name for it."""
         column = (
             joined_attributes(sensitive, self.attributes_)
             if self.attributes_
@@ -265,7 +269,7 @@ class TableReader:
         return named
 
     def codes(self, labels: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the codes of groups, or raise an error that names one that is not known."""
+        """Return the codes of groups; raise an error that names the first unknown group."""
         codes = np.full(len(labels), -1)
         for code, label in enumerate(self.groups_):
             codes[np.asarray(labels == label, dtype=bool)] = code
@@ -273,13 +277,13 @@ class TableReader:
             strange = labels[codes < 0].tolist()[0]
             raise GroupError(
                 f"sensitive_features holds {strange!r}; the model knows the groups "
-                f"{_and(self.groups_)}. A group that was not seen in training cannot be scored: "
-                "leave those rows out, or train with rows of the group."
+                f"{_and(self.groups_)}. A group that was not in the training table cannot be "
+                "scored. Leave those rows out, or train with rows of the group."
             )
         return codes
 
     def split(self, X: Any, sensitive_features: Any, where: str = "fit") -> tuple[Any, Any]:
-        """Return features and groups, from where the caller put them."""
+        """Return the features and the groups, which are given beside X or in it."""
         if self.columns is None:
             if sensitive_features is None:
                 without = "; to predict without it, fit with sensitive_at_prediction=False"
@@ -292,22 +296,25 @@ class TableReader:
             return X, sensitive_features
         if sensitive_features is not None:
             raise InputError(
-                "sensitive_features was given although sensitive_column="
-                f"{self.columns!r} says that the groups are in X. Give one of the two."
+                "sensitive_features was given, but sensitive_column="
+                f"{self.columns!r} means that the groups are in X. Give one of the two."
             )
         return split_columns(X, self.columns)
 
     def _without_groups(self, X: Any) -> Any:
-        """Drop the groups' columns where they are there; a model without groups may lack them."""
+        """Drop the groups' columns if X has them; new rows may come without them."""
         if self.columns is None or table_width(X) < self.n_features_in_:
             return X
         return split_columns(X, self.columns)[0]
 
 
 def check_lengths(inputs: FloatArray, codes: NDArray[Any] | None) -> None:
-    """Raise unless there is a group for every row, where the model uses them."""
+    """Raise unless there is one group for every row; None means that no groups are used."""
     if codes is not None and len(codes) != len(inputs):
-        raise InputError(f"sensitive_features has {len(codes)} rows, X has {len(inputs)}.")
+        raise InputError(
+            f"sensitive_features has {len(codes)} rows, X has {len(inputs)}. Pass one group for "
+            "every row of X."
+        )
 
 
 def _and(labels: tuple[Any, ...]) -> str:

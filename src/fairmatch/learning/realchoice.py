@@ -17,27 +17,29 @@ from fairmatch.measures.real import REAL_GAPS
 from fairmatch.tables.groups import Groups
 
 _LIMITED = ("mean_parity_gap", "relative_mean_parity_gap")
-# Predictions that spread less than this share of the target are the same for everybody.
+# Predictions whose spread is below this share of the target's count as constant.
 _CONSTANT = 1e-3
 
 
 @dataclass(frozen=True)
 class RealGapChoice(GapChoice):
-    """Which regressor of a path is kept.
+    """The choice of one regressor from a path.
 
     Parameters
     ----------
     max_gap : float, optional
-        Choose the fairness weight instead of giving it: train a path on part of the rows and keep
-        the model of the least squared error whose gap on the held-out rows is at most this. It is
-        in units of the target, or in standard deviations where the measure is a relative one.
-    gap_measure : str, default="mean_parity_gap"
-        Which gap ``max_gap`` bounds, a name of `fairmatch.measures.real.REAL_GAPS`.
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the model with the least squared error whose gap on the held-out rows is
+        at most this. The gap is in units of the target, or in standard deviations if the measure
+        is relative.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.real.REAL_GAPS`. By default
+        it is "mean_parity_gap".
 
     Attributes
     ----------
     validation_curve_ : DataFrame
-        With ``max_gap``: their errors and gaps on the held-out rows.
+        With ``max_gap``: the errors and gaps of these models on the held-out rows.
     """
 
     _gaps: ClassVar[Collection[str]] = REAL_GAPS
@@ -45,7 +47,11 @@ class RealGapChoice(GapChoice):
     _bounds: ClassVar[str] = "[0, inf)"
 
     def best(self, curve: pd.DataFrame, measure: str) -> int:
-        """Return the position of the model to keep: the least error among those within the gap."""
+        """Return the position of the model to keep.
+
+        Among the models within ``max_gap``, this is the one with the least error. If no model is
+        within ``max_gap``, it is the one with the smallest gap, with a warning.
+        """
         counted = measure if self.confidence is None else f"{measure}_limit"
         gaps, errors = curve[counted].to_numpy(), curve["rmse"].to_numpy()
         within = gaps <= self.max_gap
@@ -53,12 +59,12 @@ class RealGapChoice(GapChoice):
             self._warn_of_the_smallest(curve, gaps, counted)
             return int(gaps.argmin())
         best = int(np.argmin(np.where(within, errors, np.inf)))
-        # The target's own spread follows from the error and from what is explained of it.
+        # The target's own spread follows from the error and from R squared.
         spread, explained = curve["spread"][best], curve["r2"][best]
         if spread**2 * max(1.0 - explained, 1e-9) < (_CONSTANT * errors[best]) ** 2:
             notify(
                 f"The best model with {measure} <= {self.max_gap:g} predicts nearly the same for "
-                "everybody: it is fair because it tells nobody apart. Allow a larger max_gap.",
+                "everybody. It is fair because it tells nobody apart. Allow a larger max_gap.",
                 ConstantModelWarning,
             )
         return best
@@ -87,9 +93,8 @@ class RealGapChoice(GapChoice):
             return
         notify(
             f"The held-out groups are small ({groups.sized()} rows): a gap of mean predictions "
-            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model kept "
-            f"has {measure} {kept[measure]:.3g} there, and on new rows it may be up to "
-            f"{kept[measure] + half:.2g}. Ask for a confidence=, hold out more rows, or pool "
-            "groups.",
+            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model that is "
+            f"kept has {measure} {kept[measure]:.3g} on these rows; on new rows it may be up to "
+            f"{kept[measure] + half:.2g}. Set confidence=, hold out more rows, or pool groups.",
             SmallGroupWarning,
         )

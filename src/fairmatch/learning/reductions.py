@@ -1,4 +1,4 @@
-"""The reductions algorithm of Agarwal et al., as fairlearn has it, with fairmatch's interface."""
+"""The reductions algorithm of Agarwal et al.: fairlearn's version with fairmatch's interface."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -40,24 +40,27 @@ _MOMENTS = {
 
 @dataclass(frozen=True)
 class ReductionSettings(Settings):
-    """The settings of the algorithm, which the estimator declares itself."""
+    """The settings of the algorithm; the estimator itself declares and describes them."""
 
     estimator: Any = None
     max_iter: int = 50
     criterion: str = "demographic_parity"
 
     def check(self) -> None:
-        """Raise an error that names a setting of a wrong type or size."""
+        """Raise an error that names the first setting of a wrong type or size."""
         check_count("max_iter", self.max_iter)
         read_criterion(self.criterion)
         chosen = self.estimator
         if chosen is not None and (isinstance(chosen, type) or not hasattr(chosen, "fit")):
-            raise InputError(f"estimator must be a classifier or None, got {chosen!r}.")
+            raise InputError(
+                f"estimator must be a classifier or None, got {chosen!r}. Pass an instance, such "
+                "as LogisticRegression()."
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureScorer:
-    """Classifiers whose decisions are averaged.
+    """A weighted mean of the decisions of several classifiers.
 
     Attributes
     ----------
@@ -76,14 +79,14 @@ class MixtureScorer:
     FILE: ClassVar[str] = ""
 
     def scores(self, inputs: Any) -> FloatArray:
-        """Return the weight of the classifiers that accept each row."""
+        """Return the total weight of the classifiers that accept each row."""
         decisions = np.stack([predictor.predict(inputs) for predictor in self.predictors])
-        # The mean of decisions that all accept must not exceed 1 by rounding.
+        # Rounding must not lift a score above 1 where all classifiers accept.
         scores: FloatArray = np.clip(self.weights @ decisions, 0.0, 1.0)
         return scores
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         return {
             "scorer_": self,
             "predictors_": self.predictors,
@@ -93,12 +96,12 @@ class MixtureScorer:
 
 
 class ReductionLearner:
-    """Runs the algorithm once for every bound.
+    """A learner that runs the algorithm once for every bound.
 
     Parameters
     ----------
     settings : ReductionSettings
-        What is reduced to, and how long.
+        The classifier to train, the number of rounds and the criterion.
     """
 
     def __init__(self, settings: ReductionSettings) -> None:
@@ -124,7 +127,7 @@ class ReductionLearner:
             max_iter=self.settings.max_iter,
         )
         with warnings.catch_warnings():
-            # fairlearn still uses ways of pandas that are on their way out; not the caller's doing.
+            # fairlearn still uses deprecated parts of pandas, which the caller cannot change.
             warnings.simplefilter("ignore", DeprecationWarning)
             algorithm.fit(
                 rows.inputs, rows.labels.astype(np.intp), sensitive_features=rows.groups.codes
@@ -146,29 +149,31 @@ def _reduction_learner(settings: ReductionSettings, reader: TableReader) -> Redu
 class ExponentiatedGradientClassifier(FairClassifier):
     r"""The reductions approach of Agarwal et al. (2018), made deterministic.
 
-    A thin wrapper of fairlearn's ``ExponentiatedGradient`` with demographic parity, around any
-    scikit-learn classifier. The algorithm returns several classifiers with weights, of which one
-    is drawn at random for every prediction. Here their decisions are averaged instead:
-    ``predict_proba`` gives the probability that the drawn classifier accepts, and ``predict``
-    compares it with one half.
+    This is a thin wrapper of fairlearn's ``ExponentiatedGradient`` around any scikit-learn
+    classifier. The algorithm returns several classifiers with weights, and draws one of them at
+    random for every prediction. Here their decisions are averaged instead: ``predict_proba``
+    returns the probability that the drawn classifier accepts, and ``predict`` compares it with
+    one half.
 
     Parameters
     ----------
     estimator : classifier, optional
-        What is reduced to; its ``fit`` must take ``sample_weight``. By default scikit-learn's
-        ``LogisticRegression``.
+        The classifier that is trained in every round; its ``fit`` must take ``sample_weight``. By
+        default it is scikit-learn's ``LogisticRegression``.
     eps : float, default=0.01
-        Allowed violation: how far a group's acceptance rate may be from that of all rows.
+        Allowed violation: the largest difference between a group's acceptance rate and that of all
+        rows that the criterion compares it with.
     max_iter : int, default=50
         Greatest number of rounds.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose acceptance rates are held together: by default everybody's; those of people with a
-        positive label; or those of people with the same label, each class by itself.
+        Whose acceptance rates are bounded. By default these are everybody's. With
+        "equal_opportunity" they are those of people with a positive label, and with
+        "equalized_odds" those of people with the same label, for each class.
     encoder : "table", "columns", None or a transformer, default="table"
-        How X becomes numbers: `fairmatch.tables.encoder.TableEncoder`, not at all, or a
-        transformer of your own. With ``"columns"`` the estimator sees the columns as
-        `FTMBoostingClassifier` does: categories as pandas categories, missing values as NaN. It
-        must take both, as LightGBM's ``LGBMClassifier`` does.
+        What turns X into numbers. "table" is `fairmatch.tables.encoder.TableEncoder`, None leaves
+        X as it is, and any transformer of your own will do. With "columns" the estimator sees
+        categories as pandas categories and missing values as NaN. It must take both, as LightGBM's
+        ``LGBMClassifier`` does.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -181,17 +186,17 @@ class ExponentiatedGradientClassifier(FairClassifier):
     n_iter_ : int
         Number of rounds.
     fairness_weight_ : float
-        The ``eps`` in use.
+        The ``eps`` that the model was trained with.
 
     Notes
     -----
-    The averaging gives up the guarantee for decisions. The algorithm bounds the acceptance rates
-    of the random classifier on the training rows, so it bounds the mean parity gap of these
-    scores; what is left after the comparison with one half may violate it by any amount.
+    The average gives up the guarantee for decisions. The algorithm bounds the acceptance rates
+    of the random classifier on the training rows, so it bounds gaps of the mean scores. Decisions
+    compare these scores with one half, and their gap may exceed the bound by any amount.
 
-    There is no fairness weight, so `fairness_path` refuses this estimator: fit one per ``eps`` and
-    put them into a ``FairnessPath`` (docs/evidence/boosting.md). With ``max_gap`` the
-    ``fairness_weights`` are values of ``eps``.
+    There is no fairness weight, so `fairness_path` refuses this estimator. Fit one model per
+    ``eps`` and put the models into a ``FairnessPath`` (docs/evidence/boosting.md). With
+    ``max_gap`` the ``fairness_weights`` are values of ``eps``.
 
     Examples
     --------
@@ -216,8 +221,7 @@ class ExponentiatedGradientClassifier(FairClassifier):
     _curve_weights: ClassVar[tuple[float, ...]] = REDUCTION_BOUNDS
     _zero_is_plain: ClassVar[bool] = False
     _save_instead: ClassVar[str | None] = (
-        "Save each of model.predictors_ by the means of its own library, with "
-        "model.predictor_weights_."
+        "Save each of model.predictors_ with its own library, and save model.predictor_weights_."
     )
     _family: ClassVar[Family] = Family(
         "numbers", ReductionSettings, _reduction_learner, MixtureScorer
@@ -239,22 +243,23 @@ class ExponentiatedGradientClassifier(FairClassifier):
         X : table or array of shape (n_rows, n_columns)
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,)
-            Labels of two classes; the greater one is the positive.
+            Labels of two classes; the greater one is positive.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless ``sensitive_column`` says where it is in X.
+            Group of every row, unless ``sensitive_column`` names a column of X.
         sample_weight : None
-            The algorithm weighs the rows itself: an error if given.
+            Must be None, because the algorithm sets the weights of rows itself.
         coupling : None
-            The algorithm matches nobody: an error if given.
+            Must be None, because the algorithm matches nobody.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         if sample_weight is not None:
             raise InputError(
-                "ExponentiatedGradientClassifier cannot use sample_weight: the algorithm gives "
-                "the rows weights of its own."
+                "ExponentiatedGradientClassifier cannot use sample_weight: the algorithm sets the "
+                "weights of rows itself. Leave sample_weight out."
             )
         return super().fit(X, y, sensitive_features=sensitive_features, coupling=coupling)
 

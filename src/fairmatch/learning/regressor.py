@@ -1,4 +1,4 @@
-"""What a regressor is to scikit-learn: predictions in units of the target, and their errors."""
+"""The base class of regressors: predictions in units of the target, and their errors."""
 
 from typing import Any, ClassVar
 
@@ -20,16 +20,16 @@ from fairmatch.tables.arrays import FloatArray, read_weights
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     """A regressor of one real target.
 
-    Subclasses say what learns (`_family`) and what is added to its loss (`_compare`).
+    A subclass names what learns (`_family`) and what is added to the loss (`_compare`).
 
     Attributes
     ----------
     groups_ : tuple
-        The groups.
+        Labels of the groups.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
     fairness_weight_ : float
-        The weight in use.
+        The fairness weight that the model was trained with.
     """
 
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
@@ -38,12 +38,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     _target: ClassVar[Target] = RealNumbers()
     _choice: ClassVar[type[GapChoice]] = RealGapChoice
     _curve_weights: ClassVar[tuple[float, ...]] = REGRESSION_WEIGHTS
-    # A real target has no classes within which people could be compared.
+    # A real target has no classes, so everybody is compared.
     criterion: ClassVar[str] = "demographic_parity"
 
     @property
     def _gap_measure(self) -> str:
-        """The gap that ``max_gap`` bounds where none is named."""
+        """The gap that ``max_gap`` bounds by default."""
         return "mean_parity_gap"
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
@@ -54,11 +54,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
+            Group of every row, unless it is a column of X or the model does not need it.
 
         Returns
         -------
         array of shape (n_rows,)
+            The predictions.
         """
         return self._scores(self._inputs(X, sensitive_features))
 
@@ -81,13 +82,18 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless it travels in X or is not needed.
+            Group of every row, unless it is a column of X or the model does not need it.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions; NaN if the targets are constant.
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return _errors(predicted, y, sample_weight)["r2"]
 
     def _scores(self, inputs: Any) -> FloatArray:
-        """Return the predictions of what was read, in units of the target."""
+        """Return the predictions of rows that `_inputs` has read, in units of the target."""
         return np.asarray(self.target_mean_ + self.target_scale_ * super()._scores(inputs))
 
     def _measured(
@@ -116,7 +122,9 @@ def _errors(
     r"""Return root mean squared error, mean absolute error, :math:`R^2` and the spread."""
     wanted = read_targets(y)
     if len(wanted) != len(predicted):
-        raise InputError(f"y has {len(wanted)} rows, X has {len(predicted)}.")
+        raise InputError(
+            f"y has {len(wanted)} rows, X has {len(predicted)}. Pass one number for every row."
+        )
     weights = read_weights(sample_weight, n_rows=len(wanted))
     errors = predicted - wanted
     squared = float(np.average(errors**2, weights=weights))

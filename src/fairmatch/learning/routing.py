@@ -1,4 +1,4 @@
-"""Groups that scikit-learn's cross-validation would lose on the way from fit to predict."""
+"""An error where scikit-learn's cross-validation passes the groups to fit but not to predict."""
 
 import sys
 
@@ -10,10 +10,10 @@ _VALIDATION = ("sklearn.model_selection._validation", "_fit_and_score")
 
 
 def refuse_lost_groups(who: str) -> None:
-    """Raise where cross-validation gives the groups to ``fit`` and not to ``predict``.
+    """Raise if cross-validation passes the groups to ``fit`` but not to ``predict``.
 
-    Without metadata routing scikit-learn passes ``params`` to ``fit`` alone. Scoring would then
-    fail for want of the groups, and scikit-learn would turn that into scores of NaN.
+    Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. Scoring then fails
+    because the groups are missing, and scikit-learn reports scores of NaN.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ def refuse_lost_groups(who: str) -> None:
     if get_config()["enable_metadata_routing"]:
         return
     frame = sys._getframe(1)
-    # Whoever wraps an estimator in code of their own hands the groups on by themselves.
+    # Code outside scikit-learn and fairmatch can pass the groups on itself, so the search stops.
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         if (frame.f_globals["__name__"], frame.f_code.co_name) == _VALIDATION:
             raise InputError(
-                f"This cross-validation gives sensitive_features to {who}.fit and not to predict, "
-                "so no score could be computed. Let the groups travel in X "
+                f"This cross-validation passes sensitive_features to {who}.fit but not to predict, "
+                "so no score could be computed. Put the groups into X "
                 "(sensitive_column=), or turn routing on "
                 "(sklearn.set_config(enable_metadata_routing=True)), or fit a model that needs no "
                 "groups to predict (sensitive_at_prediction=False)."

@@ -1,4 +1,4 @@
-"""Rows to learn from, checked and encoded, and how they are split at random."""
+"""The rows to learn from, checked and encoded, and random splits of rows."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +16,7 @@ from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_count
 from fairmatch.tables.points import Points
 
-# Numbers of more values than this are no classes.
+# Numbers with more different values than this are not classes.
 _MOST_CLASSES = 10
 
 
@@ -27,18 +27,18 @@ class TrainingRows:
     Attributes
     ----------
     labels : array of shape (n_rows,)
-        0 or 1, or the numbers that a regressor predicts.
+        0 or 1, or the target of a regressor in standard deviations from its mean.
     groups : Groups
         Group of every row.
     weights : array of shape (n_rows,), or None
-        Weight of every row, where given.
+        Weight of every row; None if no weights were given.
     points : Points
-        The features as numbers and category codes, which people are matched on; an array is
-        taken as numbers.
-    inputs : array of shape (n_rows, n_inputs)
-        What the learner sees, with the group where it may be used.
+        The features as numbers and category codes, on which people are matched. An array counts
+        as numbers.
+    inputs : array of shape (n_rows, n_inputs), or SeenRows
+        What the learner sees, with the group if the model may use it.
     ignored : tuple of int
-        Codes of groups that are learned from and not compared.
+        Codes of groups that the model learns from and does not compare.
     """
 
     labels: FloatArray
@@ -56,7 +56,7 @@ class TrainingRows:
 
     @property
     def mass(self) -> FloatArray:
-        """Weight of every row; 1 where none was given."""
+        """Weight of every row; all ones if no weights were given."""
         return np.ones(len(self)) if self.weights is None else self.weights
 
     @property
@@ -66,7 +66,7 @@ class TrainingRows:
 
     @cached_property
     def encoded(self) -> FloatArray:
-        """The features as numbers alone, with a column for every level of a category."""
+        """The features as numbers, with one column for every level of a category."""
         return self.points.dense()
 
     def take(self, index: IndexArray) -> "TrainingRows":
@@ -82,7 +82,7 @@ class TrainingRows:
 
 
 def take_rows(values: Any, rows: IndexArray) -> Any:
-    """Return some rows of a table, an array or a list, of whatever library."""
+    """Return some rows of a table, an array or a list."""
     return _safe_indexing(np.asarray(values) if isinstance(values, list | tuple) else values, rows)
 
 
@@ -101,23 +101,23 @@ def group_columns(codes: NDArray[Any], n_groups: int) -> FloatArray:
 def stratified_split(
     y: Any, sensitive: ArrayLike | Groups, held_out: float, random_state: Any
 ) -> tuple[IndexArray, IndexArray]:
-    """Split rows at random, in equal shares within each label and group.
+    """Split rows at random, with the same share held out of each label and group.
 
     Parameters
     ----------
     y : array of shape (n_rows,)
-        Labels. Numbers of many values, as regressors predict them, count by their quarters.
+        Labels. Numbers with more than ten different values are grouped by quartile.
     sensitive : array-like of shape (n_rows,), or Groups
         Group of every row.
     held_out : float
         Share of the rows to hold out.
-    random_state : int or None
-        Seed.
+    random_state : int, generator or None
+        Seed of the split.
 
     Returns
     -------
     train, held_out : arrays of int
-        Row positions.
+        Positions of the rows of each part.
     """
     groups = sensitive if isinstance(sensitive, Groups) else read_groups(sensitive, n_rows=len(y))
     values, label = np.unique(y, return_inverse=True)
@@ -133,14 +133,17 @@ def stratified_split(
         if len(set(chosen[groups.rows(code)])) < 2:
             raise GroupError(
                 f"validation_size={held_out:g} leaves no rows of group {name!r}, which has "
-                f"{len(groups.rows(code))}, on one side of the split. Pool the group with another "
-                "(small_groups='pool'), or hold out another share."
+                f"{len(groups.rows(code))}, on one side of the split. Both sides need some. Pool "
+                "the group with another (small_groups='pool'), or hold out another share."
             )
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Return one seed for what scikit-learn's users give; global generators are left alone."""
+    """Return one seed for a ``random_state``: None, a number or a generator of NumPy.
+
+    NumPy's global generator is neither read nor changed.
+    """
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.RandomState):

@@ -1,9 +1,9 @@
-"""Saved models: what was learned as data, everything else as JSON; nothing is unpickled.
+"""Saved models: weights or trees as data, everything else as JSON; nothing is unpickled.
 
-A saved model is a folder with two files. ``model.json`` says what it is and holds the checksum of
-the other, ``weights.safetensors`` of a network or ``trees.txt`` of boosted trees, so that a
-damaged or exchanged file is found before it is used. A model says what it has learned
-(``_get_state``) and takes it back (``_set_state``); this module knows no model.
+A saved model is a folder with two files. ``model.json`` describes the model and holds the checksum
+of the other file, which is ``weights.safetensors`` or ``trees.txt``. The checksum detects a damaged
+or exchanged file before it is used. Each model writes its own state (``_get_state``) and restores
+it (``_set_state``); this module knows no particular model.
 """
 
 import hashlib
@@ -25,24 +25,25 @@ from fairmatch.tables.encoder import TableEncoder
 
 _KIND, _VERSION, _READABLE = "fairmatch.model", 2, (1, 2)
 _DESCRIPTION = "model.json"
-# Files of a saved model, and of what `fairmatch train` writes beside it.
+# Files of a saved model, and the files that `fairmatch train` writes beside it.
 _OWN = {_DESCRIPTION, "weights.safetensors", "trees.txt", "curve.json", "curve.svg"}
 _MOST_BYTES = 2**30
+_AGAIN = "Copy both files of the model again, or save the model once more."
 _TRIES, _PAUSE = 40, 0.025
 
 
 @dataclass(frozen=True)
 class State:
-    """What a model has learned, as it is saved.
+    """The state of a model, ready to be saved.
 
     Attributes
     ----------
     file : str
-        Name of the file that holds it.
+        Name of the file that holds what was learned.
     content : bytes
-        Its content.
+        Content of that file.
     facts : dict
-        What else is needed to make the model again, as plain values.
+        What else is needed to restore the model, as plain values.
     """
 
     file: str
@@ -52,21 +53,21 @@ class State:
 
 @dataclass(frozen=True)
 class UnsavedMatcher:
-    """Stands for a matcher of one's own, of which a saved model knows the name alone.
+    """A placeholder for a user's own matcher; a saved model keeps only its name.
 
     Parameters
     ----------
     name : str
-        Name of its class.
+        Name of the matcher's class.
     """
 
     name: str
 
     def match(self, *_: Any, **__: Any) -> Any:
-        """Raise: the matcher itself was not saved."""
+        """Raise an error, because the matcher itself was not saved."""
         raise InputError(
-            f"This model was trained with a matcher of one's own, {self.name}, which a saved model "
-            "does not hold. Give transport= the matcher again before fitting."
+            f"This model was trained with a matcher of your own, {self.name}, which a saved model "
+            "does not hold. Set transport= to the matcher before fitting."
         )
 
 
@@ -78,24 +79,29 @@ def save_model(
     Parameters
     ----------
     model : estimator
-        The model.
+        The fitted model.
     path : str or Path
-        The folder: new, empty, or of another model of ours, whose place is taken.
+        The folder. It must be new, empty, or hold a saved model, which is then replaced.
     beside : callable, optional
-        Writes what belongs to the model into the folder that it is given, such as the model's
-        curve. Model and curve then are there together or not at all.
+        Writes further files into the folder that it gets, such as the model's curve. The folder
+        appears with all of its files or not at all.
+
+    Returns
+    -------
+    Path
+        The folder.
     """
     check_is_fitted(model)
     name = type(model).__name__
     if model._save_instead is not None:
         raise InputError(
             f"{name} holds models of another library, which cannot be written without pickling "
-            f"them. {model._save_instead}"
+            f"them, and fairmatch does not pickle. {model._save_instead}"
         )
     if getattr(fairmatch, name, None) is not type(model):
         raise InputError(
-            f"{name} is no class of fairmatch, and could not be loaded without pickling it. Save "
-            "a model of fairmatch's own class."
+            f"{name} is not a class of fairmatch, so it could not be loaded without pickling it. "
+            "Save a model of one of fairmatch's own classes."
         )
     check_folder(path)
     state: State = model._get_state()
@@ -130,7 +136,7 @@ def check_folder(path: str | Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError(f"{path} is a file. A model is saved in a folder: choose another name.")
+        raise InputError(f"{path} is a file. A model is saved in a folder. Choose another name.")
     names = {file.name for file in folder.iterdir() if not file.name.endswith(".partial")}
     if not names:
         return
@@ -152,17 +158,17 @@ def _is_ours(file: Path) -> bool:
 
 
 def load(path: str | Path) -> Any:
-    """Read a model that was written by ``model.save``.
+    """Read a model that ``model.save`` has written.
 
     Parameters
     ----------
     path : str or Path
-        The folder.
+        The folder of the model.
 
     Returns
     -------
     estimator
-        Ready to predict.
+        The fitted model.
 
     Raises
     ------
@@ -188,28 +194,31 @@ def load(path: str | Path) -> Any:
     description, kind, content = _read_whole(folder)
     try:
         model = _build(description, kind, content)
-    except (ModelFileError, MissingExtraError):
+    except MissingExtraError:
         raise
-    # A file from elsewhere may hold anything, and so may what goes wrong with it.
+    except ModelFileError as error:
+        raise ModelFileError(f"{folder} cannot be loaded. {error} {_AGAIN}") from error
+    # A file from elsewhere may hold anything, so any error may come of it.
     except Exception as error:
-        raise ModelFileError(f"{folder} is damaged: {error!r}") from error
-    # Last, because the errors above say more. Swapped classes would turn every decision round.
+        raise ModelFileError(f"{folder} is damaged: {error!r}. {_AGAIN}") from error
+    # This check is last, because the errors above are more precise. Without it, a file with
+    # swapped classes would reverse every decision.
     if description.get("sha256") != _digest(description):
         raise ModelFileError(
-            f"{folder / _DESCRIPTION} is not the file that was saved: its checksum differs. Copy "
-            "both files of the model again."
+            f"{folder / _DESCRIPTION} is not the file that was saved: its checksum differs. "
+            f"{_AGAIN}"
         )
     return model
 
 
 def _read_whole(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
-    """Read both files of one model, though another may be taking its place meanwhile."""
+    """Read both files of one model, even while another model replaces it."""
     for left in reversed(range(_TRIES)):
         before = _inode(folder)
         try:
             return _read_both(folder)
         except ModelFileError:
-            # Only a folder that is being replaced is worth another look.
+            # Try again only if the folder is being replaced.
             replaced = _inode(folder) != before or any(
                 folder.parent.glob(f".{folder.name}.*.partial*")
             )
@@ -234,21 +243,24 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
     if hashlib.sha256(content).hexdigest() != description["weights_sha256"]:
         raise ModelFileError(
             f"{file} is not the file that was saved: its checksum differs from the one in "
-            f"{_DESCRIPTION}. Copy both files of the model again."
+            f"{_DESCRIPTION}. {_AGAIN}"
         )
     return description, kind, content
 
 
 def _class(folder: Path, name: Any) -> type[Any]:
-    """Return a public class of fairmatch that can be loaded; nothing else is ever made."""
+    """Return a public class of fairmatch that can be loaded; raise for any other name."""
     kind = getattr(fairmatch, name) if isinstance(name, str) and name in fairmatch.__all__ else None
     if not (isinstance(kind, type) and getattr(kind, "_save_instead", "") is None):
-        raise ModelFileError(f"{folder} is damaged: there is no model class {name!r}.")
+        raise ModelFileError(
+            f"{folder} is damaged: fairmatch has no model class {name!r}. Install the version that "
+            "wrote it."
+        )
     return kind
 
 
 def _digest(description: dict[str, Any]) -> str:
-    """Return the checksum of a description, whatever the order and spacing of its JSON."""
+    """Return the checksum of a description; the order and spacing of its JSON do not matter."""
     rest = {name: value for name, value in description.items() if name != "sha256"}
     text = json.dumps(rest, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -258,7 +270,7 @@ def _build(description: dict[str, Any], kind: type[Any], content: bytes) -> Any:
     given = description["parameters"]
     known = set(kind._get_param_names())
     if not isinstance(given, dict):
-        raise ModelFileError("The file is damaged: parameters must be named.")
+        raise ModelFileError("The file is damaged: parameters must have names.")
     if not set(given) <= known:
         strange = ", ".join(sorted(set(given) - known)[:5])
         raise ModelFileError(f"The file is damaged: {kind.__name__} has no parameter {strange}.")
@@ -272,10 +284,15 @@ def _read_description(folder: Path) -> dict[str, Any]:
     try:
         description = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{folder / _DESCRIPTION} is not valid JSON: {error}") from None
+        raise ModelFileError(
+            f"{folder / _DESCRIPTION} is not valid JSON: {error}. {_AGAIN}"
+        ) from None
     kind = description.get("kind") if isinstance(description, dict) else None
     if kind != _KIND or "weights_sha256" not in description:
-        raise ModelFileError(f"{folder / _DESCRIPTION} does not describe a fairmatch model.")
+        raise ModelFileError(
+            f"{folder / _DESCRIPTION} does not describe a fairmatch model. Name a folder that "
+            "model.save wrote."
+        )
     if description.get("version") not in _READABLE:
         raise ModelFileError(
             f"{folder} has format version {description.get('version')}; this fairmatch reads "
@@ -288,23 +305,27 @@ def _read_description(folder: Path) -> dict[str, Any]:
 def _read(file: Path) -> bytes:
     try:
         if file.exists() and not file.is_file():  # a device or a pipe may never end
-            raise ModelFileError(f"{file} is not a plain file.")
+            raise ModelFileError(
+                f"{file} is not a plain file. Name a folder that model.save wrote."
+            )
         if file.stat().st_size > _MOST_BYTES:
-            raise ModelFileError(f"{file} is too large to be a model.")
+            raise ModelFileError(
+                f"{file} is too large to be a model. Name a folder that model.save wrote."
+            )
         return file.read_bytes()
     except OSError as error:
         raise ModelFileError(
             f"{file} cannot be read ({error.strerror}). A saved model is a folder with "
-            f"{_DESCRIPTION} and what the model has learned."
+            f"{_DESCRIPTION} and the file of its weights or trees. Name such a folder."
         ) from error
 
 
 def plain_label(value: Any) -> Any:
-    """Return a label as JSON holds it, or raise where JSON cannot."""
+    """Return a label as a plain value for JSON; raise if JSON cannot hold it."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise InputError(f"{value!r} cannot be saved as JSON; use text or numbers as labels.")
+    raise InputError(f"{value!r} cannot be saved as JSON. Use text or numbers.")
 
 
 def _to_json(name: str, value: Any) -> Any:
@@ -321,7 +342,7 @@ def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, tuple | list | np.ndarray):
         return [plain_label(item) for item in value]
     if name == "random_state" and not isinstance(value, int | np.integer):
-        return None  # a generator: its state when the model was made is gone
+        return None  # the state that a generator had before training is gone
     return plain_label(value)
 
 
@@ -333,9 +354,11 @@ def _from_json(name: str, value: Any) -> Any:
     if name == "encoder" and isinstance(value, dict):
         return TableEncoder.from_parameters(value)
     if name == "representation" and isinstance(value, dict):
-        kind = _class(Path(), value["class"])
+        kind = _class(Path("representation"), value["class"])
         if not hasattr(kind, "transform"):
-            raise ModelFileError(f"There is no representation {value['class']!r}.")
+            raise ModelFileError(
+                f"The file is damaged: there is no representation {value['class']!r}."
+            )
         return kind(**{k: _from_json(k, v) for k, v in value["parameters"].items()})
     return (
         list(value)

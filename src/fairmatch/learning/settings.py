@@ -1,9 +1,9 @@
-"""Parameters of estimators: declared once, in the part that uses them.
+"""Parameters of estimators, each declared once in the part that uses it.
 
-A part, such as the settings of a network, is a small dataclass that says what its parameters are,
-what they default to and what they mean, and which attributes an estimator with them has.
-`estimator` gives a class the parameters of several parts: its constructor stores them, and its
-docstring describes each parameter and attribute where it stands.
+A part, such as the settings of a network, is a small dataclass. It declares parameters with their
+defaults, and describes them and the attributes of an estimator that has them. `estimator` adds the
+parameters of several parts to a class: the constructor stores them, and the docstring of the class
+describes every parameter and attribute.
 """
 
 import dataclasses
@@ -18,34 +18,34 @@ _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
 class Settings:
-    """Base of the parts that declare parameters; subclasses are dataclasses."""
+    """Base class of the parts that declare parameters; subclasses are dataclasses."""
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
-        """Return the part of an estimator, read from its parameters and checked."""
+        """Return a part with the parameters of an estimator, and check them."""
         given = {f.name: getattr(estimator, f.name) for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
         part = cls(**given)
         part.check()
         return part
 
     def check(self) -> None:
-        """Raise an error unless every parameter is of a value that is allowed."""
+        """Raise an error unless every parameter has an allowed value."""
 
 
 def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
-    """Return a decorator that adds the parameters of parts to a class, and its constructor.
+    """Return a decorator that adds the parameters of parts to a class.
 
     Parameters
     ----------
     *parts : classes derived from Settings
-        Their fields become keyword parameters, after those that the class itself declares. Where
-        two parts declare the same name, the last one describes it. Attributes that base classes
-        and parts describe join the docstring, unless the class describes them itself.
+        Their fields become keyword parameters after those that the class itself declares. If
+        two parts declare the same name, the last one describes it. The docstring also lists the
+        attributes that base classes and parts describe, unless the class describes them itself.
 
     Returns
     -------
     decorator
-        Makes a dataclass of the class. Its constructor stores, and does nothing else.
+        Turns a class into a dataclass whose constructor only stores the parameters.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def estimator(*parts: type[Settings]) -> Callable[[Class], Class]:
 
 
 def _inherited(described: type, section: str) -> dict[str, str]:
-    """Return the entries of a section, those of base classes too, by the name that comes first."""
+    """Return the entries of a section, with those of base classes, by their first name."""
     found: dict[str, str] = {}
     for kind in reversed(described.__mro__):
         found |= _entries(kind, section)
@@ -111,9 +111,9 @@ def _inherited(described: type, section: str) -> dict[str, str]:
 
 
 def _entries(described: type, section: str) -> dict[str, str]:
-    """Return what a docstring says of each name in a section."""
+    """Return the entry of every name in one section of a docstring."""
     if described.__module__.startswith("sklearn."):
-        return {}  # its docstrings speak of other things
+        return {}  # scikit-learn's base classes describe other parameters
     text = _sections(described).get(section, "")
     found: dict[str, str] = {}
     if not text:
@@ -132,7 +132,7 @@ def _sections(described: type) -> dict[str, str]:
 
 
 def _with_entries(cls: type, parameters: dict[str, str], attributes: dict[str, str]) -> str:
-    """Return a class's docstring with the parameters of its parts after its own, and attributes."""
+    """Return a class's docstring with the parameters and attributes of its parts added."""
     sections = _sections(cls)
     head = sections.pop("").rstrip()
     own = sections.pop("Parameters", "").rstrip()

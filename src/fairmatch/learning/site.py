@@ -1,4 +1,4 @@
-"""Where an estimator's page is, for the link that scikit-learn shows in a notebook."""
+"""The address of an estimator's page, for the link that scikit-learn shows in a notebook."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ _BUILT = Path(__file__).parents[3] / "docs" / "_build" / "html"
 
 
 def page_of(estimator: type) -> str:
-    """Return the address of an estimator's page, or nothing where no site is at hand.
+    """Return the address of an estimator's page, or "" if there is no site.
 
     Parameters
     ----------
@@ -18,8 +18,9 @@ def page_of(estimator: type) -> str:
     Returns
     -------
     str
-        A page of the site that the environment variable ``FAIRMATCH_DOCS`` names, an address or a
-        folder; otherwise of the site that was built in this clone; otherwise "".
+        The page on the site that the environment variable ``FAIRMATCH_DOCS`` names, which is an
+        address or a folder. Without the variable, it is the page of the site that was built in
+        this clone. If there is no such page, it is "".
 
     Examples
     --------

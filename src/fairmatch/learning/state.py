@@ -1,4 +1,4 @@
-"""What a model knows of its table, as plain values that JSON holds, and back."""
+"""What a model knows about its table: as plain values for JSON, and restored from them."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from fairmatch.learning.reader import TableReader
 from fairmatch.learning.saving import plain_label
 from fairmatch.tables.encoder import TableEncoder
 
-# More columns than this are not of a table, but of somebody who wants memory.
+# A file that claims more columns than this is refused, before it can exhaust the memory.
 _MOST_COLUMNS = 10_000_000
 
 
 def reader_facts(reader: TableReader) -> dict[str, Any]:
-    """Return what a reader has seen in training, as plain values."""
+    """Return what a reader knows about the training table, as plain values."""
     if not (reader.encoder_ is None or isinstance(reader.encoder_, TableEncoder)):
         raise InputError(
             "A model with an encoder of your own cannot be saved without pickling it. Encode the "
@@ -32,7 +32,7 @@ def reader_facts(reader: TableReader) -> dict[str, Any]:
 
 
 def restore_reader(reader: TableReader, facts: dict[str, Any]) -> None:
-    """Restore what a reader had seen, or raise where it cannot have seen that."""
+    """Restore what a reader knew about its table; raise if the values are impossible."""
     reader.groups_ = labels_from(facts["groups"], "groups")
     reader.attributes_ = tuple(map(str, facts.get("attributes", ())))  # older files lack it
     reader.pooled_ = tuple(map(plain_label, facts.get("pooled", ())))
@@ -42,24 +42,27 @@ def restore_reader(reader: TableReader, facts: dict[str, Any]) -> None:
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise ModelFileError("feature_names_in is damaged: it must be a list of names.")
         if len(names) != reader.n_features_in_:
-            raise ModelFileError("feature_names_in is damaged: it names more or fewer columns.")
+            raise ModelFileError(
+                f"feature_names_in is damaged: it must name {reader.n_features_in_} columns, and "
+                f"names {len(names)}."
+            )
     reader.feature_names_in_ = names
     encoder = facts["encoder"]
     reader.encoder_ = None if encoder is None else _encoder_from(encoder)
 
 
 def labels_from(values: Any, what: str) -> tuple[Any, ...]:
-    """Return two labels or more, all different, or raise."""
+    """Return two or more different labels; raise if the values are anything else."""
     if not isinstance(values, list) or not 2 <= len(values) <= _MOST_COLUMNS:
         raise ModelFileError(f"The file is damaged: {what} must be a list of labels.")
     found = tuple(map(plain_label, values))
     if len(set(found)) < len(found) or any(value is None for value in found):
-        raise ModelFileError(f"The file is damaged: {what} must be different labels.")
+        raise ModelFileError(f"The file is damaged: {what} must be labels that all differ.")
     return found
 
 
 def classes_from(values: Any) -> NDArray[Any]:
-    """Return two classes in order, or raise."""
+    """Return two classes in their order; raise if there are more or fewer."""
     found = labels_from(values, "classes")
     if len(found) != 2:
         raise ModelFileError(f"The file is damaged: there must be two classes, not {len(found)}.")
@@ -67,16 +70,16 @@ def classes_from(values: Any) -> NDArray[Any]:
 
 
 def weight_from(value: Any) -> float:
-    """Return a fairness weight, or raise."""
+    """Return a fairness weight; raise unless it is a finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ModelFileError(f"The file is damaged: {value!r} is no fairness weight.")
+        raise ModelFileError(f"The file is damaged: {value!r} is not a fairness weight.")
     if not 0.0 <= float(value) < float("inf"):
-        raise ModelFileError(f"The file is damaged: {value!r} is no fairness weight.")
+        raise ModelFileError(f"The file is damaged: {value!r} is not a fairness weight.")
     return float(value)
 
 
 def epochs_from(facts: dict[str, Any]) -> int | None:
-    """Return how many epochs a network was trained for, or raise; older files do not say."""
+    """Return the number of epochs of training, or None for older files, which lack it."""
     value = facts.get("n_epochs")
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise ModelFileError(f"The file is damaged: n_epochs is {value!r}.")
@@ -90,7 +93,7 @@ def _count(value: Any, what: str) -> int:
 
 
 def _encoder_from(content: Any) -> TableEncoder:
-    """Make an encoder, but only of values of the size that they claim."""
+    """Return the encoder of a file; raise if a part of its description is damaged."""
     columns = content.get("columns") if isinstance(content, dict) else None
     if not isinstance(columns, list):
         raise ModelFileError("This does not describe a TableEncoder: it has no columns.")

@@ -1,4 +1,4 @@
-"""What is predicted: two classes or a real number, read and checked, with the loss of each."""
+"""Targets, read and checked: two classes or a real number, with the loss of each."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,28 +25,28 @@ Read = tuple[FloatArray, dict[str, Any]]
 
 
 class Target(Protocol):
-    """What an estimator predicts. What it learns of the target is shown by the estimator."""
+    """What an estimator predicts."""
 
     @property
     def loss(self) -> Loss:
-        """What compares predictions with the target."""
+        """The loss, which compares predictions with the target."""
 
     def read(self, y: ArrayLike, sample_weight: ArrayLike | None) -> Read:
-        """Return the numbers to learn, and what the estimator then knows of the target."""
+        """Return the numbers to learn, and the attributes that describe the target."""
 
     def labels(self, model: Any, y: ArrayLike) -> FloatArray:
-        """Return the target of new rows as the numbers that a fitted model has learned."""
+        """Return the target of new rows on the scale that a fitted model has learned."""
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Return what a model knows of the target, as it is saved."""
+        """Return the facts about the target to save, as plain values."""
 
     def known(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return what a saved model knows of the target, or raise where it is damaged."""
+        """Return the attributes that describe the target of a saved model; raise if damaged."""
 
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """Labels of two classes, of which the greater one is the positive."""
+    """Labels of two classes; the greater one is positive."""
 
     loss: Loss = LOGISTIC
 
@@ -56,7 +56,7 @@ class TwoClasses:
         return labels, {"classes_": classes}
 
     def labels(self, model: Any, y: ArrayLike) -> FloatArray:
-        """Return 1 where a label is the positive class of a model, 0 elsewhere."""
+        """Return 1 for labels of the model's positive class, and 0 for others."""
         return np.asarray(read_column(y, "y") == model.classes_[1], dtype=np.float64)
 
     def facts(self, model: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class TwoClasses:
         return {"classes": [plain_label(label) for label in model.classes_]}
 
     def known(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return the classes, or raise where they are not two."""
+        """Return the classes; raise unless there are two."""
         return {"classes_": classes_from(facts["classes"])}
 
 
@@ -72,7 +72,7 @@ class TwoClasses:
 class RealNumbers:
     """Real numbers, learned in standard deviations from their mean.
 
-    The loss and the penalty are then of the same size whatever the unit of the target, and so a
+    The sizes of the loss and of the penalty then do not depend on the unit of the target. A
     fairness weight means the same for hours as for euros.
     """
 
@@ -83,29 +83,32 @@ class RealNumbers:
         numbers = read_targets(y)
         weights = read_weights(sample_weight, n_rows=len(numbers))
         if weights is not None and weights.sum() <= 0.0:
-            raise InputError("The weights sum to zero: there is nothing to learn from.")
+            raise InputError(
+                "sample_weight sums to zero, so there is nothing to learn from. Pass positive "
+                "weights, or leave sample_weight out."
+            )
         mean = np.average(numbers, weights=weights)
         scale = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
         if len(numbers) == 1:
-            raise LabelError("y has one sample: there is nothing to learn from. Pass more rows.")
+            raise LabelError("y has one sample, and learning needs at least two. Pass more rows.")
         if not scale > 1e-12 * np.abs(numbers).max():
             raise LabelError(
-                f"y is constant ({mean:g}): there is nothing to learn. Choose a "
+                f"y is constant ({mean:g}), so there is nothing to learn. Choose a "
                 "target that differs between people."
             )
         known = {"target_mean_": float(mean), "target_scale_": float(scale)}
         return (numbers - mean) / scale, known
 
     def labels(self, model: Any, y: ArrayLike) -> FloatArray:
-        """Return targets in the standard deviations of a model."""
+        """Return targets in standard deviations from the mean, as a fitted model knows them."""
         return np.asarray((read_targets(y) - model.target_mean_) / model.target_scale_)
 
     def facts(self, model: Any) -> dict[str, Any]:
-        """Return mean and standard deviation."""
+        """Return the mean and the standard deviation."""
         return {"target": {"mean": model.target_mean_, "scale": model.target_scale_}}
 
     def known(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return mean and standard deviation, or raise where they are none."""
+        """Return the mean and the standard deviation; raise unless they are usable numbers."""
         mean, scale = (facts["target"][name] for name in ("mean", "scale"))
         numbers = [v for v in (mean, scale) if type(v) in (int, float) and np.isfinite(v)]
         if len(numbers) < 2 or scale <= 0.0:
@@ -114,7 +117,7 @@ class RealNumbers:
 
 
 def read_targets(y: ArrayLike) -> FloatArray:
-    """Return the numbers that a regressor predicts, all of them finite."""
+    """Return the numbers to predict; raise unless all of them are finite."""
     if y is None:
         raise LabelError(
             "A regressor requires y to be passed, but the target y is None. Pass a number for "
@@ -123,24 +126,29 @@ def read_targets(y: ArrayLike) -> FloatArray:
     try:
         column = column_or_1d(y, warn=True)
         if column.dtype.kind == "c":
-            raise InputError(f"Complex data not supported: y has dtype {column.dtype}.")
+            # The first words are those that scikit-learn asks for.
+            raise InputError(
+                f"Complex data not supported: y has dtype {column.dtype}. Pass real numbers."
+            )
         if column.dtype.kind == "O":
             column = column.astype(np.float64)
         numbers = read_numbers(column, "y")
     except (TypeError, ValueError) as error:
-        raise LabelError(f"y cannot be used as numbers: {error}") from error
+        raise LabelError(
+            f"y cannot be used as numbers ({error}). Pass one real number for every row."
+        ) from error
     if not (bad := ~np.isfinite(numbers)).any():
         return numbers
     raise LabelError(
         f"y has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-        f"{int(np.argmax(bad))}). Every row needs a number: leave those rows out."
+        f"{int(np.argmax(bad))}). Every row needs a finite number. Leave those rows out."
     )
 
 
 def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
-    """Return the two classes of labels, and 1 for the greater, 0 for the other."""
+    """Return the two classes, and for every row 1 if it has the greater one, else 0."""
     if y is None:
-        # The words that scikit-learn asks for.
+        # The first sentence has the words that scikit-learn asks for.
         raise LabelError(
             "A classifier requires y to be passed, but the target y is None. Pass a label for "
             "every row of X."
@@ -151,15 +159,16 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
         raise LabelError(
-            f"y cannot be used as labels: {error} y must hold one of two classes for every row: "
-            "leave out rows without a label, and use a regressor for numbers."
+            f"y cannot be used as labels: {error} y must hold one of two classes for every row. "
+            "Leave out rows without a label, and use a regressor for numbers."
         ) from error
     classes = np.unique(labels)
     if len(classes) != 2:
         shown = ", ".join(map(str, classes[:5]))
         if len(classes) < 2:
             raise LabelError(
-                f"y must hold two classes, and all of it is one class: {shown}. Pass rows of both."
+                f"y must hold two classes, but every row has the same class: {shown}. Pass rows of "
+                "both classes."
             )
         # The first sentences are the words that scikit-learn asks for.
         raise LabelError(

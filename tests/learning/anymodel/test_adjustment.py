@@ -120,7 +120,7 @@ def test_damaged_files_are_refused(tmp_path):
     file.write_text(file.read_text()[:-20])
     with pytest.raises(ModelFileError, match="not valid JSON"):
         ScoreAdjustment.load(file)
-    with pytest.raises(ModelFileError, match="no file of an adjustment"):
+    with pytest.raises(ModelFileError, match="not a file of an adjustment"):
         ScoreAdjustment.load(tmp_path)
 
 

@@ -110,7 +110,7 @@ class TestAlignment:
     def test_equalised_odds_is_for_thresholds(self, rows):
         X, y, group = rows
         given = {"criterion": "equalized_odds"}
-        with pytest.raises(InputError, match="decisions='threshold' for the nearest"):
+        with pytest.raises(InputError, match="decisions='threshold', whose thresholds"):
             align(**given).fit(X, y, sensitive_features=group)
         model = align(decisions="threshold", **given).fit(X, y, sensitive_features=group)
         assert model.adjustment_.parts.criterion == "equalized_odds"
@@ -296,7 +296,7 @@ class TestSmoothing:
                 MatchSmoothingClassifier(learner).fit(X, y, sensitive_features=group)
         with pytest.raises(InputError, match="score_weight must be a number"):
             smooth(score_weight=-1).fit(X, y, sensitive_features=group)
-        with pytest.raises(InputError, match="estimator_, which is all of the model"):
+        with pytest.raises(InputError, match="estimator_, which is the whole model"):
             smooth().fit(X, y, sensitive_features=group).save("model")
 
 

@@ -118,7 +118,7 @@ def test_a_bound_in_units_of_the_target(rows, kind):
 def test_what_cannot_be_is_said(rows, tmp_path):
     X, y, group = rows
     for kind in (MatchSmoothingRegressor, QuantileAlignmentRegressor):
-        with pytest.raises(InputError, match="LogisticRegression is no regressor"):
+        with pytest.raises(InputError, match="LogisticRegression is not a regressor"):
             kind(LogisticRegression()).fit(X, y, sensitive_features=group)
         with pytest.raises(InputError, match="takes no sample_weight"):
             kind(KNeighborsRegressor()).fit(

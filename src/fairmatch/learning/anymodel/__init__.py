@@ -1,1 +1,1 @@
-"""Fairness around models that somebody already has."""
+"""Fairness around any model that a user already has."""

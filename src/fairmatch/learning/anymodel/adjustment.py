@@ -1,4 +1,4 @@
-"""A fitted adjustment of scores: curves or thresholds by group, kept as plain JSON."""
+"""A fitted adjustment of scores: curves or thresholds by group, saved as plain JSON."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,8 @@ from fairmatch.tables.parameters import check_number, check_weights
 
 _KIND, _VERSION = "fairmatch.adjustment", 1
 _MOST_BYTES = 2**28
-# Ways to adjust, with what each of them keeps.
+_EXPECTED = "Name a file that ScoreAdjustment.save or fairmatch adjust --save wrote."
+# Ways to adjust scores, with the class of each fitted part.
 DECISIONS: dict[str, type[Alignment] | type[GroupThresholds]] = {
     "align": Alignment,
     "threshold": GroupThresholds,
@@ -38,14 +39,15 @@ DECISIONS: dict[str, type[Alignment] | type[GroupThresholds]] = {
 class ScoreAdjustment:
     """A fitted adjustment of a model's scores.
 
-    `fit_adjustment` makes it, and a `QuantileAlignmentClassifier` holds one as ``adjustment_``.
+    `fit_adjustment` returns one, and a `QuantileAlignmentClassifier` holds one as ``adjustment_``.
 
     Parameters
     ----------
     parts : Alignment or GroupThresholds
         One increasing curve per group, or one threshold per group.
-    strength : float
-        How far the scores are moved: 0 leaves them alone, 1 goes all the way.
+    strength : float, default=1.0
+        How far an alignment moves the scores: 0 does not move them, and 1 aligns them fully.
+        Thresholds already contain their strength.
 
     Examples
     --------
@@ -65,7 +67,7 @@ class ScoreAdjustment:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The groups."""
+        """Labels of the groups."""
         return self.parts.labels
 
     @property
@@ -86,12 +88,12 @@ class ScoreAdjustment:
         y_score : array-like of shape (n_rows,)
             Scores of the model that the adjustment was fitted for.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row, one of those that were seen when fitted.
+            Group of every row. Each must have been in the table of the fit.
 
         Returns
         -------
         array of shape (n_rows,)
-            The adjusted scores. A score of at least one half means yes.
+            The adjusted scores. Adjusted probabilities of at least one half are accepted.
         """
         scores = read_on_scale(y_score, self.scale)
         codes = group_codes(
@@ -100,7 +102,10 @@ class ScoreAdjustment:
         return self.move(scores, codes)
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
-        """Return the adjusted scores of checked scores and codes; -1 leaves a score alone."""
+        """Return adjusted scores, from checked scores and group codes.
+
+        A score with code -1 stays as it is.
+        """
         if isinstance(self.parts, Alignment):
             return self.parts.move(scores, codes, self.strength)
         return self.parts.move(scores, codes)
@@ -111,6 +116,11 @@ class ScoreAdjustment:
         Parameters
         ----------
         path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
             The file.
         """
         content = {
@@ -131,37 +141,53 @@ class ScoreAdjustment:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read an adjustment that was written by `save`, or raise where it is damaged.
+        """Read an adjustment that `save` has written.
 
         Parameters
         ----------
         path : str or Path
-            The file.
+            The file to read.
+
+        Returns
+        -------
+        ScoreAdjustment
+            The adjustment.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a saved adjustment, or is damaged.
         """
         file = Path(path)
         try:
             if not file.is_file() or file.stat().st_size > _MOST_BYTES:
-                raise ModelFileError(f"{file} is no file of an adjustment.")
+                raise ModelFileError(f"{file} is not a file of an adjustment. {_EXPECTED}")
             content = json.loads(file.read_bytes())
         except OSError as error:
-            raise ModelFileError(f"{file} cannot be read ({error.strerror}).") from error
-        except (ValueError, RecursionError) as error:
-            raise ModelFileError(f"{file} is not valid JSON: {error}") from None
-        if not isinstance(content, dict) or content.get("kind") != _KIND:
             raise ModelFileError(
-                f"{file} does not describe an adjustment of scores. Name a file that "
-                "ScoreAdjustment.save or fairmatch adjust --save wrote."
-            )
+                f"{file} cannot be read ({error.strerror}). {_EXPECTED}"
+            ) from error
+        except ModelFileError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise ModelFileError(f"{file} is not valid JSON: {error}. {_EXPECTED}") from None
+        if not isinstance(content, dict) or content.get("kind") != _KIND:
+            raise ModelFileError(f"{file} does not describe an adjustment of scores. {_EXPECTED}")
         if content.get("version") != _VERSION:
             raise ModelFileError(
                 f"{file} has format version {content.get('version')}; this fairmatch reads "
-                f"version {_VERSION}."
+                f"version {_VERSION}. Install the version of fairmatch that wrote it."
             )
         kind, strength = DECISIONS.get(str(content.get("decisions"))), content.get("strength")
         if kind is None or isinstance(strength, bool) or not isinstance(strength, int | float):
-            raise ModelFileError(f"{file} is damaged: decisions or strength are missing.")
+            raise ModelFileError(
+                f"{file} is damaged: decisions or strength are missing. Save the adjustment again."
+            )
         if not 0.0 <= strength <= 1.0:
-            raise ModelFileError(f"{file} is damaged: its strength is {strength:g}.")
+            raise ModelFileError(
+                f"{file} is damaged: its strength is {strength:g}, and must be in [0, 1]. Save the "
+                "adjustment again."
+            )
         return cls(kind.from_state(content.get("parts")), float(strength))
 
 
@@ -178,41 +204,45 @@ def fit_adjustment(
     pos_label: Any = 1,
     scale: str = "probability",
 ) -> ScoreAdjustment:
-    """Learn to adjust the scores of a model, from scores alone.
+    """Fit an adjustment of a model's scores; the model itself is not needed.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,)
-        Scores of a model, best of rows that it was not trained on.
+        Scores of a model, preferably for rows that it was not trained on.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; needed with ``decisions="threshold"`` and where the criterion
-        compares people of the same class.
+        Labels of two classes. They are needed with ``decisions="threshold"``, and with a criterion
+        that compares people of the same class.
     strength : float, default=1.0
-        How far to go: 0 leaves the scores alone, 1 goes all the way.
+        How far to go. For an alignment, 0 does not move the scores, and 1 aligns them fully. For
+        thresholds, it is the share of the gap at a threshold of one half that is taken away.
     max_gap : float, optional
-        Choose the strength instead: the least one whose gap on these rows is at most this. The
-        gap is that of decisions at one half; with scale "rank" or "real" it is the Wasserstein
-        gap of the adjusted scores, in their unit. Thresholds are the most accurate ones with
-        that gap.
+        Largest allowed gap on these rows. With it, ``strength`` is not used: an alignment takes
+        the least strength whose gap is at most this, and thresholds are the most accurate ones
+        with such a gap. The gap is that of decisions at one half. With scale "rank" or "real" it is
+        the Wasserstein gap of the adjusted scores, in their unit.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose scores or decisions are made alike: by default everybody's; those of people with a
-        positive label; or, by thresholds only, those of each class.
+        Whose scores or decisions are made alike. By default these are everybody's. With
+        "equal_opportunity" they are those of people with a positive label. With "equalized_odds"
+        they are those of each class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
-        Whether scores are aligned, or one threshold per group is set. Scores are then bent so
-        that every group's threshold lies at one half.
+        "align" aligns the scores of all groups. "threshold" sets one threshold per group, and bends
+        the scores until every group's threshold lies at one half.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
-    pos_label : default=1
+    pos_label : label, default=1
         The label that counts as positive.
     scale : {"probability", "rank", "real"}, default="probability"
-        What the scores are: probabilities in [0, 1]; any numbers of which the rank alone counts;
-        or numbers in a unit of their own. Thresholds need probabilities.
+        What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
+        and only their rank counts. With "real" they are numbers in a unit of their own. Thresholds
+        need probabilities.
 
     Returns
     -------
     ScoreAdjustment
+        Its ``apply`` adjusts the scores of this table or of another.
 
     Examples
     --------
@@ -227,8 +257,8 @@ def fit_adjustment(
         raise InputError(f"decisions must be 'align' or 'threshold', got {decisions!r}.")
     if decisions == "threshold" and scale != "probability":
         raise InputError(
-            f"decisions='threshold' bends probabilities so that thresholds lie at one half, and "
-            f"scale={scale!r} was given. Use decisions='align', or fit_thresholds, which takes "
+            f"scale={scale!r} was given, but decisions='threshold' bends probabilities until "
+            "thresholds lie at one half. Use decisions='align', or fit_thresholds, which takes "
             "any scores and returns the thresholds themselves."
         )
     scores = read_on_scale(y_score, scale)
@@ -272,10 +302,10 @@ def adjust_path(
     decisions: str = "align",
     scale: str = "probability",
 ) -> list[ScoreAdjustment]:
-    """Return one adjustment per strength, of scores that have been checked; see `fit_adjustment`.
+    """Return one adjustment per strength, from scores that have been checked.
 
-    The strength of thresholds is the share of the gap of decisions at one half that they must
-    take away. Full strength leaves a gap of at most one person of the smallest group.
+    The strength of thresholds is the share of the gap at a threshold of one half that they must
+    take away. Full strength allows a gap of one person in the smallest group.
     """
     check_weights("strength", strengths, "[0, 1]")
     if decisions == "align":

@@ -1,4 +1,4 @@
-"""Adjusting the scores of a model as a learner: unseen scores, then curves or thresholds."""
+"""A learner that adjusts a model's scores: out-of-fold scores, then curves or thresholds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.parameters import check_flag
 
 SAVE_INSTEAD = (
-    "Save the adjustment with model.adjustment_.save('file.json'), save model.estimator_ by the "
-    "means of its own library, and apply the adjustment to its scores: "
+    "Save the adjustment with model.adjustment_.save('file.json'), save model.estimator_ with its "
+    "own library, and apply the adjustment to its scores: "
     "ScoreAdjustment.load('file.json').apply(scores, groups)."
 )
 
 
 @dataclass(frozen=True)
 class AlignmentSettings(Settings):
-    """What is adjusted, and how; the estimator declares these parameters itself."""
+    """What is adjusted and how; the estimator itself declares and describes the parameters."""
 
     estimator: Any = None
     criterion: str = "demographic_parity"
@@ -39,15 +39,15 @@ class AlignmentSettings(Settings):
     cv: Any = 5
 
     def check(self) -> None:
-        """Raise an error that names a setting that cannot be used."""
+        """Raise an error that names the first setting that cannot be used."""
         criterion = read_criterion(self.criterion)
         if self.decisions not in DECISIONS:
             raise InputError(f"decisions must be 'align' or 'threshold', got {self.decisions!r}.")
         if self.decisions == "align" and len(criterion.labels) > 1:
             raise InputError(
                 f"criterion={self.criterion!r} asks for equal scores within both classes, and one "
-                "increasing curve per group can give them in one class only. Use "
-                "decisions='threshold' for the nearest that thresholds can do, or "
+                "increasing curve per group can equalise them in one class only. Use "
+                "decisions='threshold', whose thresholds come near it, or "
                 "criterion='equal_opportunity'."
             )
         Learner(self.estimator).check(real=self.real)
@@ -57,17 +57,17 @@ class AlignmentSettings(Settings):
 
     @property
     def real(self) -> bool:
-        """Whether real numbers are adjusted."""
+        """Whether the scores are real numbers instead of probabilities."""
         return False
 
 
 @dataclass(frozen=True)
 class RealAlignmentSettings(AlignmentSettings):
-    """What is adjusted where predictions are real numbers."""
+    """What is adjusted and how, for predictions that are real numbers."""
 
     @property
     def real(self) -> bool:
-        """Whether real numbers are adjusted."""
+        """Whether the scores are real numbers instead of probabilities."""
         return True
 
 
@@ -77,27 +77,27 @@ def check_prefit(model: Any) -> None:
         check_is_fitted(model)
     except (NotFittedError, TypeError):
         if getattr(model, "classes_", None) is not None:
-            return  # a model of another library, which has learned its classes
+            return  # a model of another library that has classes, so it is fitted
         raise InputError(
-            f"prefit=True, and the estimator, {type(model).__name__}, is not fitted. Fit it first, "
-            "or use prefit=False, which fits it."
+            f"prefit=True was given, but the estimator, {type(model).__name__}, is not fitted. Fit "
+            "it first, or use prefit=False, which fits it."
         ) from None
 
 
 @dataclass(frozen=True, eq=False)
 class AlignmentScorer:
-    """A model whose scores are adjusted by group.
+    """A model with an adjustment of its scores by group.
 
     Attributes
     ----------
     model : fitted estimator
-        What scores.
+        The model that scores rows.
     output : Output
-        What it puts out.
+        The kind of the model's output.
     adjustment : ScoreAdjustment
-        What moves the scores.
+        The adjustment of its scores.
     places : array of shape (n_groups,)
-        Position of every group in the adjustment, -1 for groups that are not compared.
+        Position of every group in the adjustment; -1 for groups that are not compared.
     """
 
     model: Any
@@ -114,20 +114,20 @@ class AlignmentScorer:
         return self.output.standard(self.adjustment.move(raw, self.places[inputs.codes]))
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         return {"scorer_": self, "estimator_": self.model, "adjustment_": self.adjustment}
 
 
 @dataclass(frozen=True, eq=False)
 class AlignmentLearner:
-    """Fits a model once, and one adjustment of its scores per strength.
+    """A learner that fits a model once, and one adjustment of its scores per strength.
 
     Parameters
     ----------
     settings : AlignmentSettings
         What is adjusted, and how.
     output : Output
-        What it puts out.
+        The kind of the model's output.
     """
 
     settings: AlignmentSettings
@@ -140,7 +140,7 @@ class AlignmentLearner:
         compare: Callable[[TrainingRows], Any],
         weights: Sequence[float],
     ) -> list[AlignmentScorer]:
-        """Return one scorer per strength; nobody is matched."""
+        """Return one scorer per strength; ``loss`` and ``compare`` are not used."""
         model, scores = self._scored(rows)
         compared = np.flatnonzero(~np.isin(rows.groups.codes, rows.ignored))
         kept = [code for code in range(rows.groups.n_groups) if code not in rows.ignored]
@@ -164,7 +164,7 @@ class AlignmentLearner:
         return [AlignmentScorer(model, self.output, one, places) for one in adjustments]
 
     def _scored(self, rows: TrainingRows) -> tuple[Any, FloatArray]:
-        """Return the model that new rows are scored by, and scores of these rows to learn from."""
+        """Return the model for new rows, and the scores that the adjustment is fitted on."""
         table, learner = rows.inputs.table, Learner(self.settings.estimator)
         if self.settings.prefit:
             check_columns(learner.estimator, table)

@@ -1,4 +1,4 @@
-"""Quantile alignment: every group's scores are moved to the distribution that all groups share."""
+"""Quantile alignment: the scores of every group are moved to one common distribution."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -28,28 +28,30 @@ SCALES = ("probability", "rank", "real")
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    r"""A fitted adjustment of scores, one increasing curve per group.
+    r"""A fitted alignment of scores, with one increasing curve per group.
 
-    `fit_alignment` makes it.
+    `fit_alignment` returns it.
 
     Parameters
     ----------
     labels : tuple
-        The groups, sorted.
+        Labels of the groups, sorted.
     curves : tuple of Curve
         For every group, the fully aligned score as a function of the score.
     shares : array of shape (n_groups,)
-        Share of every group among the rows that were compared: its weight in the barycentre.
+        Share of every group among the rows that were compared; it is the group's weight in the
+        barycentre.
     scale : {"probability", "rank", "real"}
         What the scores are.
     ranks : Curve or None
-        With scale "rank", the rank of a score among all rows.
+        With scale "rank", the curve from a score to its rank among all rows.
     tied : array of shape (n_groups,)
-        Share of every group that has a score in common with somebody else of the group.
+        Share of every group that has the same score as somebody else in the group.
     remaining_gap : float
-        What full alignment leaves between two groups among the rows that were fitted: the largest
-        difference, over all thresholds and pairs, of the shares above it. Ties and unequal group
-        sizes leave it, because people with the same score and group get the same aligned score.
+        The gap that full alignment leaves on the rows of the fit. It is the largest difference
+        between two groups' shares above a threshold, over all thresholds. It comes from ties and
+        from unequal group sizes, because people with the same score and group get the same aligned
+        score.
     attributes : tuple of str
         Names of the attributes whose combinations are the groups, where there are several.
 
@@ -61,9 +63,9 @@ class Alignment:
     .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))
 
     with t the strength. The sum is the quantile function of the Wasserstein barycentre of all
-    groups. With t = 1 it is the best score under squared loss whose distribution is the same in
-    every group, and with less the gap in Wasserstein distance falls in proportion (Chzhen et al.,
-    2020; Jiang et al., 2020).
+    groups. With t = 1 the result is the best score under squared loss that has the same
+    distribution in every group. With a smaller strength the gap in Wasserstein distance falls in
+    proportion to t (Chzhen et al., 2020; Jiang et al., 2020).
     """
 
     labels: tuple[Any, ...]
@@ -85,16 +87,24 @@ class Alignment:
         y_score : array-like of shape (n_rows,)
             Scores of the model that the alignment was fitted for.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row, one of those that were seen when fitted.
+            Group of every row. Each must have been in the table of the fit.
         strength : float, default=1.0
-            How far to go: 0 leaves the scores alone, 1 aligns them fully.
+            How far to go: 0 does not move the scores, and 1 aligns them fully.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The adjusted scores.
         """
         scores = read_on_scale(y_score, self.scale)
         codes = group_codes(sensitive_features, self.labels, self.attributes, n_rows=len(scores))
         return self.move(scores, codes, strength)
 
     def move(self, scores: FloatArray, codes: Any, strength: float = 1.0) -> FloatArray:
-        """Return the adjusted scores of checked scores and codes of groups; -1 leaves one alone."""
+        """Return adjusted scores, from checked scores and group codes.
+
+        A score with code -1 stays as it is.
+        """
         check_number("strength", strength, "[0, 1]")
         start = self.start(scores)
         if strength == 0.0:
@@ -111,11 +121,11 @@ class Alignment:
         return aligned
 
     def start(self, scores: FloatArray) -> FloatArray:
-        """Return the scores on the scale of the results: as they are, or as ranks."""
+        """Return the scores before alignment: as they are, or as ranks with scale "rank"."""
         return scores if self.ranks is None else np.clip(self.ranks(scores), 0.0, 1.0)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the alignment as plain values that JSON holds."""
+        """Return the alignment as plain values for JSON."""
         return {
             "labels": [plain_value(label) for label in self.labels],
             "curves": [curve.get_state() for curve in self.curves],
@@ -129,12 +139,12 @@ class Alignment:
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
-        """Return the alignment of plain values, or raise where they are damaged."""
+        """Return the alignment that plain values describe; raise an error if they are damaged."""
         try:
             curves = tuple(map(Curve.from_state, state["curves"]))
             labels, scale = tuple(state["labels"]), state["scale"]
             if len(labels) != len(curves) or len(set(labels)) < len(labels) or scale not in SCALES:
-                raise ModelFileError("The file is damaged: this is no alignment of scores.")
+                raise ModelFileError("The file is damaged: this is not an alignment of scores.")
             ranks = None if state["ranks"] is None else Curve.from_state(state["ranks"])
             if (ranks is None) == (scale == "rank"):
                 raise ModelFileError("The file is damaged: ranks and scale contradict each other.")
@@ -152,7 +162,7 @@ class Alignment:
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(
-                f"The file is damaged: this is no alignment of scores ({error})."
+                f"The file is damaged: this is not an alignment of scores ({error})."
             ) from None
 
 
@@ -166,28 +176,28 @@ def fit_alignment(
     pos_label: Any = 1,
     scale: str = "probability",
 ) -> Alignment:
-    """Learn how to move the scores of every group to what all groups have in common.
+    """Fit curves that move the scores of every group to one common distribution.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,)
-        Scores of a model, best of rows that it was not trained on.
+        Scores of a model, preferably for rows that it was not trained on.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; needed with ``criterion="equal_opportunity"``, and only here: the
+        Labels of two classes. Only the fit with ``criterion="equal_opportunity"`` needs them; the
         alignment is applied without labels.
     criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
         Whose scores are aligned: everybody's, or those of people with a positive label.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
-    pos_label : default=1
+    pos_label : label, default=1
         The label that counts as positive.
     scale : {"probability", "rank", "real"}, default="probability"
-        What the scores are. Probabilities lie in [0, 1], and anything else is an error. With
-        "rank" any finite scores are replaced by their rank among all rows, between 0 and 1, before
-        they are aligned. With "real" they are numbers in their own unit, such as predictions of a
-        regressor, and so are the results.
+        What the scores are. A "probability" lies in [0, 1], and any other number is an error. With
+        "rank" the scores are any finite numbers, and they are replaced by their rank among all
+        rows, between 0 and 1, before they are aligned. With "real" the scores and the results are
+        numbers in a unit of their own, such as predictions of a regressor.
 
     Returns
     -------
@@ -197,8 +207,8 @@ def fit_alignment(
     Raises
     ------
     InputError
-        With ``criterion="equalized_odds"``: one increasing curve per group can make the scores of
-        one class alike, not of both classes at once. Group-wise thresholds can come near it.
+        If ``criterion="equalized_odds"``: one increasing curve per group can align the scores of
+        one class, but not of both classes at once. Thresholds by group can come near it.
 
     Examples
     --------
@@ -228,14 +238,14 @@ def align_groups(
     criterion: str | Criterion = "demographic_parity",
     scale: str = "probability",
 ) -> Alignment:
-    """Return the alignment of scores that have been checked; see `fit_alignment`."""
+    """Return the alignment that is fitted on scores that have been checked."""
     criterion = read_criterion(criterion)
     if len(criterion.labels) > 1:
         raise InputError(
             f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
-            "increasing curve per group can give them in one class only. Use "
-            "criterion='equal_opportunity', or decisions='threshold' for the nearest that "
-            "thresholds can do."
+            "increasing curve per group can equalise them in one class only. Use "
+            "criterion='equal_opportunity', or decisions='threshold', whose thresholds come near "
+            "it."
         )
     ranks = None
     if scale == "rank":
@@ -264,17 +274,17 @@ def align_groups(
 def _aligned(
     own: Distribution, groups: list[Distribution], shares: FloatArray, ranks: Curve | None
 ) -> Curve:
-    """Return the curve from a group's scores to the quantiles that all groups share."""
+    """Return the curve from a group's scores to the quantiles of the barycentre."""
     values = np.zeros(len(own.scores))
     for share, group in zip(shares, groups, strict=True):
         quantiles = group.quantile(own.middle)
         values += share * (quantiles if ranks is None else ranks(quantiles))
-    return Curve(own.scores, np.maximum.accumulate(values))  # rounding must not turn people round
+    return Curve(own.scores, np.maximum.accumulate(values))  # rounding must not change the order
 
 
 def _largest_gap(groups: list[Distribution], curves: tuple[Curve, ...]) -> float:
-    """Return the largest difference of shares above a threshold after alignment."""
-    # Values that are equal but for rounding are one value.
+    """Return the largest difference of the groups' shares above a threshold, after alignment."""
+    # Values that differ only by rounding count as equal.
     size = max(float(np.abs(curve.values).max()) for curve in curves) or 1.0
     rounded = [np.round(curve.values / size, 12) for curve in curves]
     places = np.unique(np.concatenate(rounded))
@@ -291,9 +301,10 @@ def compared_rows(
     positive: BoolArray | None,
     weights: FloatArray | None,
 ) -> list[IndexArray]:
-    """Return the rows of every group that a criterion of one class compares, or raise.
+    """Return the rows of every group that a criterion compares.
 
-    A group that has none of them is named in the error.
+    The criterion compares everybody or one class. An error names the first group without such
+    rows.
     """
     parts = plan_parts(groups, criterion=criterion, positive=positive, weights=weights)
     rows = {part.source: part.source_rows for part in parts}
@@ -313,7 +324,7 @@ def align_scores(
     pos_label: Any = 1,
     scale: str = "probability",
 ) -> FloatArray:
-    """Make the scores of a model alike in all groups, keeping everybody's order in their group.
+    """Align the scores of all groups; within a group the order of people stays.
 
     Parameters
     ----------
@@ -322,20 +333,22 @@ def align_scores(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     strength : float, default=1.0
-        How far to go: 0 leaves the scores alone, 1 aligns them fully.
+        How far to go: 0 does not move the scores, and 1 aligns them fully.
     alignment : Alignment, optional
-        What `fit_alignment` learned on another table. By default it is learned on these rows.
+        An alignment that `fit_alignment` has fitted on another table. With it, the parameters
+        below are not used. By default one is fitted on these rows.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes; needed with ``criterion="equal_opportunity"``.
     criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
         Whose scores are aligned: everybody's, or those of people with a positive label.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
-    pos_label : default=1
+    pos_label : label, default=1
         The label that counts as positive.
     scale : {"probability", "rank", "real"}, default="probability"
-        What the scores are: probabilities in [0, 1]; any numbers of which the rank alone counts;
-        or numbers in a unit of their own, such as predictions of a regressor.
+        What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
+        and only their rank counts. With "real" they are numbers in a unit of their own, such as
+        predictions of a regressor.
 
     Returns
     -------
@@ -361,13 +374,13 @@ def align_scores(
 
 
 def read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
-    """Read scores: in [0, 1] where they are probabilities, else any finite numbers."""
+    """Return scores as an array; probabilities must be in [0, 1], and others must be finite."""
     if scale != "probability":
         scores = read_numbers(y_score, "y_score")
         if not np.isfinite(scores).all():
             raise InputError(
                 f"y_score has {int((~np.isfinite(scores)).sum())} entries that are NaN or "
-                "infinite. Every row needs a finite score."
+                "infinite. Every row needs a finite score. Leave those rows out."
             )
         return scores
     try:
@@ -376,6 +389,6 @@ def read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
         if "[0, 1]" not in str(error):
             raise
         raise InputError(
-            f"{error} Or pass scale='rank', which uses the rank of a score alone, or scale='real' "
+            f"{error} Or pass scale='rank', which uses only the rank of a score, or scale='real' "
             "for numbers in a unit of their own."
         ) from None

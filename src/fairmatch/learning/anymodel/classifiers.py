@@ -1,4 +1,4 @@
-"""Models that somebody already has, made fair: by their scores, or by what they learn."""
+"""Classifiers that make any given model fair: by its scores, or by what it learns."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
@@ -35,31 +35,33 @@ from fairmatch.tables.parameters import check_weights
 class QuantileAlignmentClassifier(FairClassifier):
     r"""Any classifier, with its scores adjusted by group.
 
-    Every group's scores are moved towards the distribution that all groups have in common, or one
-    threshold per group is set. Within a group the order of people stays, and nothing is random.
+    Either every group's scores are moved towards one common distribution, or one threshold is set
+    per group. Within a group the order of people stays, and nothing is random.
 
     Parameters
     ----------
     estimator : classifier
-        What scores: any classifier of scikit-learn's kind with ``predict_proba``, a Pipeline, or
-        a regressor of probabilities. It sees the whole of X where ``sensitive_column`` is a
-        column of it. Where groups are given beside X, it also sees one column of 0 and 1 for
-        every group but the first, behind the columns of X.
+        The model that scores people: any classifier with scikit-learn's interface and
+        ``predict_proba``, a Pipeline, or a regressor of probabilities. If ``sensitive_column``
+        names a column of X, it sees the whole of X. If groups are given beside X, it sees X and,
+        after its columns, one column of 0 and 1 for every group but the first.
     strength : float, default=1.0
-        How far to go: 0 leaves the scores alone, 1 goes all the way. With
+        How far to go: 0 does not move the scores, and 1 aligns them fully. With
         ``decisions="threshold"`` it is the share of the model's own gap that is taken away.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose scores are made alike: by default everybody's; those of people with a positive
-        label; or, by thresholds only, those of each class.
+        Whose scores are made alike. By default these are everybody's. With "equal_opportunity" they
+        are those of people with a positive label. With "equalized_odds" they are those of each
+        class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
-        Whether scores are aligned, or the most accurate thresholds within a gap are set. Scores
-        are then bent so that every group's threshold lies at one half.
+        "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
+        every group within a gap, and bends the scores until every threshold lies at one half.
     prefit : bool, default=False
-        Whether ``estimator`` has been fitted and is used as it is. Fit this one then on rows that
-        it has not seen. It sees X as it is.
+        Whether ``estimator`` is already fitted and is used without another fit. Then fit this
+        classifier on rows that the estimator was not trained on. The estimator sees X without
+        added columns.
     cv : int, splitter or list of (train, test), default=5
-        Folds of the scores that the adjustment is fitted on, each by a model that has not seen
-        the row.
+        How rows are split into folds. The adjustment is fitted on the score of every row by a model
+        that was trained on the other folds.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -68,23 +70,23 @@ class QuantileAlignmentClassifier(FairClassifier):
     estimator_ : classifier
         The fitted model.
     adjustment_ : ScoreAdjustment
-        What moves its scores; its ``save`` writes a JSON file. ``adjustment_.parts`` says what
-        gap ties leave (``remaining_gap``).
+        The adjustment of its scores; its ``save`` writes a JSON file. With ``decisions="align"``,
+        ``adjustment_.parts.remaining_gap`` is the gap that ties leave.
     fairness_weight_ : float
-        The strength in use.
+        The strength that the model was fitted with.
 
     Notes
     -----
     A score f of group s becomes :math:`(1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))` with t the
     strength, :math:`F_s` and :math:`Q_s` the distribution and quantile functions of the group's
-    scores and :math:`p_s` its share. With t = 1 it is the best score under squared loss whose
-    distribution is the same in all groups (Chzhen et al., 2020; Jiang et al., 2020). In terms of
-    the paper it is the group-fair model whose implicit matching is the quantile matching of the
-    model's own scores. The groups are needed at prediction.
+    scores and :math:`p_s` its share. With t = 1 the result is the best score under squared loss
+    that has the same distribution in all groups (Chzhen et al., 2020; Jiang et al., 2020). In the
+    terms of the paper, it is the group-fair model with the quantile matching of the model's own
+    scores as its implicit matching. New rows need their groups.
 
-    Equalised odds fixes a point of every group's ROC curve. Where the curves do not meet,
-    thresholds without randomisation have no gap only if they accept everybody or nobody; this
-    class does not randomise.
+    Equalised odds fixes a point of every group's ROC (receiver operating characteristic) curve.
+    Where the curves do not meet, thresholds without randomisation have no gap only if they accept
+    everybody or nobody. This class does not randomise.
 
     Examples
     --------
@@ -135,51 +137,54 @@ class QuantileAlignmentClassifier(FairClassifier):
         AlignmentSettings.of(self)
         if not self.sensitive_at_prediction:
             raise InputError(
-                "sensitive_at_prediction=False was given, and scores are adjusted by group, so new "
-                "rows need theirs. Leave it out, or use MatchSmoothingClassifier, which can do "
-                "without."
+                "sensitive_at_prediction=False was given, but scores are adjusted by group, so new "
+                "rows need their groups. Leave it out, or use MatchSmoothingClassifier, which can "
+                "predict without groups."
             )
         self._refuse_coupling(coupling)
 
 
 @with_parameters(Comparison, Sampling, GapChoice, GroupSettings, GroupSizes)
 class MatchSmoothingClassifier(FairClassifier):
-    r"""Fairness Through Matching around any learner that takes weights of rows.
+    r"""Fairness Through Matching (FTM) around any learner that takes weights of rows.
 
-    The learner scores every row that it has not seen. People of different groups are matched, the
-    scores of matched people are drawn together, and the learner learns the result.
+    First, every row gets a score from a learner that was not trained on it. Then people of
+    different groups are matched, and the scores of matched people are drawn together. Finally the
+    learner is trained on these smoothed scores.
 
     Parameters
     ----------
     estimator : classifier
-        What learns: any classifier of scikit-learn's kind with ``predict_proba`` whose ``fit``
-        takes ``sample_weight``, a Pipeline that ends with one, or a regressor. LightGBM and
-        XGBoost learn the targets directly, by cross-entropy; others see every row twice, as
-        positive and as negative, weighed by the target. It sees the whole of X where
-        ``sensitive_column`` is a column of it. Where groups are given beside X, it also sees one
-        column of 0 and 1 for every group but the first, behind the columns of X.
+        The learner: any classifier with scikit-learn's interface and ``predict_proba`` whose
+        ``fit`` takes ``sample_weight``, a Pipeline that ends with one, or a regressor. LightGBM and
+        XGBoost learn the smoothed scores directly, by cross-entropy. Other classifiers see every
+        row twice, as positive and as negative, with weights that follow from its smoothed score.
+        If ``sensitive_column`` names a column of X, the learner sees the whole of X. If groups are
+        given beside X, it sees X and, after its columns, one column of 0 and 1 for every group but
+        the first. With ``sensitive_at_prediction=False`` it sees no groups.
     fairness_weight : float, default=1.0
-        How much the differences of matched people count; 0 is the learner itself.
+        How much the differences of matched people count; 0 fits the learner on the labels.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and labels; or by any object with a
-        ``match`` method like `OptimalTransportMatcher`'s. Each of them sees the weighed score as
-        one more feature.
+        What people are matched on besides their scores. "marginal" uses their features, and "joint"
+        adds their labels. A matcher is any object with a ``match`` method like that of
+        `OptimalTransportMatcher`; it sees the weighted score as one more feature.
     score_weight : float, default=5.0
-        What a whole difference of scores costs where people are matched, as a squared distance
-        of features: 0 is the marginal map of the features alone, and 100 nearly matches equal
+        Cost of matching a score of 0 with a score of 1, on the scale of squared distances of
+        features. With 0 people are matched without their scores, and with 100 nearly by equal
         scores.
     cv : int, splitter or list of (train, test), default=5
-        Folds of the scores, each by a learner that has not seen the row.
+        How rows are split into folds. Every row is scored by a learner that was trained on the
+        other folds.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
     Attributes
     ----------
     estimator_ : fitted estimator
-        The model that has learned the targets. Where the learner takes probabilities as targets,
-        it is a regressor of them.
+        The model that has learned the smoothed scores. For LightGBM and XGBoost it is a regressor
+        of probabilities.
     targets_ : array of shape (n_rows,)
-        What it has learned: the smoothed score of every training row.
+        The smoothed score of every training row; with weight 0, its label as 0 or 1.
 
     Notes
     -----
@@ -188,9 +193,9 @@ class MatchSmoothingClassifier(FairClassifier):
 
     .. math:: \sum_i w_i (t_i - \eta_i)^2 + \lambda \sum_{ij} \Gamma_{ij} (t_i - t_j)^2.
 
-    This is the objective of FTM (Section 4.3 of the paper) for squared loss and squared
-    differences, over all scores of the training rows. FTM's own penalty is the absolute
-    difference. All weights of a path share scores and coupling.
+    This is the objective of FTM (Section 4.3 of the paper) with squared loss and squared
+    differences, over all scores of the training rows. FTM itself penalises absolute differences.
+    All weights of a path share the scores and the coupling.
 
     Examples
     --------

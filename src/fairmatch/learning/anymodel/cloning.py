@@ -1,4 +1,4 @@
-"""What scikit-learn asks of a model that holds another model."""
+"""Copies and tags of models that hold another model, as scikit-learn needs them."""
 
 from copy import deepcopy
 from typing import Any
@@ -8,10 +8,10 @@ from sklearn.utils import get_tags
 
 
 def fresh(estimator: Any) -> Any:
-    """Return a copy of somebody's estimator that has not been fitted, or will be fitted anew.
+    """Return a copy of a user's estimator that is ready for a new fit.
 
-    scikit-learn's ``clone`` refuses constructors that copy what they are given, as CatBoost's does
-    with a list of columns, and learners without ``get_params``. These are copied whole.
+    scikit-learn's ``clone`` refuses learners without ``get_params``, and constructors that copy
+    their arguments, as CatBoost's does with a list of columns. Such learners are deep-copied.
     """
     try:
         return clone(estimator)
@@ -20,10 +20,9 @@ def fresh(estimator: Any) -> Any:
 
 
 def clone_wrapper(model: Any) -> Any:
-    """Return an unfitted copy of a wrapper; a model that came fitted is kept, not copied.
+    """Return an unfitted copy of a wrapper; with ``prefit=True`` the inner model is not copied.
 
-    A copy of a fitted model would be unfitted, and so of no use to a wrapper that takes it as it
-    is.
+    A clone of the inner model would be unfitted, and such a wrapper needs it fitted.
     """
     parameters = {
         name: clone(value, safe=False)
@@ -40,11 +39,11 @@ def clone_wrapper(model: Any) -> Any:
 
 
 def wrapped_tags(tags: Any, estimator: Any) -> Any:
-    """Return the tags of a wrapper: tables are what the wrapped model takes."""
+    """Return the tags of a wrapper, which takes the same tables as the wrapped model."""
     try:
         inner = get_tags(estimator)
     except (AttributeError, TypeError):
-        return tags  # no estimator: fitting says so
+        return tags  # not an estimator; fit raises the error
     for name in ("allow_nan", "categorical", "string"):
         setattr(tags.input_tags, name, getattr(inner.input_tags, name))
     return tags

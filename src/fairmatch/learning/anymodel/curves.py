@@ -1,4 +1,4 @@
-"""Increasing curves through a few points, and the groups that each of them belongs to."""
+"""Increasing curves, distributions of scores, and the codes of groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from fairmatch.learning.columns import joined_attributes, table_width
 from fairmatch.tables.arrays import FloatArray, read_column
 from fairmatch.tables.groups import listed
 
-# How finely a quantile curve is kept: a rank is known to one part in so many, and exactly in
-# groups with fewer different scores. Few knots also keep the search for them in fast memory.
+# Resolution of a quantile curve: a rank is known to one part in this many, and exactly in groups
+# with fewer different scores. With few knots, the search among them stays in fast memory.
 RESOLUTION = 10_000
 
 
@@ -21,15 +21,15 @@ RESOLUTION = 10_000
 class Curve:
     """A continuous, increasing function, linear between knots.
 
-    Below the first knot and above the last one it goes on with slope 1, so that people outside
-    the range that was seen keep their order.
+    Below the first knot and above the last one its slope is 1. So people with scores outside the
+    range of the fit keep their order.
 
     Parameters
     ----------
     knots : array of shape (n_knots,)
-        Where the function is known, strictly increasing.
+        Points at which the function is known, strictly increasing.
     values : array of shape (n_knots,)
-        Its values there, increasing.
+        Values of the function at the knots, never decreasing.
 
     Examples
     --------
@@ -46,23 +46,23 @@ class Curve:
         return f"Curve({len(self.knots)} knots)"
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Return the values of the function at points."""
+        """Return the values of the function at the points x."""
         found = np.interp(x, self.knots, self.values)
         found += x
         found -= np.clip(x, self.knots[0], self.knots[-1])
         return found
 
     def get_state(self) -> dict[str, list[float]]:
-        """Return the curve as plain values that JSON holds."""
+        """Return the curve as plain values for JSON."""
         return {"knots": self.knots.tolist(), "values": self.values.tolist()}
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
-        """Return the curve of plain values, or raise where they are damaged."""
+        """Return the curve that plain values describe; raise an error if they are damaged."""
         try:
             knots, values = (np.asarray(state[k], dtype=np.float64) for k in ("knots", "values"))
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"The file is damaged: this is no curve ({error}).") from None
+            raise ModelFileError(f"The file is damaged: this is not a curve ({error}).") from None
         whole = knots.ndim == 1 and len(knots) > 0 and knots.shape == values.shape
         if not (whole and np.isfinite(knots).all() and np.isfinite(values).all()):
             raise ModelFileError("The file is damaged: a curve needs finite knots and values.")
@@ -78,13 +78,13 @@ class Distribution:
     Attributes
     ----------
     scores : array of shape (n_knots,)
-        Different scores, increasing; of many scores about `RESOLUTION` of them.
+        Distinct scores, increasing. If there are more than `RESOLUTION`, about that many are kept.
     middle : array of shape (n_knots,)
-        Share of the group below each score, with half of those who have it.
+        Share of the group below each score, plus half of the share at it.
     upto : array of shape (n_knots,)
         Share of the group at or below each score.
     tied : float
-        Share of the group that has a score in common with somebody else.
+        Share of the group that has the same score as somebody else.
     """
 
     scores: FloatArray
@@ -94,7 +94,7 @@ class Distribution:
 
     @classmethod
     def of(cls, scores: FloatArray, weights: FloatArray | None = None) -> Self:
-        """Return the distribution of scores, each person counted by their weight."""
+        """Return the distribution of scores, with weighted rows."""
         if weights is None:
             ordered = np.sort(scores)
             order = None
@@ -125,10 +125,10 @@ class Distribution:
 
 
 def _kept(upto: FloatArray) -> NDArray[np.intp]:
-    """Return which of many scores to keep: those at equally spaced ranks.
+    """Return the positions of the scores to keep, which are at equally spaced ranks.
 
-    A score that many people share is at several of these ranks. Its neighbours are kept with it,
-    and so the jump of ranks at it.
+    A score that many people share covers several of these ranks. Its two neighbours are kept as
+    well, so the jump of the rank at this score stays sharp.
     """
     if len(upto) <= RESOLUTION:
         return np.arange(len(upto))
@@ -145,19 +145,19 @@ def group_codes(
     *,
     n_rows: int,
 ) -> NDArray[np.integer[Any]]:
-    """Return the position of every row's group among labels that are known.
+    """Return the position of every row's group among known labels.
 
     Parameters
     ----------
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row; unlike in fitting, one group alone will do.
+        Group of every row. Unlike in a fit, all rows may be of one group.
     labels : sequence
-        The groups that were seen when fitted.
+        Labels of the groups in the table of the fit.
     attributes : tuple of str
-        Names of the attributes when fitted, where there were several. A table is read by them,
-        whatever the order of its columns.
+        Names of the attributes in the table of the fit, where there were several. A table is read
+        by them, whatever the order of its columns.
     n_rows : int
-        Number of rows that is expected.
+        Expected number of rows.
     """
     if attributes or table_width(sensitive_features) > 1:
         named = joined_attributes(sensitive_features, attributes)
@@ -165,8 +165,8 @@ def group_codes(
         named = read_column(sensitive_features, "sensitive_features")
     if len(named) != n_rows:
         raise InputError(
-            f"sensitive_features has {len(named)} rows where {n_rows} were expected: there must "
-            "be a group for every score."
+            f"sensitive_features has {len(named)} rows where {n_rows} were expected. Pass one "
+            "group for every score."
         )
     codes = np.full(len(named), -1, dtype=np.int16)
     for code, label in enumerate(labels):
@@ -175,6 +175,7 @@ def group_codes(
         strange = named[codes < 0].tolist()[0]
         raise GroupError(
             f"sensitive_features holds {strange!r}, a group that was not seen when the "
-            f"adjustment was fitted. It knows {listed(labels)}. Fit it on a table with that group."
+            f"adjustment was fitted. It knows {listed(labels)}. Fit it on a table with that "
+            "group, or leave those rows out."
         )
     return codes

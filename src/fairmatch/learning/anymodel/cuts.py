@@ -1,4 +1,4 @@
-"""Where the scores of groups can be cut, and the best cuts whose rates are near each other."""
+"""The possible cuts of groups' scores, and the best cuts with similar rates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +11,10 @@ from fairmatch.exceptions import GroupError, LabelError
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.criterion import Criterion
 
-# Rates are quotients of sums of weights: two that differ by less than this are equal.
+# Rates are quotients of sums of weights, so two rates that differ by less than this are equal.
 _ROUNDING = 1e-12
-# How finely the place of the anchor's rates within the bound is searched, where several rates of
-# more than two groups must keep it at once.
+# With several rates and more than two groups: the number of steps in the search for the position
+# of the anchor's rates within the bound.
 _STEPS = 8
 
 Index = NDArray[np.intp]
@@ -22,18 +22,18 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class GroupCuts:
-    """All the ways to cut the scores of one group, from accepting nobody to everybody.
+    """All cuts of the scores of one group, from accepting nobody to accepting everybody.
 
     Attributes
     ----------
     scores : array of shape (n_cuts - 1,)
-        The different scores, decreasing: cut k accepts the first k of them.
+        The distinct scores, decreasing. Cut k accepts the first k of them.
     gain : array of shape (n_cuts,)
-        Weight of right decisions, less that of accepting nobody.
+        Weight of right decisions, minus the weight of right decisions if nobody is accepted.
     accepted : array of shape (n_cuts,)
-        Share of the group that is accepted.
+        Share of the group that each cut accepts.
     rates : array of shape (n_rates, n_cuts)
-        The rates that are compared between groups, each increasing.
+        The rates that are compared between groups; each of them increases with the cut.
     """
 
     scores: FloatArray
@@ -57,9 +57,9 @@ class GroupCuts:
         scores, positive, mass : arrays of shape (n_rows,)
             Score, label and weight of the group's rows.
         criterion : Criterion
-            Which rates are compared.
+            The criterion, which names the rates that are compared.
         name : label
-            What the group is called.
+            Label of the group, for errors.
         """
         order = np.argsort(-scores, kind="stable")
         ordered = scores[order]
@@ -67,7 +67,10 @@ class GroupCuts:
         for_all = np.append(0.0, np.cumsum(mass[order])[last])
         for_positive = np.append(0.0, np.cumsum((mass * positive)[order])[last])
         if not for_all[-1] > 0.0:
-            raise GroupError(f"The weights of group {name!r} sum to zero.")
+            raise GroupError(
+                f"The weights of group {name!r} sum to zero, and a group needs positive weight. "
+                "Leave the group out, or correct sample_weight."
+            )
         counts = {None: for_all, True: for_positive, False: for_all - for_positive}
         rates = []
         for label in criterion.labels:
@@ -86,14 +89,14 @@ class GroupCuts:
         return len(self.gain)
 
     def inner(self) -> Self:
-        """Return the cuts without the first and the last, which decide nothing."""
+        """Return the cuts without the first and the last, which treat everybody alike."""
         kept = slice(1, -1)
         return replace(
             self, gain=self.gain[kept], accepted=self.accepted[kept], rates=self.rates[:, kept]
         )
 
     def threshold(self, cut: int) -> float:
-        """Return the least score that a cut accepts, half-way to the next one below it."""
+        """Return the threshold of a cut, half-way between its least score and the next below."""
         if cut == 0:
             return float("inf")
         if cut == len(self.scores):
@@ -103,14 +106,14 @@ class GroupCuts:
         return middle if middle > below else above
 
     def within(self, low: FloatArray, width: float) -> tuple[Index, Index]:
-        """Return the first cut whose rates are in windows, and the first beyond them.
+        """Return, for each window, the first cut inside it and the first cut beyond it.
 
         Parameters
         ----------
         low : array of shape (n_rates, n_windows)
-            Where each window starts; a cut is in it if all its rates are.
+            Start of each window. A cut is inside a window if all its rates are.
         width : float
-            How wide the windows are.
+            Width of all windows.
         """
         starts, ends = [], []
         for rate, start in zip(self.rates, low, strict=True):
@@ -120,19 +123,19 @@ class GroupCuts:
 
 
 def best_cuts(groups: Sequence[GroupCuts], max_gap: float) -> list[int] | None:
-    """Return the most accurate cut of every group with all rates within a bound of each other.
+    """Return one cut per group, the most accurate ones whose rates differ by at most a bound.
 
     Parameters
     ----------
     groups : sequence of GroupCuts
         The cuts of every group.
     max_gap : float
-        The largest difference of a rate between two groups.
+        Largest allowed difference of a rate between two groups.
 
     Returns
     -------
     list of int, or None
-        One cut per group; None where no cuts keep the bound.
+        One cut per group; None if no cuts are within the bound.
     """
     if any(len(group) == 0 for group in groups):
         return None
@@ -156,7 +159,7 @@ def best_cuts(groups: Sequence[GroupCuts], max_gap: float) -> list[int] | None:
 
 
 def _best_two(first: GroupCuts, second: GroupCuts, max_gap: float) -> list[int] | None:
-    """Return the best cuts of two groups: for each cut of one, the best of the other near it."""
+    """Return the best cuts of two groups: the best pair of a cut and a cut with near rates."""
     start, end = second.within(first.rates - max_gap, 2.0 * max_gap)
     total = first.gain + range_maximum(second.gain, start, end)
     place = int(np.argmax(total))
@@ -167,11 +170,11 @@ def _best_two(first: GroupCuts, second: GroupCuts, max_gap: float) -> list[int] 
 
 
 def _windows(groups: Sequence[GroupCuts], width: float) -> Iterator[FloatArray]:
-    """Yield where windows start that hold the rates of a best choice.
+    """Yield the starts of windows, one of which holds the rates of a best choice.
 
-    Of one rate the least of all groups is the rate of some cut, so windows start at all of them.
-    Several rates are anchored at the cuts of the group that has the fewest: its rates lie
-    somewhere in the windows, which start below them by parts of the width.
+    With one rate, the least rate over the groups is the rate of some cut, so a window starts at the
+    rate of every cut. With several rates, the anchor is the group with the fewest cuts. Its rates
+    may lie anywhere in a window, so windows start below them by several parts of the width.
     """
     if len(groups[0].rates) == 1:
         yield np.unique(np.concatenate([group.rates[0] for group in groups]))[None, :]
@@ -184,19 +187,19 @@ def _windows(groups: Sequence[GroupCuts], width: float) -> Iterator[FloatArray]:
 
 
 def range_maximum(values: FloatArray, start: Index, end: Index) -> FloatArray:
-    """Return the greatest value between each start and end, minus infinity where there is none.
+    """Return the greatest value between each start and end, or minus infinity for an empty range.
 
     Parameters
     ----------
     values : array of shape (n_values,)
         The values.
     start, end : arrays of int, shape (n_ranges,)
-        Positions; the end is not part of a range.
+        First position of each range, and the position after its last.
 
     Notes
     -----
-    Two overlapping blocks of a power of two cover each range. The greatest values of all blocks
-    of one size are those of two blocks of half the size: O(n log n) in all.
+    Two overlapping blocks, whose size is a power of two, cover each range. The greatest value of a
+    block is the greater one of its two halves. The whole search takes O(n log n) steps.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Other people's learners: their scores, their weights, and fitting them on soft targets."""
+"""Learners of other libraries: their scores, their weights, and fits on soft targets."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -21,69 +21,70 @@ from fairmatch.tables.groups import listed
 
 Folds = Sequence[tuple[IndexArray, IndexArray]]
 
-# Learners that can be fitted on probabilities: by library and class, the class to fit instead, its
-# objective, and the objectives that this is the same as.
+# Learners that can be fitted on probabilities. For each library and class: the class to fit
+# instead, its objective, and the objectives of the classifier that it is equivalent to.
 _CROSS_ENTROPY = {
     ("lightgbm", "LGBMClassifier"): ("LGBMRegressor", "cross_entropy", (None, "binary")),
     ("xgboost", "XGBClassifier"): ("XGBRegressor", "binary:logistic", (None, "binary:logistic")),
 }
-# Parameters that weigh classes, with the values at which they change nothing.
+# Parameters that weigh classes, each with the value that has no effect.
 _CLASS_WEIGHTS = {"class_weight": None, "scale_pos_weight": 1.0, "is_unbalance": False}
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A learner of somebody else's, and how it is spoken to.
+    """A learner of another library, with one interface for all of them.
 
     Parameters
     ----------
-    estimator : estimator of scikit-learn
-        The learner, unfitted; a Pipeline is spoken to through its last step. It needs
-        ``predict_proba``, or is a regressor, whose predictions are taken as probabilities.
+    estimator : estimator with scikit-learn's interface
+        The unfitted learner, or a Pipeline, whose last step is the learner. It must have
+        ``predict_proba`` or be a regressor. A regressor's predictions count as probabilities.
     """
 
     estimator: Any
 
     def check(self, *, weighted: bool = False, real: bool = False) -> None:
-        """Raise unless it can be fitted and scores people, with weights if asked.
+        """Raise unless the learner can be fitted and can score people.
 
         Parameters
         ----------
         weighted : bool
-            Whether its fit must take weights.
+            Whether its ``fit`` must take ``sample_weight``.
         real : bool
-            Whether it must predict real numbers instead.
+            Whether it must predict real numbers.
         """
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise InputError(
-                f"estimator must be a classifier with fit and predict_proba, got "
-                f"{self.estimator!r}. Give an instance, such as LogisticRegression()."
+                f"estimator must be a {'regressor' if real else 'classifier'} with fit and "
+                f"{'predict' if real else 'predict_proba'}, got {self.estimator!r}. Pass an "
+                f"instance, such as {'Ridge' if real else 'LogisticRegression'}()."
             )
         if real and not _predicts_numbers(self.estimator):
             raise InputError(
-                f"{_name(self.estimator)} is no regressor. Give one, such as Ridge(), or use the "
-                "classifier of the same method."
+                f"{_name(self.estimator)} is not a regressor. Pass one, such as Ridge(), or use "
+                "the classifier of the same method."
             )
         if not (hasattr(self.estimator, "predict_proba") or _predicts_numbers(self.estimator)):
             raise InputError(
-                f"{_name(self.estimator)} has no predict_proba, so it gives no scores to adjust. "
+                f"{_name(self.estimator)} has no predict_proba, so there are no scores to adjust. "
                 "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose another learner."
             )
         if weighted and not takes_weights(self.last):
             raise InputError(
-                f"{_name(self.last)}.fit takes no sample_weight, and this method weighs rows. "
-                "Choose a learner that takes weights."
+                f"{_name(self.last)}.fit takes no sample_weight, and this fit needs weights of "
+                "rows. Choose a learner that takes weights."
             )
 
     @property
     def last(self) -> Any:
-        """The last step of a Pipeline, else the learner itself."""
+        """The last step of a Pipeline, or the learner itself."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator.steps[-1][1]
         return self.estimator
 
     def fit(self, X: Any, y: NDArray[Any], weights: FloatArray | None) -> Any:
-        """Return the learner fitted on labels."""
+        """Return a copy of the learner, fitted on labels."""
         return fresh(self.estimator).fit(X, y, **self._weighing(weights))
 
     def _weighing(self, weights: FloatArray | None) -> dict[str, FloatArray]:
@@ -101,20 +102,20 @@ class Learner:
         folds: Folds,
         score: Callable[[Any, Any], FloatArray] | None = None,
     ) -> FloatArray:
-        """Return the scores of rows by learners that have not seen them.
+        """Return out-of-fold scores: each row is scored by a learner that was not trained on it.
 
         Parameters
         ----------
         X : table or array of shape (n_rows, n_columns)
             Features.
         y : array of shape (n_rows,)
-            Labels of two classes, the greater one positive; or real numbers.
+            Labels of two classes, of which the greater is positive; or real numbers.
         weights : array of shape (n_rows,), optional
             Weight of every row.
         folds : sequence of (train, test)
-            Row positions; every row is in one test part.
+            Row positions. Every row must be in a test part.
         score : callable, optional
-            Returns the scores that a model gives to a table; by default the probability of the
+            Maps a model and a table to scores. By default these are the probabilities of the
             positive class.
         """
         scores = np.full(len(y), np.nan)
@@ -129,8 +130,8 @@ class Learner:
             )
         if np.isnan(scores).any():
             raise InputError(
-                f"cv leaves {int(np.isnan(scores).sum())} rows out of every test part. Use folds "
-                "that hold each row out once, such as cv=5."
+                f"cv leaves {int(np.isnan(scores).sum())} rows out of every test part, and every "
+                "row needs a score. Use folds that hold each row out once, such as cv=5."
             )
         return scores
 
@@ -141,18 +142,20 @@ class Learner:
         weights: FloatArray | None,
         classes: NDArray[Any] | None = None,
     ) -> "SoftLearner":
-        """Return a learner of soft targets of these rows; a Pipeline's first steps are fitted.
+        """Return a learner of soft targets for these rows.
+
+        The steps of a Pipeline before the last are fitted here.
 
         Parameters
         ----------
         X : table or array of shape (n_rows, n_columns)
             Features.
         y : array of shape (n_rows,)
-            Labels, which the first steps of a Pipeline may learn from.
+            Labels, for steps of a Pipeline that learn from them.
         weights : array of shape (n_rows,), optional
             Weight of every row.
         classes : array of shape (2,), optional
-            The classes, where these rows may lack one.
+            The classes; by default those in y.
         """
         classes = np.unique(y) if classes is None else classes
         if not isinstance(self.estimator, Pipeline) or len(self.estimator.steps) == 1:
@@ -163,20 +166,20 @@ class Learner:
 
 @dataclass(frozen=True, eq=False)
 class SoftLearner:
-    """A learner of probabilities instead of labels, or of real numbers, on one table.
+    """A learner of soft targets on one table: probabilities or real numbers.
 
     Attributes
     ----------
     last : estimator
-        What learns, unfitted.
+        The unfitted learner.
     head : Pipeline or None
-        Fitted steps before it.
+        The fitted steps before it.
     inputs : table or array
-        What it sees of the rows.
+        What the learner sees of the rows.
     weights : array of shape (n_rows,), or None
         Weight of every row.
     classes : array of shape (2,)
-        The labels; the second is the positive one.
+        The two labels; the second is the positive one.
     """
 
     last: Any
@@ -186,10 +189,10 @@ class SoftLearner:
     classes: NDArray[Any]
 
     def fit(self, targets: FloatArray) -> Any:
-        """Return a model whose scores come near targets: in [0, 1], or a regressor's own.
+        """Return a model that is fitted on soft targets, in [0, 1] for classifiers.
 
-        Learners that take probabilities as targets are given them. Others see every row twice:
-        as positive with the target as weight, and as negative with the rest.
+        Learners that take probabilities as targets get them directly. Others see every row twice:
+        as positive with the target as weight, and as negative with one minus the target.
         """
         direct = self.last if _predicts_numbers(self.last) else cross_entropy_learner(self.last)
         if direct is not None:
@@ -208,7 +211,7 @@ class SoftLearner:
 
 
 def cross_entropy_learner(learner: Any) -> Any:
-    """Return a learner of probabilities that is otherwise the same, or None where none is known."""
+    """Return an equivalent learner of probabilities, or None if none is known."""
     known = (type(learner).__module__.partition(".")[0], type(learner).__name__)
     if known not in _CROSS_ENTROPY:
         return None
@@ -216,23 +219,23 @@ def cross_entropy_learner(learner: Any) -> Any:
     parameters = learner.get_params()
     plain = all(parameters.get(k) in (None, value) for k, value in _CLASS_WEIGHTS.items())
     if not plain or parameters.get("objective") not in usual:
-        return None  # weights of classes have no meaning without classes
+        return None  # class weights, or another objective, have no equivalent
     for name_of_weight in _CLASS_WEIGHTS:
         parameters.pop(name_of_weight, None)
     return getattr(import_module(known[0]), name)(**{**parameters, "objective": objective})
 
 
 def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
-    """Return a fitted model's probability of the positive class.
+    """Return a fitted model's probabilities of the positive class.
 
     Parameters
     ----------
     model : fitted estimator
-        A classifier of two classes, or a regressor.
+        A classifier of two classes, or a regressor, whose predictions are clipped to [0, 1].
     X : table or array
         Rows with the columns that the model was fitted on.
     y : array
-        Labels, or the two classes; the greater one is the positive.
+        Labels, or the two classes; the greater one is positive.
     """
     if not hasattr(model, "predict_proba"):
         return np.clip(np.asarray(model.predict(X), dtype=np.float64), 0.0, 1.0)
@@ -240,14 +243,14 @@ def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
     if len(wanted) != 2 or len(known) != 2 or set(known) != set(wanted.tolist()):
         raise LabelError(
             f"The model of estimator knows the classes {known}, and y holds {wanted.tolist()}. "
-            "Both must be the same two classes; fit the model on all of them."
+            "Both must be the same two classes. Fit the model on rows of both classes."
         )
     scores: FloatArray = np.asarray(model.predict_proba(X), dtype=np.float64)
     return scores[:, known.index(wanted[1])]
 
 
 def check_columns(model: Any, X: Any) -> None:
-    """Raise unless a table has the columns that a model was fitted on, as far as it says."""
+    """Raise unless a table has the columns that a model was fitted on, as far as it knows them."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     known = _known_columns(model)
     if names is not None and known is not None and list(names) != known:
@@ -264,9 +267,9 @@ def check_columns(model: Any, X: Any) -> None:
 
 
 def _known_columns(model: Any) -> list[Any] | None:
-    """Return the names that a model was fitted on, where it was given any."""
+    """Return the names of the columns that a model was fitted on, or None if it has none."""
     names = getattr(model, "feature_names_in_", None)
-    if names is None:  # CatBoost's word for it, which counts the columns of an array
+    if names is None:  # CatBoost's attribute, which numbers the columns of an array
         names = getattr(model, "feature_names_", None)
         if names is None or list(names) == [str(place) for place in range(len(names))]:
             return None
@@ -274,7 +277,7 @@ def _known_columns(model: Any) -> list[Any] | None:
 
 
 def takes_weights(learner: Any) -> bool:
-    """Return whether a learner's fit takes ``sample_weight``, by itself or by what it wraps."""
+    """Return whether the ``fit`` of a learner, or of what it wraps, takes ``sample_weight``."""
     parameters = inspect.signature(learner.fit).parameters
     if "sample_weight" in parameters:
         return True
@@ -286,34 +289,39 @@ def takes_weights(learner: Any) -> bool:
 def read_folds(
     cv: Any, X: Any, y: NDArray[Any], strata: NDArray[Any]
 ) -> list[tuple[IndexArray, IndexArray]]:
-    """Return the folds of rows: stratified by label and group where ``cv`` is a number.
+    """Return the folds of rows.
 
     Parameters
     ----------
     cv : int, splitter, or list of (train, test)
-        How to split.
+        How to split. A number of folds is stratified by label and group.
     X : table or array
         Features.
     y : array of shape (n_rows,)
         Labels.
     strata : array of shape (n_rows,)
-        Label and group together, as one code.
+        Code of the combination of label and group.
     """
     if isinstance(cv, bool) or not (isinstance(cv, int | np.integer)):
         try:
             return list(check_cv(cv, y, classifier=True).split(X, y))
         except ValueError as error:
-            raise InputError(f"cv={cv!r} cannot split these rows: {error}") from error
+            raise InputError(
+                f"cv={cv!r} cannot split these rows ({error}). Use a number of folds, such as cv=5."
+            ) from error
     if cv < 2:
-        raise InputError(f"cv must be at least 2, so that scores are of unseen rows; got {cv}.")
+        raise InputError(
+            f"cv must be at least 2, because every row is scored by a model that was not trained "
+            f"on it; got {cv}."
+        )
     _, label, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if sizes.min() < cv:
         raise LabelError(
-            f"A class has {sizes.min()} rows, fewer than cv={cv} folds. Use a smaller cv, or more "
-            "rows."
+            f"A class has {sizes.min()} rows, fewer than cv={cv} folds. Use a smaller cv, or pass "
+            "more rows."
         )
-    # A group with fewer rows of a label than folds goes with the label alone, and if all these
-    # together are still too few, so does everybody.
+    # A group with fewer rows of a label than folds is stratified by the label alone. If all such
+    # rows together are still too few, everybody is.
     _, code, counts = np.unique(strata, return_inverse=True, return_counts=True)
     merged = np.where(counts[code] < cv, -1 - label, code)
     if np.unique(merged, return_counts=True)[1].min() < cv:
@@ -323,7 +331,7 @@ def read_folds(
 
 
 def _predicts_numbers(learner: Any) -> bool:
-    """Return whether a learner is a regressor; one that scikit-learn does not know is none."""
+    """Return whether a learner is a regressor, as far as scikit-learn can tell."""
     try:
         return bool(is_regressor(learner))
     except AttributeError:

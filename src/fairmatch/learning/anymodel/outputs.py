@@ -1,4 +1,4 @@
-"""What other people's models put out: probabilities of two classes, or real numbers."""
+"""The outputs of other libraries' models: probabilities of two classes, or real numbers."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -13,26 +13,30 @@ from fairmatch.tables.arrays import FloatArray
 
 
 class Output(Protocol):
-    """How an estimator's numbers and those of a model that it wraps correspond."""
+    """The conversion between a wrapped model's numbers and those of fairmatch.
+
+    fairmatch labels rows with 0 and 1, or with standard deviations from the mean. The wrapped model
+    sees classes, or numbers in their own unit.
+    """
 
     @property
     def scale(self) -> str:
-        """What the model's numbers are to an alignment: "probability" or "real"."""
+        """The scale of the model's output in an alignment: "probability" or "real"."""
 
     def check(self, learner: Learner, *, weighted: bool = False) -> None:
-        """Raise unless a learner puts out such numbers."""
+        """Raise unless a learner has such an output."""
 
     def own(self, numbers: FloatArray) -> NDArray[Any]:
-        """Return what a model is fitted on, of the numbers that rows are labelled by."""
+        """Return the labels for the model's fit, from fairmatch's numbers."""
 
     def soft(self, targets: FloatArray) -> FloatArray:
-        """Return what a model is fitted on, of smoothed numbers."""
+        """Return the soft targets for the model's fit, from fairmatch's numbers."""
 
     def raw(self, model: Any, table: Any) -> FloatArray:
-        """Return a model's numbers, in their own unit."""
+        """Return a model's output for a table, in its own unit."""
 
     def standard(self, raw: FloatArray) -> FloatArray:
-        """Return a model's numbers as those that rows are labelled by."""
+        """Return a model's output as fairmatch's numbers."""
 
     def folds(self, cv: Any, rows: TrainingRows) -> Folds:
         """Return the folds of rows."""
@@ -45,7 +49,7 @@ class ClassOutput:
     Parameters
     ----------
     classes : array of shape (2,)
-        The labels; the second is the positive one.
+        The two labels; the second is the positive one.
     """
 
     classes: NDArray[Any]
@@ -53,7 +57,7 @@ class ClassOutput:
     scale: ClassVar[str] = "probability"
 
     def check(self, learner: Learner, *, weighted: bool = False) -> None:
-        """Raise unless a learner scores people."""
+        """Raise unless a learner can score people, with weights if asked."""
         learner.check(weighted=weighted)
 
     def own(self, numbers: FloatArray) -> NDArray[Any]:
@@ -74,19 +78,19 @@ class ClassOutput:
         return raw
 
     def folds(self, cv: Any, rows: TrainingRows) -> Folds:
-        """Return folds by label and group."""
+        """Return folds that are stratified by label and group."""
         strata = rows.groups.n_groups * rows.positive + rows.groups.codes
         return read_folds(cv, rows.inputs.table, self.own(rows.labels), strata)
 
 
 @dataclass(frozen=True)
 class RealOutput:
-    """Real numbers; rows are labelled by their distance from the mean, in standard deviations.
+    """Real numbers; fairmatch labels rows with standard deviations from the mean.
 
     Parameters
     ----------
     mean, deviation : float
-        Of the target.
+        Mean and standard deviation of the target.
     """
 
     mean: float
@@ -95,15 +99,15 @@ class RealOutput:
     scale: ClassVar[str] = "real"
 
     def check(self, learner: Learner, *, weighted: bool = False) -> None:
-        """Raise unless a learner predicts numbers."""
+        """Raise unless a learner is a regressor, with weights if asked."""
         learner.check(weighted=weighted, real=True)
 
     def own(self, numbers: FloatArray) -> NDArray[Any]:
-        """Return the target of every row."""
+        """Return the target of every row in its own unit."""
         return np.asarray(self.mean + self.deviation * numbers)
 
     def soft(self, targets: FloatArray) -> FloatArray:
-        """Return targets in the unit of the model."""
+        """Return soft targets in the unit of the target."""
         return np.asarray(self.mean + self.deviation * targets)
 
     def raw(self, model: Any, table: Any) -> FloatArray:
@@ -111,16 +115,16 @@ class RealOutput:
         found = np.asarray(model.predict(table), dtype=np.float64)
         if found.ndim != 1 or not np.isfinite(found).all():
             raise InputError(
-                f"{type(model).__name__} predicts numbers of shape {found.shape}, or some that "
-                "are not finite. A regressor of one target is needed."
+                f"{type(model).__name__} predicts numbers of shape {found.shape}, or some that are "
+                "not finite. One finite number per row is needed. Use a regressor of one target."
             )
         return found
 
     def standard(self, raw: FloatArray) -> FloatArray:
-        """Return predictions as distances from the mean, in standard deviations."""
+        """Return predictions in standard deviations from the mean."""
         return np.asarray((raw - self.mean) / self.deviation)
 
     def folds(self, cv: Any, rows: TrainingRows) -> Folds:
-        """Return folds by group."""
+        """Return folds that are stratified by group."""
         alike = np.zeros(len(rows))
         return read_folds(cv, rows.inputs.table, alike, rows.groups.codes)

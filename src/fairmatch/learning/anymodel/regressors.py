@@ -1,4 +1,4 @@
-"""Regressors that somebody already has, made fair: by their predictions, or by what they learn."""
+"""Regressors that make any given model fair: by its predictions, or by what it learns."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
@@ -39,24 +39,25 @@ from fairmatch.tables.parameters import check_weights
 class QuantileAlignmentRegressor(FairRegressor):
     r"""Any regressor, with its predictions aligned by group.
 
-    Every group's predictions are moved towards the distribution that all groups have in common.
-    Within a group the order of people stays, and nothing is random.
+    Every group's predictions are moved towards one common distribution. Within a group the order
+    of people stays, and nothing is random.
 
     Parameters
     ----------
     estimator : regressor
-        What predicts: any regressor of scikit-learn's kind, or a Pipeline that ends with one. It
-        sees the whole of X where ``sensitive_column`` is a column of it. Where groups are given
-        beside X, it also sees one column of 0 and 1 for every group but the first, behind the
-        columns of X.
+        The model that predicts: any regressor with scikit-learn's interface, or a Pipeline that
+        ends with one. If ``sensitive_column`` names a column of X, it sees the whole of X. If
+        groups are given beside X, it sees X and, after its columns, one column of 0 and 1 for
+        every group but the first.
     strength : float, default=1.0
-        How far to go: 0 leaves the predictions alone, 1 goes all the way.
+        How far to go: 0 does not move the predictions, and 1 aligns them fully.
     prefit : bool, default=False
-        Whether ``estimator`` has been fitted and is used as it is. Fit this one then on rows that
-        it has not seen. It sees X as it is.
+        Whether ``estimator`` is already fitted and is used without another fit. Then fit this
+        regressor on rows that the estimator was not trained on. The estimator sees X without added
+        columns.
     cv : int, splitter or list of (train, test), default=5
-        Folds of the predictions that the adjustment is fitted on, each by a model that has not
-        seen the row.
+        How rows are split into folds. The adjustment is fitted on the prediction for every row by a
+        model that was trained on the other folds.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -65,16 +66,17 @@ class QuantileAlignmentRegressor(FairRegressor):
     estimator_ : regressor
         The fitted model.
     adjustment_ : ScoreAdjustment
-        What moves its predictions, in units of the target; its ``save`` writes a JSON file.
+        The adjustment of its predictions, in units of the target; its ``save`` writes a JSON file.
     fairness_weight_ : float
-        The strength in use.
+        The strength that the model was fitted with.
 
     Notes
     -----
     A prediction f of group s becomes :math:`(1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))` with t
     the strength, :math:`F_s` and :math:`Q_s` the distribution and quantile functions of the
-    group's predictions and :math:`p_s` its share. With t = 1 it is the best prediction under
-    squared loss whose distribution is the same in all groups (Chzhen et al., 2020).
+    group's predictions and :math:`p_s` its share. With t = 1 the result is the best prediction
+    under squared loss that has the same distribution in all groups (Chzhen et al., 2020). New rows
+    need their groups.
 
     Examples
     --------
@@ -126,9 +128,9 @@ class QuantileAlignmentRegressor(FairRegressor):
         RealAlignmentSettings.of(self)
         if not self.sensitive_at_prediction:
             raise InputError(
-                "sensitive_at_prediction=False was given, and predictions are adjusted by group, "
-                "so new rows need theirs. Leave it out, or use MatchSmoothingRegressor, which can "
-                "do without."
+                "sensitive_at_prediction=False was given, but predictions are adjusted by group, "
+                "so new rows need their groups. Leave it out, or use MatchSmoothingRegressor, "
+                "which can predict without groups."
             )
         self._refuse_coupling(coupling)
 
@@ -137,28 +139,30 @@ class QuantileAlignmentRegressor(FairRegressor):
 class MatchSmoothingRegressor(FairRegressor):
     r"""Fairness Through Matching around any regressor.
 
-    The regressor predicts every row that it has not seen. People of different groups are matched,
-    the predictions of matched people are drawn together, and the regressor learns the result.
+    First, every row gets a prediction from a regressor that was not trained on it. Then people of
+    different groups are matched, and the predictions of matched people are drawn together. Finally
+    the regressor is trained on these smoothed predictions.
 
     Parameters
     ----------
     estimator : regressor
-        What learns: any regressor of scikit-learn's kind, or a Pipeline that ends with one. It
-        sees the whole of X where ``sensitive_column`` is a column of it. Where groups are given
-        beside X, it also sees one column of 0 and 1 for every group but the first, behind the
-        columns of X.
+        The learner: any regressor with scikit-learn's interface, or a Pipeline that ends with one.
+        If ``sensitive_column`` names a column of X, it sees the whole of X. If groups are given
+        beside X, it sees X and, after its columns, one column of 0 and 1 for every group but the
+        first. With ``sensitive_at_prediction=False`` it sees no groups.
     fairness_weight : float, default=1.0
-        How much the differences of matched people count; 0 is the regressor itself.
+        How much the differences of matched people count; 0 fits the regressor on the target.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and the target; or by any object
-        with a ``match`` method like `OptimalTransportMatcher`'s. Each of them sees the weighed
-        prediction as one more feature.
+        What people are matched on besides their predictions. "marginal" uses their features, and
+        "joint" adds the target. A matcher is any object with a ``match`` method like that of
+        `OptimalTransportMatcher`; it sees the weighted prediction as one more feature.
     score_weight : float, default=1.25
-        What a difference of predictions by a standard deviation of the target costs where people
-        are matched, as a squared distance of features: 0 is the marginal map of the features
-        alone, and 25 nearly matches equal predictions.
+        Cost of matching predictions that differ by one standard deviation of the target, on the
+        scale of squared distances of features. With 0 people are matched without their
+        predictions, and with 25 nearly by equal predictions.
     cv : int, splitter or list of (train, test), default=5
-        Folds of the predictions, each by a regressor that has not seen the row.
+        How rows are split into folds. The prediction for every row is by a regressor that was
+        trained on the other folds.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -167,7 +171,7 @@ class MatchSmoothingRegressor(FairRegressor):
     estimator_ : fitted estimator
         The model that has learned the smoothed predictions.
     targets_ : array of shape (n_rows,)
-        What it has learned: the smoothed prediction of every training row.
+        The smoothed prediction for every training row; with weight 0, its target.
 
     Notes
     -----
@@ -175,6 +179,8 @@ class MatchSmoothingRegressor(FairRegressor):
     summing to 1, the targets minimise
 
     .. math:: \sum_i w_i (t_i - \eta_i)^2 + \lambda \sum_{ij} \Gamma_{ij} (t_i - t_j)^2.
+
+    Predictions and targets are in standard deviations of the target here.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What other people's learners see of a table: the table as it is, and the group."""
+"""What learners of other libraries see: the table as it is, and the group."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,14 +22,14 @@ from fairmatch.tables.points import Points
 
 @dataclass(frozen=True, eq=False)
 class SeenRows:
-    """Rows as a learner sees them, and their groups.
+    """Rows in the form that a learner sees, and their groups.
 
     Attributes
     ----------
     table : table or array of shape (n_rows, n_columns)
-        What the learner is given.
+        What the learner sees.
     codes : array of shape (n_rows,), or None
-        Codes of groups, where new rows need them.
+        Codes of the groups; None if the model does not use them.
     """
 
     table: Any
@@ -40,7 +40,7 @@ class SeenRows:
         return int(_num_samples(self.table))
 
     def scored(self, model: Any, score: Any) -> FloatArray:
-        """Return the scores of a model; models of a path that share it score the rows once."""
+        """Return the scores of a model, which are computed only once per model."""
         if id(model) not in self._scored:
             self._scored[id(model)] = model, score(model, self.table)
         return self._scored[id(model)][1]
@@ -48,26 +48,26 @@ class SeenRows:
 
 @dataclass(eq=False)
 class WholeTableReader(TableReader):
-    """Reads tables for a learner that takes them as they are.
+    """A reader for a learner that takes tables as they are.
 
-    Where the groups are a column of the table, the learner sees the whole table. Where they are
-    given beside it, they follow as one column of 0 and 1 for every group but the first. Where new
-    rows do not need groups, it sees neither.
+    If the groups are a column of the table, the learner sees the whole table. If they are given
+    beside it, one column of 0 and 1 for every group but the first is added. If new rows do not
+    need groups, the learner sees no groups.
 
     Parameters
     ----------
     matches : bool
-        Whether people are matched, so that the table is encoded too.
+        Whether people are matched; the table is then also encoded.
     adds_groups : bool
-        Whether groups that are given beside the table are added to it. A model that came fitted
-        has columns of its own.
+        Whether groups that are given beside the table are added to it. They are not for a model
+        that came fitted, because its columns are fixed.
     """
 
     matches: bool = False
     adds_groups: bool = True
 
     def split(self, X: Any, sensitive_features: Any, where: str = "fit") -> tuple[Any, Any]:
-        """Return the table as the learner takes it, and the groups."""
+        """Return the table for the learner, and the groups."""
         table = read_table(X)
         rest, sensitive = super().split(table, sensitive_features, where)
         return (table if self.at_prediction else rest), sensitive
@@ -75,7 +75,7 @@ class WholeTableReader(TableReader):
     def read_new(
         self, X: Any, sensitive_features: Any, where: str = "predict"
     ) -> tuple[Any, NDArray[np.intp] | None]:
-        """Return the table of new rows, and the codes of their groups where they are used."""
+        """Return the table of new rows, and the codes of their groups if the model uses them."""
         features, codes = super().read_new(read_table(X), sensitive_features, where)
         self._check_names(features)
         apart = 0 if self.at_prediction else len(as_list(self.columns))
@@ -87,15 +87,18 @@ class WholeTableReader(TableReader):
         return features, codes
 
     def fit_encoder(self, features: Any, n_rows: int) -> Points:
-        """Return the features as points, where people are matched on them."""
+        """Return the encoded features as points, or points without columns if nobody is matched."""
         if _num_samples(features) != n_rows:
-            raise InputError(f"X has {_num_samples(features)} rows, y has {n_rows}.")
+            raise InputError(
+                f"X has {_num_samples(features)} rows, y has {n_rows}. Pass one label for every "
+                "row of X."
+            )
         if not self.matches:
             return read_points(np.empty((n_rows, 0)))
         return super().fit_encoder(self._without_groups(features), n_rows)
 
     def points(self, features: Any) -> Points:
-        """Return the features of new rows as points, where people are matched on them."""
+        """Return the features of new rows as points, without columns if nobody is matched."""
         if not self.matches:
             return read_points(np.empty((_num_samples(features), 0)))
         return super().points(self._without_groups(features))
@@ -103,22 +106,23 @@ class WholeTableReader(TableReader):
     def inputs(
         self, features: Any, codes: NDArray[Any] | None, points: Points | None = None
     ) -> SeenRows:
-        """Return rows as the learner sees them."""
+        """Return rows in the form that the learner sees."""
         if codes is not None and len(codes) != _num_samples(features):
             raise InputError(
-                f"sensitive_features has {len(codes)} rows, X has {_num_samples(features)}."
+                f"sensitive_features has {len(codes)} rows, X has {_num_samples(features)}. Pass "
+                "one group for every row of X."
             )
         if codes is None or self.columns is not None or not self.adds_groups:
             return SeenRows(features, codes)
         return SeenRows(add_columns(features, group_columns(codes, len(self.groups_))), codes)
 
     def _check_names(self, features: Any) -> None:
-        """Raise where named columns are not those that the model was fitted on, in their order."""
+        """Raise unless named columns are those of the fit, in their order."""
         given = getattr(features, "column_names", getattr(features, "columns", None))
         if given is None or self.feature_names_in_ is None:
             return
         known, given = list(self.feature_names_in_), list(given)
-        if not self.at_prediction:  # the groups' columns are gone, or were never there
+        if not self.at_prediction:  # the groups' columns have been dropped, or were missing
             known = [name for name in known if name in given]
         if given != known:
             strange = [name for name in given if name not in known]
@@ -126,7 +130,7 @@ class WholeTableReader(TableReader):
             what = (
                 f"lacks {listed(lacking)}"
                 if lacking
-                else (f"has {listed(strange)} beside them" if strange else "has another order")
+                else (f"also has {listed(strange)}" if strange else "has another order")
             )
             raise InputError(
                 f"The feature names should match those that were passed during fit: X {what}. "
@@ -135,7 +139,7 @@ class WholeTableReader(TableReader):
 
 
 def whole_table_reader(model: Any, *, matches: bool, adds_groups: bool) -> WholeTableReader:
-    """Return a reader that has seen no table yet, with an estimator's parameters."""
+    """Return a reader with an estimator's parameters that has seen no table yet."""
     groups = GroupSettings.of(model)
     return WholeTableReader(
         type(model).__name__,
@@ -150,10 +154,10 @@ def whole_table_reader(model: Any, *, matches: bool, adds_groups: bool) -> Whole
 
 
 def read_table(X: Any) -> Any:
-    """Return a table as it is, and anything else as an array of two dimensions."""
+    """Return a table unchanged, and anything else as an array of two dimensions."""
     if sparse.issparse(X):
         raise InputError(
-            "X is a sparse matrix, and groups and columns are read from tables. Pass a dense "
+            "X is a sparse matrix, but groups and columns are read from tables. Pass a dense "
             "array (X.toarray()), or a table of pandas or polars."
         )
     if isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
@@ -161,11 +165,13 @@ def read_table(X: Any) -> Any:
     try:
         return check_array(X, dtype=None, ensure_all_finite=False)
     except ValueError as error:
-        raise InputError(f"X cannot be read as a table: {error}") from error
+        raise InputError(
+            f"X cannot be read as a table ({error}). Pass a table, or an array of two dimensions."
+        ) from error
 
 
 def add_columns(table: Any, columns: FloatArray) -> Any:
-    """Return a table with columns of numbers behind its own.
+    """Return a table with columns of numbers added after its own.
 
     Examples
     --------
@@ -180,7 +186,7 @@ def add_columns(table: Any, columns: FloatArray) -> Any:
     taken = set(frame.columns)
     named: dict[Any, FloatArray] = {}
     for place, column in enumerate(columns.T, start=1):
-        # Numbers as names stay numbers: scikit-learn refuses a mixture.
+        # If names are numbers, the new ones are too: scikit-learn refuses a mixture.
         name: Any = f"group_{place}" if all(isinstance(c, str) for c in taken) else len(taken)
         while name in taken:
             name = f"_{name}" if isinstance(name, str) else name + 1

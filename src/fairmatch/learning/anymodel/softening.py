@@ -1,4 +1,4 @@
-"""Match smoothing as a learner: unseen scores, smoothed over a matching, learned again."""
+"""Match smoothing as a learner: out-of-fold scores, smoothed over a matching, learned again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,48 +16,48 @@ from fairmatch.learning.settings import Settings
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.parameters import check_number
 
-SAVE_INSTEAD = "Save model.estimator_, which is all of the model, by the means of its own library."
+SAVE_INSTEAD = "Save model.estimator_, which is the whole model, with its own library."
 
 
 @dataclass(frozen=True)
 class SmoothingSettings(Settings):
-    """What learns, and what people are matched on; the estimator declares these itself."""
+    """The learner and its folds; the estimator itself declares and describes the parameters."""
 
     estimator: Any = None
     score_weight: float = 5.0
     cv: Any = 5
 
     def check(self) -> None:
-        """Raise an error that names a setting that cannot be used."""
+        """Raise an error that names the first setting that cannot be used."""
         check_number("score_weight", self.score_weight, "[0, inf)")
         self.check_learner(Learner(self.estimator))
 
     def check_learner(self, learner: Learner) -> None:
-        """Raise unless the learner can learn soft targets, with weights."""
+        """Raise unless the learner has scores and takes weights of rows."""
         learner.check(weighted=True)
 
 
 @dataclass(frozen=True)
 class RealSmoothingSettings(SmoothingSettings):
-    """What learns real numbers, and what people are matched on."""
+    """The learner of real numbers, and its folds."""
 
     def check_learner(self, learner: Learner) -> None:
-        """Raise unless the learner is a regressor; one without weights will do."""
+        """Raise unless the learner is a regressor; it need not take weights."""
         learner.check(real=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelScorer:
-    """A model of somebody else's that scores what a reader has read.
+    """A model of another library that scores rows.
 
     Attributes
     ----------
     model : fitted estimator
-        What scores.
+        The model that scores rows.
     output : Output
-        What it puts out.
+        The kind of the model's output.
     targets : array of shape (n_rows,)
-        What it has learned: the smoothed score of every training row, in its own unit.
+        What it has learned: the smoothed score of every training row, in the model's unit.
     """
 
     model: Any
@@ -71,20 +71,22 @@ class ModelScorer:
         return self.output.standard(self.output.raw(self.model, inputs.table))
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         return {"scorer_": self, "estimator_": self.model, "targets_": self.targets}
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothingLearner:
-    """Fits one model per fairness weight; all of them share the unseen scores and the matching.
+    """A learner that fits one model per fairness weight.
+
+    All models share the out-of-fold scores and the matching.
 
     Parameters
     ----------
     settings : SmoothingSettings
-        What learns.
+        The learner, its folds and the weight of scores in the matching.
     output : Output
-        What it puts out.
+        The kind of the model's output.
     """
 
     settings: SmoothingSettings
@@ -104,10 +106,10 @@ class SmoothingLearner:
         rows : TrainingRows
             Rows to learn from.
         loss : Loss
-            Not used: the learner has its own.
+            Not used, because the learner has its own.
         compare : callable
-            Makes the coupling of rows. It is called only where a weight is positive, with rows
-            whose last number is the unseen score, weighed by ``score_weight``.
+            Returns the matching of given rows. It is called only if a weight is positive. The rows
+            have one more number: the out-of-fold score times the root of ``score_weight``.
         weights : sequence of float
             Fairness weights; 0 fits the learner on the labels.
         """

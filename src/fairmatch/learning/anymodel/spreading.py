@@ -1,4 +1,4 @@
-"""Smoothed scores of all rows, where a sample of them is matched."""
+"""Smoothed scores of all rows, also if only a sample of them is matched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from fairmatch.learning.rows import TrainingRows
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.tables.arrays import BoolArray, FloatArray
 
-# Probabilities are kept off 0 and 1 by this much where their log-odds are taken.
+# Probabilities are kept this far from 0 and 1 before their log-odds are taken.
 _EDGE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A coupling of rows, and the rows that it stands for.
+    """A coupling of rows, and the rows that it represents.
 
     Attributes
     ----------
     coupling : Coupling
         Who is matched with whom.
     compared : array of bool, shape (n_rows,), or None
-        Rows that would be matched if all were; None where those that are matched are all.
+        Rows that a matching without a sample would match. None stands for the rows of the coupling.
     """
 
     coupling: Coupling
@@ -46,7 +46,7 @@ class Matched:
 
 
 def match_compared(transport: Transport, rows: TrainingRows, coupling: Coupling | None) -> Matched:
-    """Return the matching of rows, by a ready coupling or one that is made now."""
+    """Return the matching of rows, from a ready coupling or from a new one."""
     if coupling is not None:
         coupling.check_groups(rows.groups)
         return Matched(coupling)
@@ -58,12 +58,12 @@ def match_compared(transport: Transport, rows: TrainingRows, coupling: Coupling 
 
 
 def refuse_scores(score_weight: float) -> None:
-    """Raise where people are matched on scores that held-out rows do not have."""
+    """Raise if people are matched on scores, which held-out rows do not have."""
     if score_weight > 0.0:
         raise InputError(
             f"With score_weight={score_weight:g} people are matched on scores of the training "
-            "rows too, which held-out rows do not have: matched_parity_gap cannot be the "
-            "gap_measure. Use score_weight=0, or another measure."
+            "rows, which held-out rows do not have, so matched_parity_gap cannot be the "
+            "gap_measure. Use score_weight=0, or another gap_measure."
         )
 
 
@@ -75,12 +75,12 @@ def smooth_matched(
     learner: Learner,
     output: Output,
 ) -> FloatArray:
-    r"""Compute the targets of all rows, as `smooth_scores` does of those that are matched.
+    r"""Compute the targets of all rows, also of rows outside the sample that is matched.
 
     Parameters
     ----------
     scores : array of shape (n_rows,)
-        Unseen scores.
+        Out-of-fold scores.
     matched : Matched
         The coupling of all rows, or of a sample.
     fairness_weights : sequence of float
@@ -88,16 +88,22 @@ def smooth_matched(
     rows : TrainingRows
         The rows.
     learner : Learner
-        What spreads the change of the sample to the others.
+        The learner, which predicts the change of rows outside the sample.
     output : Output
-        What the learner puts out.
+        The kind of the learner's output.
+
+    Returns
+    -------
+    array of shape (n_weights, n_rows)
+        The targets.
 
     Notes
     -----
-    A matched row then stands for all rows of its group and label, and has their weight. Let
-    :math:`f_\eta` and :math:`f_t` be the learner fitted on the scores and on the targets of the
-    sample. A row that is not matched is changed by as much as the learner has learned: its target
-    is :math:`\eta + f_t(x) - f_\eta(x)`, in log-odds where scores are probabilities.
+    `smooth_scores` computes the targets of matched rows. If only a sample is matched, its rows
+    carry the weight of all rows with their group and label. Let :math:`f_\eta` and :math:`f_t` be
+    the learner fitted on the scores and on the targets of the sample. The target of a row outside
+    the sample is :math:`\eta + f_t(x) - f_\eta(x)`, computed in log-odds if scores are
+    probabilities.
     """
     inside = matched.rows
     left = np.flatnonzero(~inside & (False if matched.compared is None else matched.compared))
@@ -124,14 +130,14 @@ def smooth_matched(
 
 
 def _unbounded(scores: FloatArray, output: Output) -> FloatArray:
-    """Return scores on a scale without ends."""
+    """Return scores on an unbounded scale: log-odds of probabilities, others as they are."""
     if output.scale != "probability":
         return scores
     return np.asarray(logit(np.clip(scores, _EDGE, 1.0 - _EDGE)))
 
 
 def _carried(rows: TrainingRows, sample: IndexArray, left: IndexArray) -> FloatArray:
-    """Return weights where the sample carries those of rows that are left out."""
+    """Return weights in which the sample carries the weight of the rows outside it."""
     strata = rows.groups.n_groups * rows.positive + rows.groups.codes
     weights, size = rows.mass.copy(), int(strata.max()) + 1
     inside = np.bincount(strata[sample], weights[sample], minlength=size)

@@ -1,4 +1,4 @@
-"""The least strength of an alignment whose gap keeps a bound."""
+"""The least strength of an alignment with a gap within a bound."""
 
 from bisect import bisect_left
 from itertools import combinations
@@ -12,7 +12,7 @@ from fairmatch.learning.notice import notify
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 
-# Strengths that are tried, from 0 to 1.
+# Number of steps between the strengths 0 and 1 that are tried.
 _STEPS = 200
 
 
@@ -23,12 +23,12 @@ def least_strength(
     weights: FloatArray | None,
     max_gap: float,
 ) -> float:
-    """Return the least strength with a gap of at most so much among rows.
+    """Return the least strength whose gap on these rows is at most a bound.
 
     Parameters
     ----------
     alignment : Alignment
-        What moves the scores of these groups.
+        The alignment of the scores of these groups.
     scores : array of shape (n_rows,)
         Scores that have been checked.
     groups : Groups
@@ -36,13 +36,13 @@ def least_strength(
     weights : array of shape (n_rows,), optional
         Weight of every row.
     max_gap : float
-        The bound: of the gap of decisions at one half where scores are probabilities, else of the
+        The bound. For probabilities it bounds the gap of decisions at one half, and otherwise the
         Wasserstein gap of the moved scores.
 
     Returns
     -------
     float
-        A multiple of one part in 200. Where none keeps the bound, it is the one of the smallest
+        A multiple of 1/200. If no strength is within the bound, it is the one with the smallest
         gap, with a warning.
     """
     strengths = np.linspace(0.0, 1.0, _STEPS + 1)
@@ -55,7 +55,7 @@ def least_strength(
         _warn(max_gap, float(gaps[smallest]), float(strengths[smallest]))
         return float(strengths[smallest])
 
-    # The distance falls with the strength, so that bisection finds where it keeps the bound.
+    # The distance falls as the strength grows, so bisection finds the least strength.
     def distance(place: int) -> float:
         moved = alignment.move(scores, groups.codes, float(strengths[place]))
         return _largest_distance(moved, groups, weights)
@@ -85,14 +85,14 @@ def _gaps_of_decisions(
 
 
 def _first(alignment: Alignment, ordered: FloatArray, code: int, strength: float) -> int:
-    """Return the position of the first of a group's sorted scores that is accepted when moved."""
+    """Return the position of the first accepted score among a group's sorted and moved scores."""
     member = np.array([code])
 
     def accepted(place: int) -> bool:
         moved = alignment.move(ordered[place : place + 1], member, float(strength))
         return bool(moved[0] >= 0.5)
 
-    # Within a group the order of people stays, so that the accepted are the last ones.
+    # Within a group the order of people stays, so those who are accepted come last.
     return bisect_left(range(len(ordered)), True, key=accepted)
 
 
@@ -110,7 +110,7 @@ def _largest_distance(scores: FloatArray, groups: Groups, weights: FloatArray | 
 def _warn(max_gap: float, gap: float, strength: float) -> None:
     notify(
         f"No strength reaches a gap of {max_gap:g} on these rows; the smallest gap is {gap:.4g}, "
-        f"at strength {strength:g}, and that one is kept. Scores that many people share leave a "
-        "gap: use finer scores, or allow a larger max_gap.",
+        f"at strength {strength:g}, which is kept. A gap remains where many people share a score. "
+        "Use finer scores, or allow a larger max_gap.",
         GapNotReachedWarning,
     )

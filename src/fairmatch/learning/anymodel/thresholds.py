@@ -1,4 +1,4 @@
-"""Group-wise thresholds: the most accurate decisions whose gap keeps a bound."""
+"""Thresholds by group: the most accurate decisions with a gap within a bound."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,24 +19,24 @@ from fairmatch.tables.parameters import check_number
 
 @dataclass(frozen=True, eq=False)
 class GroupThresholds:
-    """The least score that is accepted, for every group.
+    """One threshold per group: the least score that is accepted.
 
-    `fit_thresholds` makes it.
+    `fit_thresholds` returns it.
 
     Parameters
     ----------
     labels : tuple
-        The groups, sorted.
+        Labels of the groups, sorted.
     thresholds : array of shape (n_groups,)
-        A score is accepted if it is at least this; minus infinity accepts everybody, and
-        infinity nobody.
+        Threshold of every group. A score is accepted if it is at least this. Minus infinity accepts
+        everybody, and infinity accepts nobody.
     criterion : str
-        Whose acceptance is compared.
+        Name of the criterion, which determines whose acceptance is compared.
     accuracy : float
-        Share of right decisions among the rows that were fitted.
+        Share of right decisions on the rows of the fit.
     gap : float
-        Largest difference of rates between two groups among these rows. With equalised odds it is
-        the larger one of the gaps of true positive and of false positive rates.
+        Largest difference of rates between two groups on these rows. With equalised odds it is the
+        larger one of the gaps of true positive rates and of false positive rates.
     decides : bool
         Whether somebody is accepted and somebody is not.
     attributes : tuple of str
@@ -63,32 +63,37 @@ class GroupThresholds:
         y_score : array-like of shape (n_rows,)
             Scores of the model that the thresholds were fitted for.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row, one of those that were seen when fitted.
+            Group of every row. Each must have been in the table of the fit.
+
+        Returns
+        -------
+        array of bool, shape (n_rows,)
+            Whether each row is accepted.
         """
         scores = read_on_scale(y_score, "real")
         codes = group_codes(sensitive_features, self.labels, self.attributes, n_rows=len(scores))
         return np.asarray(scores >= self.thresholds[codes], dtype=bool)
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
-        """Return probabilities bent so that every group's threshold lies at one half.
+        """Return bent probabilities, with every group's threshold at one half.
 
-        Within a group the order of people stays. A code of -1 leaves a score alone.
+        Within a group the order of people stays. A score with code -1 stays as it is.
         """
         bent = scores.copy()
         for code, curve in enumerate(self.curves):
             rows = codes == code
             accepted = scores[rows] >= self.thresholds[code]
             inside = np.clip(curve(scores[rows]), 0.0, 1.0)
-            # Rounding beside a threshold must not change a decision.
+            # Rounding near a threshold must not change a decision.
             below = np.minimum(inside, np.nextafter(0.5, 0.0))
             bent[rows] = np.where(accepted, np.maximum(inside, 0.5), below)
         return bent
 
     def get_state(self) -> dict[str, Any]:
-        """Return the thresholds as plain values that JSON holds."""
+        """Return the thresholds as plain values for JSON."""
         return {
             "labels": [plain_value(label) for label in self.labels],
-            # JSON knows no infinity.
+            # JSON has no infinity, so words stand for it.
             "thresholds": [_ENDS.get(t, t) for t in self.thresholds.tolist()],
             "criterion": self.criterion,
             "accuracy": self.accuracy,
@@ -99,7 +104,7 @@ class GroupThresholds:
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
-        """Return the thresholds of plain values, or raise where they are damaged."""
+        """Return the thresholds that plain values describe; raise an error if they are damaged."""
         try:
             labels = tuple(state["labels"])
             values = [_STARTS.get(t, t) for t in state["thresholds"]]
@@ -109,11 +114,11 @@ class GroupThresholds:
             attributes = tuple(map(str, state.get("attributes", ())))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ModelFileError(
-                f"The file is damaged: these are no thresholds ({error})."
+                f"The file is damaged: these are not thresholds ({error})."
             ) from None
         whole = thresholds.shape == (len(labels),) and not np.isnan(thresholds).any()
         if not whole or criterion not in CRITERIA or len(set(labels)) < len(labels):
-            raise ModelFileError("The file is damaged: these are no thresholds of groups.")
+            raise ModelFileError("The file is damaged: these are not thresholds of groups.")
         return cls(labels, thresholds, criterion, *facts, attributes)
 
 
@@ -122,7 +127,10 @@ _STARTS = {word: end for end, word in _ENDS.items()}
 
 
 def _centred(threshold: float) -> Curve:
-    """Return the curve that takes 0 to 0, a threshold to one half, and 1 to 1."""
+    """Return the curve that maps 0 to 0, a threshold to one half, and 1 to 1.
+
+    A threshold outside (0, 1) leaves only one side of one half.
+    """
     if threshold <= 0.0:
         return Curve(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
     if threshold >= 1.0:
@@ -140,45 +148,46 @@ def fit_thresholds(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
 ) -> GroupThresholds:
-    """Return the most accurate thresholds by group whose gap keeps a bound.
+    """Return the most accurate thresholds by group with a gap within a bound.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
         Labels of two classes.
     y_score : array-like of shape (n_rows,)
-        Scores of a model, best of rows that it was not trained on; any finite numbers.
+        Scores of a model, preferably for rows that it was not trained on; any finite numbers.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     max_gap : float, default=0.0
-        The largest difference between two groups that is allowed among these rows: of acceptance
-        rates, of true positive rates, or, with equalised odds, of true and of false positive
-        rates alike.
+        Largest allowed difference between two groups on these rows. By default it bounds acceptance
+        rates. With "equal_opportunity" it bounds true positive rates, and with "equalized_odds"
+        both true and false positive rates.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Whose acceptance is compared: by default everybody's; that of people with a positive
-        label; or that of each class.
+        Whose acceptance is compared: by default everybody's, with "equal_opportunity" that of
+        people with a positive label, and with "equalized_odds" that of each class.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
-    pos_label : default=1
+    pos_label : label, default=1
         The label that counts as positive.
 
     Returns
     -------
     GroupThresholds
-        Where thresholds that decide keep the bound, they are preferred to accepting everybody or
-        nobody, even if these are more accurate.
+        The thresholds. If some thresholds within the bound decide, one of them is returned, even
+        if accepting everybody or nobody is more accurate.
 
     Notes
     -----
-    With demographic parity and equal opportunity, and with equalised odds of two groups, no other
-    thresholds within the bound are more accurate on these rows, in O(n log n). With equalised odds
-    of more groups they are at least as accurate as all thresholds whose gap is within 7/8 of the
-    bound.
+    With demographic parity, equal opportunity, or equalised odds of two groups, no other thresholds
+    within the bound that decide are more accurate on these rows. The search takes O(n log n) steps.
+    With equalised odds of more groups, the thresholds are at least as accurate as all thresholds
+    that decide and have a gap within 7/8 of the bound.
 
-    Nothing is randomised. So people with the same score and group are decided alike, and a bound
-    smaller than what ties and group sizes allow leaves thresholds that accept everybody or nobody.
-    Equalised odds fixes a point of every group's ROC curve. Where the curves of two groups do not
-    meet, only those two ends have no gap, and a randomised rule could do better there.
+    Nothing is randomised, so people with the same score and group get the same decision. Ties and
+    group sizes limit how small a gap can be; below that, thresholds accept everybody or nobody.
+    Equalised odds fixes a point of every group's ROC (receiver operating characteristic) curve.
+    Where the curves of two groups do not meet, only accepting everybody and accepting nobody have
+    no gap. A randomised rule could do better there.
 
     Examples
     --------
@@ -203,7 +212,7 @@ def threshold_groups(
     criterion: str | Criterion = "demographic_parity",
     max_gap: float = 0.0,
 ) -> GroupThresholds:
-    """Return the thresholds of scores that have been checked; see `fit_thresholds`."""
+    """Return the thresholds that are fitted on scores that have been checked."""
     check_number("max_gap", max_gap, "[0, 1]")
     criterion = read_criterion(criterion)
     mass = np.ones(len(scores)) if weights is None else weights
@@ -233,7 +242,10 @@ def smallest_count(
     weights: FloatArray | None,
     criterion: str | Criterion,
 ) -> float:
-    """Return how many rows the smallest group has among those that a criterion compares."""
+    """Return the least number of rows of a group that a criterion compares.
+
+    With weights, it is the effective number of rows.
+    """
     sizes = [
         len(rows) if weights is None else weights[rows].sum() ** 2 / (weights[rows] ** 2).sum()
         for _, inside in read_criterion(criterion).strata(positive, len(groups))
@@ -279,14 +291,14 @@ def _thresholds(
 
 
 def _deciding(cuts: Sequence[GroupCuts], max_gap: float) -> list[int]:
-    """Return the best cut of every group, which decides where one within the bound does."""
+    """Return the best cut of every group; cuts that decide are preferred."""
     best = best_cuts(cuts, max_gap)
     assert best is not None, "accepting nobody has no gap"
     ends = [{0: "nobody", len(cut) - 1: "everybody"} for cut in cuts]
     constant = {end.get(k) for end, k in zip(ends, best, strict=True)}
     if None in constant or len(constant) > 1:
         return best
-    # One group must decide, whichever it is.
+    # At least one group must decide; each of them is tried.
     found = []
     for code in range(len(cuts)):
         inner = [cut.inner() if k == code else cut for k, cut in enumerate(cuts)]

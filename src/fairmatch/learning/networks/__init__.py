@@ -1,1 +1,1 @@
-"""Networks that descend a loss plus a weighted penalty."""
+"""Networks that minimise a loss plus a weighted penalty."""

@@ -1,4 +1,4 @@
-"""An adversary that guesses the group, for classifiers and for representations."""
+"""Adversaries that guess the group, for classifiers and for representations."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,26 +11,29 @@ from fairmatch.learning.networks.stack import StackedMLP
 
 
 class AdversaryNetwork(nn.Module):
-    """L networks that guess groups from what L models give, with the slopes of their guesses.
+    """L adversaries, which guess groups from the outputs of L models.
 
-    Adversary and model play against each other, and left at that they run in circles. So an
-    adversary pays for the slope of its guess, which makes such games converge (Mescheder, Geiger
-    and Nowozin, 2018: "Which training methods for GANs do actually converge?"). An adversary that
-    lags behind its model is fooled rather than convinced, so it may learn faster: Adam takes steps
-    of one size whatever the gradient, so its weights are ``speed`` times what Adam moves.
+    An adversary and its model play against each other, and without further terms they run in
+    circles. So an adversary pays for the slope of its guess, which makes such games converge
+    (Mescheder, Geiger and Nowozin, 2018: "Which training methods for GANs do actually converge?").
+    A model can fool an adversary that learns too slowly, so an adversary may learn faster. Adam's
+    steps have the same size for every gradient, so the weights in use are ``speed`` times the
+    parameters that Adam moves.
 
     Parameters
     ----------
-    n_networks, n_inputs : int
-        How many adversaries, and what each of them sees of a row.
+    n_networks : int
+        Number of adversaries.
+    n_inputs : int
+        Number of inputs of each adversary.
     hidden_sizes : sequence of int
         Widths of the hidden layers.
     n_outputs : int, default=1
-        1 guesses between two groups by a logit, more guess among as many groups.
+        Number of logits of each guess: 1 for two groups, else one per group.
     speed : float, default=1
         How many times faster than its model an adversary learns.
     generator : torch.Generator, optional
-        Draws the initial weights, the same for every adversary.
+        Draws the initial weights, which are the same for every adversary.
     """
 
     def __init__(
@@ -50,19 +53,19 @@ class AdversaryNetwork(nn.Module):
                 values.div_(speed)
 
     def guess(self, given: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the guesses, and how steep they are.
+        """Return the guesses and their slopes.
 
         Parameters
         ----------
         given : tensor of shape (L, n_rows, n_inputs)
-            What the models give for each row.
+            What the adversaries see of each row.
 
         Returns
         -------
         guesses : tensor of shape (L, n_rows, n_outputs)
             Logits of the groups.
         slopes : tensor of shape (L, n_rows, n_outputs, n_inputs)
-            Derivatives of the guesses in what the models give.
+            Derivatives of the guesses by the inputs.
         """
         found = []
         for layers, values in zip(self.stack.networks(), given.unbind(), strict=True):
@@ -85,13 +88,13 @@ def _guess(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> tuple[Tensor,
 
 
 def reverse_gradient(values: Tensor, weight: Tensor) -> Tensor:
-    """Return the values as they are; their gradient comes back times minus the weight."""
+    """Return the values unchanged; in the backward pass, multiply their gradient by -weight."""
     reversed_: Tensor = _ReverseGradient.apply(values, weight)  # type: ignore[no-untyped-call]
     return reversed_
 
 
 class _ReverseGradient(torch.autograd.Function):
-    """The identity, whose gradient is multiplied by minus a weight."""
+    """The identity, with a gradient that is multiplied by minus a weight."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, weight: Tensor) -> Tensor:

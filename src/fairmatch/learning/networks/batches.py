@@ -1,12 +1,12 @@
-"""Which rows each training step looks at.
+"""The rows of each training step.
 
-Every kind of batch is drawn the same way: an epoch takes as many draws as it has steps times the
-batch size, spread evenly over the mass, and shuffles them. So a row is seen in every epoch as
-often as its mass says, up to one. Half of a batch of pairs is of each group: the larger group then
-has fewer draws than rows, and a random part of it is seen in each epoch.
+All kinds of batches are drawn in the same way. The number of draws in an epoch is its number of
+steps times the batch size. The draws are spread evenly over the mass of the rows and then shuffled.
+So every epoch draws a row in proportion to its mass, rounded up or down. A batch of pairs has as
+many rows of one group as of the other, so an epoch sees only a random part of the larger group.
 
-Rows of the loss and pairs of the penalty are apart from each other. Where everybody is in a pair,
-the same rows serve both.
+The loss and the penalty have rows of their own. If everybody is in a pair, the same rows serve
+both.
 """
 
 import signal
@@ -31,24 +31,25 @@ from fairmatch.tables.points import Points
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8
-# Several parts share the pairs of a batch, but none has fewer than this, unless the batch has.
+# Several parts share the pairs of a batch. Each has at least this many, or a whole batch if that
+# is smaller.
 _LEAST_PAIRS = 256
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one step: those that the loss sees, with weights, and pairs that are compared.
+    """The rows of one step: rows for the loss, with weights, and pairs for the comparison.
 
     Attributes
     ----------
     rows : array of int
-        Row positions. The first ``n_pairs`` are the one end of the pairs and the next ``n_pairs``
-        the other, in the same order; further rows are in no pair.
+        Row positions. The first ``n_pairs`` are the first members of the pairs, and the next
+        ``n_pairs`` are the second members, in the same order. Further rows are in no pair.
     weight : array of float32
-        Weight of each row in the loss, 0 where it is only compared, such that the weighted loss
-        is the mean loss of the table on average over the draws.
+        Weight of each row in the loss; 0 for rows that are only compared. The expected value of
+        the weighted loss is the mean loss of the table.
     n_pairs : int
-        0 where nobody is compared.
+        Number of pairs; 0 if nobody is compared.
     """
 
     rows: IndexArray
@@ -66,7 +67,7 @@ class Batches(Protocol):
 def _draws(
     mass: FloatArray, n_steps: int, size: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Draw positions, each as often as its mass says, up to one; shuffled into steps."""
+    """Draw positions in proportion to their mass, and shuffle them into steps."""
     total = n_steps * size
     ends = np.cumsum(mass)
     at = (np.arange(total) + generator.random()) * (ends[-1] / total)
@@ -75,7 +76,7 @@ def _draws(
 
 
 class RowBatches:
-    """Rows of the whole table, as plain training has them."""
+    """Batches of rows from the whole table, for training without a penalty."""
 
     def __init__(self, mass: FloatArray, batch_size: int, generator: np.random.Generator) -> None:
         self.mass, self.generator = mass, generator
@@ -89,28 +90,28 @@ class RowBatches:
 
 
 class PairBatches:
-    """As many rows of one group as of the other, for every part; here they are unrelated.
+    """Batches with as many rows of one group as of the other, for every part.
 
-    Where there is one part and every row is in it, the very same rows serve the loss and the
-    comparison: the loss weighs each group's rows by the group's share of the table, so that it
-    stays an unbiased estimate of the mean loss. Otherwise rows of their own serve the loss. Rows
-    of a group smaller than a batch come several times in it.
+    The two rows of a pair are drawn independently. If there is one part and every row is in it,
+    the same rows serve the loss and the comparison. The loss then weighs the rows of each group by
+    the group's share of the table, and stays an unbiased estimate of the mean loss. Otherwise the
+    loss has rows of its own. A batch repeats rows of a group that is smaller than the batch.
 
     Parameters
     ----------
     parts : sequence of PartRows
-        The groups that are compared.
+        The pairs of groups that are compared.
     mass : array of shape (n_rows,)
         Weight of every row.
     batch_size : int
-        Rows of each group; several parts share them, down to 256 for each.
+        Rows of each group. Several parts share them, with at least 256 for each.
     generator : numpy.random.Generator
         Draws the rows.
 
     Attributes
     ----------
     part_size : int
-        Pairs of each part in a batch; the pairs of a part are next to each other.
+        Pairs of each part in a batch. The pairs of a part follow each other.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class PairBatches:
         self.size = max(1, min(batch_size, n_rows // 2))
         self.part_size = max(-(-self.size // max(len(parts), 1)), min(self.size, _LEAST_PAIRS))
         self.shared = self._sharing()
-        # Rows of the loss are drawn by a generator of their own: they are no part of the pairs.
+        # A separate generator draws the rows of the loss, which are independent of the pairs.
         self.others = (
             None
             if self.shared is not None
@@ -133,7 +134,7 @@ class PairBatches:
         )
 
     def _sharing(self) -> NDArray[np.float32] | None:
-        """Return the loss's weights of rows that serve the comparison too, where they can."""
+        """Return the weights of rows in the loss, or None if the pairs cannot serve the loss."""
         if len(self.parts) > 1 or not self._covers(self.parts[0].in_order):
             return None
         sides = self.parts[0].in_order
@@ -178,11 +179,12 @@ class PairBatches:
 
 
 class CoupledBatches(PairBatches):
-    """Pairs of a ready coupling, drawn by their mass.
+    """Batches of pairs from a ready coupling, drawn by their mass.
 
-    Where the coupling is of two groups and every row is in a pair, its pairs serve the loss too;
-    where its marginals are not the rows' own, as after matching in mini-batches, the loss weighs
-    the rows by what they lack. Otherwise the loss sees rows of its own, and so everybody.
+    If the coupling has two groups and every row is in a pair, its pairs also serve the loss. The
+    marginals of the coupling may differ from the rows' own, as after matching in mini-batches; the
+    weights in the loss then correct the difference. Otherwise the loss has rows of its own, and so
+    it sees everybody.
 
     Parameters
     ----------
@@ -193,7 +195,7 @@ class CoupledBatches(PairBatches):
     mass : array of shape (n_rows,)
         Weight of every row.
     batch_size : int
-        Pairs in a batch.
+        Greatest number of pairs in a batch.
     generator : numpy.random.Generator
         Draws the pairs.
     """
@@ -232,7 +234,7 @@ class CoupledBatches(PairBatches):
 
 
 def _in_order(coupling: Coupling, groups: Groups) -> Coupling:
-    """Turn a coupling of two groups such that the group of the smaller code comes first."""
+    """Return a coupling of two groups with the smaller group code first."""
     if len(coupling.parts) > 1:
         return coupling
     first, second = (groups.code_of(label) for label in coupling.groups)
@@ -240,7 +242,9 @@ def _in_order(coupling: Coupling, groups: Groups) -> Coupling:
 
 
 class MatchedBatches(PairBatches):
-    """Rows matched afresh in every step, as in the paper; computed ahead on another core.
+    """Batches of rows that are matched anew in every step, as in the paper.
+
+    Another process matches the rows ahead of the training.
 
     Parameters
     ----------
@@ -248,8 +252,14 @@ class MatchedBatches(PairBatches):
         Matches the rows of a batch, part by part.
     points : Points
         What rows are matched on.
-    parts, mass, batch_size, generator
-        Those of `PairBatches`.
+    parts : sequence of PartRows
+        The pairs of groups that are compared.
+    mass : array of shape (n_rows,)
+        Weight of every row.
+    batch_size : int
+        Rows of each group. Several parts share them, with at least 256 for each.
+    generator : numpy.random.Generator
+        Draws the rows.
     """
 
     def __init__(
@@ -286,7 +296,7 @@ class MatchedBatches(PairBatches):
         future: Future[IndexArray]
         try:
             future = _other_core().submit(self.matcher.pair, *points)
-        except BrokenExecutor:  # its process was ended from outside
+        except BrokenExecutor:  # something outside ended the process
             _other_core.cache_clear()
             future = _other_core().submit(self.matcher.pair, *points)
         return future
@@ -307,10 +317,11 @@ _Awaited = tuple[IndexArray, IndexArray, "Future[IndexArray]"]
 
 @cache
 def _other_core() -> ProcessPoolExecutor:
-    """Start the process that matches ahead; it ends by itself when it has nothing to do.
+    """Start the process that matches ahead; it ends by itself after a minute without work.
 
-    It is a process because POT's solver lets no other thread of this one run, and one of our own
-    because joblib, which shares its reusable one with nobody, may be at work around us.
+    This is a process, because the solver of POT (Python Optimal Transport) blocks all other
+    threads. It is separate from joblib's reusable pool, because joblib may be using that pool to
+    run this very training.
     """
     return ProcessPoolExecutor(
         max_workers=1,
@@ -321,5 +332,5 @@ def _other_core() -> ProcessPoolExecutor:
 
 
 def _leave_interrupts_to_others() -> None:
-    """Ignore what a terminal sends to all processes: the one that trains hears it."""
+    """Ignore Ctrl-C, which a terminal sends to all processes; the training process handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

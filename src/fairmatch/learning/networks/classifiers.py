@@ -1,4 +1,4 @@
-"""FTM and its rivals for networks."""
+"""Fairness Through Matching (FTM) and its rivals, with networks."""
 
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ from fairmatch.matching.matchers import Matcher
 
 @estimator(NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
 class UnconstrainedClassifier(FairClassifier):
-    """The network trained for accuracy alone: the paper's "Unfair" baseline.
+    """A network trained for accuracy alone: the paper's "Unfair" baseline.
 
     Examples
     --------
@@ -57,9 +57,10 @@ class GapRegularizedClassifier(FairClassifier):
 
     Notes
     -----
-    Minimises :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2` (Donini et al.,
-    2018; Chuang and Mroueh, 2021, call it GapReg). With more groups, or a criterion that compares
-    people of the same label, the squared gap is the weighted mean over the parts.
+    The network minimises :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2` (Donini
+    et al., 2018; Chuang and Mroueh, 2021, call it GapReg). With more than two groups, or a
+    criterion that compares people of the same label, the squared gap is the weighted mean over the
+    parts.
 
     Examples
     --------
@@ -81,17 +82,23 @@ class GapRegularizedClassifier(FairClassifier):
 
 @estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
 class ReductionClassifier(FairClassifier):
-    r"""Cross-entropy plus squared constraint violations: what the paper calls "Reduction".
+    r"""Cross-entropy plus squared constraint violations: the paper's "Reduction".
 
-    The paper's Reduction is FairTorch's penalty, inspired by the constraints of Agarwal et al.
-    (2018); it is not their algorithm, which is `ExponentiatedGradientClassifier`. With two groups
-    the penalty equals :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`: it is
-    `GapRegularizedClassifier` with another weight.
+    The paper's Reduction is FairTorch's penalty, which builds on the constraints of Agarwal et al.
+    (2018). It is not their algorithm; `ExponentiatedGradientClassifier` is.
 
     Parameters
     ----------
     fairness_weight : float, default=1.0
         Weight of the penalty.
+
+    Notes
+    -----
+    With :math:`\mu_s` the mean score of group s and :math:`\mu` that of all rows, the penalty is
+    :math:`\sum_s (\mu_s - \mu)^2`, within each class that is compared. For two groups with shares
+    :math:`\pi_0` and :math:`\pi_1` it equals
+    :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`. So with two groups this class is
+    `GapRegularizedClassifier` with another weight.
 
     Examples
     --------
@@ -113,7 +120,7 @@ class ReductionClassifier(FairClassifier):
 
 @estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
 class AdversarialClassifier(FairClassifier):
-    """A network against an adversary that guesses the group from its output: the paper's "Adv".
+    r"""A network against an adversary that guesses the group from its output: the paper's "Adv".
 
     Parameters
     ----------
@@ -122,9 +129,9 @@ class AdversarialClassifier(FairClassifier):
 
     Notes
     -----
-    After Zhang, Lemoine and Mitchell (2018), as the paper states it: the network minimises its
-    loss minus the weighted loss of the adversary. With more than two groups the adversary guesses
-    among all of them.
+    The method follows Zhang, Lemoine and Mitchell (2018) in the paper's version: the network
+    minimises :math:`E\, l(Y, f) - \lambda\, E\, l(S, h(f))`, its loss minus the weighted loss of
+    the adversary h. With more than two groups the adversary guesses among all of them.
 
     Examples
     --------
@@ -151,25 +158,26 @@ class AdversarialClassifier(FairClassifier):
 class FTMClassifier(FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
-    First people of different groups are matched by optimal transport; then a network learns to
-    predict well while giving matched people similar scores.
+    First, people of different groups are matched by optimal transport. Then a network learns to
+    predict well and to give matched people similar scores.
 
     Parameters
     ----------
     transport : {"marginal", "joint"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and labels (label weight 100);
-        or by any object with a ``match`` method like `OptimalTransportMatcher`'s. With an
-        `OptimalTransportMatcher` that has a ``batch_size`` people are matched afresh in every
-        step, as in the paper; otherwise all rows are matched once.
+        What people are matched on. "marginal" uses their features. "joint" adds their labels, with
+        a label weight of 100. A matcher is any object with a ``match`` method like that of
+        `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a ``batch_size`` matches
+        people anew in every step, as in the paper. Otherwise people are matched once, before
+        training.
     fairness_weight : float, default=1.0
-        The paper's lambda.
+        Weight of the penalty, the paper's lambda.
 
     Notes
     -----
-    Minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3 of the
-    paper) for the coupling T. The loss sees everybody, also people whom T matches with nobody. With
-    more than two groups, or a criterion that compares people of the same label, T has several
-    parts, and the penalty is their weighted mean.
+    The network minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section
+    4.3 of the paper) for the coupling T. The loss sees everybody, even people whom T leaves
+    without a match. With more than two groups, or a criterion that compares people of the same
+    label, T has several parts, and the penalty is their weighted mean.
 
     Examples
     --------

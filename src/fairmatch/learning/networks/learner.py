@@ -1,4 +1,4 @@
-"""Networks as a learner: a path of them in one pass, and how they score."""
+"""Networks as a learner: the training of a whole path in one pass, and the scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,16 +32,16 @@ from fairmatch.tables.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class NetworkScorer:
-    """A network that scores what a reader has read.
+    """A network that scores rows.
 
     Attributes
     ----------
     network : NetworkStack
-        One network.
+        A stack that holds one network.
     n_epochs : int or None
-        How many epochs it was trained for.
+        Number of epochs of its training; None for older files, which lack it.
     loss : Loss
-        Whose link turns margins into scores.
+        The loss; its link turns margins into scores.
     """
 
     network: NetworkStack
@@ -57,12 +57,12 @@ class NetworkScorer:
         return scores
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         trained = {} if self.n_epochs is None else {"n_epochs_": self.n_epochs}
         return {"scorer_": self, "network_": self.network, **trained}
 
     def state(self) -> State:
-        """Return the weights, and the sizes of the network."""
+        """Return the state to save: the weights and the sizes of the network."""
         content = write_arrays(network_arrays(self.network))
         assert isinstance(self.network, StackedMLP)
         facts = {
@@ -76,39 +76,44 @@ class NetworkScorer:
     def from_state(
         cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
     ) -> "NetworkScorer":
-        """Return the scorer that was saved, or raise where it is damaged."""
+        """Return the scorer of a saved state; raise an error if it is damaged."""
         hidden = facts["hidden_sizes"]
         if not isinstance(hidden, list):
             raise ModelFileError("The file is damaged: hidden_sizes must be a list.")
         network = network_from(read_arrays(content), [facts["n_inputs"], *hidden, 1])
         if network.n_inputs != reader.n_inputs:
-            raise ModelFileError("The table does not give as many inputs as the network takes.")
+            raise ModelFileError(
+                f"The file is damaged: the table has {reader.n_inputs} inputs, and the network "
+                f"takes {network.n_inputs}."
+            )
         return cls(network, epochs_from(facts), model._target.loss)
 
 
 def _outputs(network: NetworkStack, inputs: FloatArray) -> torch.Tensor:
-    """Return the margins of one network, or raise where an input is too large for it."""
+    """Return the margins of one network; raise if an input is too large for it."""
     given = torch.as_tensor(inputs, dtype=torch.float32)
-    # Scoring is quick, and threads that wait for each other are not.
+    # Scoring takes little work, and several threads would only wait for each other.
     with torch.no_grad(), threads(1):
         margins: torch.Tensor = network(given)[0].to(torch.float64)
     if not margins.isfinite().all():
         row = int((~margins.isfinite()).nonzero()[0])
         largest = float(np.abs(inputs[row]).max())
         raise InputError(
-            f"Row {row} of X has a value that is too large to be scored: {largest:g} times the "
-            "range of the training rows. Correct it, or leave the row out."
+            f"Row {row} of X has a value that is too large to be scored: its encoded size is "
+            f"{largest:g}. Correct the value, or leave the row out."
         )
     return margins
 
 
 class NetworkLearner:
-    """Trains a path of networks that start from the same weights and see the same batches.
+    """A learner that trains a path of networks together.
+
+    All networks start from the same weights and see the same batches.
 
     Parameters
     ----------
     settings : NetworkSettings
-        The networks, and how they descend.
+        The sizes of the networks, and the settings of their training.
     """
 
     def __init__(self, settings: NetworkSettings) -> None:
@@ -126,11 +131,11 @@ class NetworkLearner:
         Parameters
         ----------
         rows : TrainingRows
-            Rows to learn from. Inputs of shape (L, n_rows, n_inputs) are each network's own.
+            Rows to learn from. Inputs of shape (L, n_rows, n_inputs) differ between the networks.
         loss : Loss
-            What compares margins with labels.
+            The loss, which compares margins with labels.
         compare : callable
-            Makes the penalty of rows. It is called only where a weight is positive.
+            Returns the penalty on given rows. It is called only if a weight is positive.
         weights : sequence of float
             Weights of the penalty.
         """
@@ -153,7 +158,7 @@ class NetworkLearner:
             )
             batches, penalty = made.batches, made.penalty
         else:
-            # Nothing to compare: plain training, and no matching to wait for.
+            # Nothing is compared, so training is plain and needs no matching.
             batches = RowBatches(rows.mass, settings.batch_size, generator)
         objective = Objective(
             stack, rows.inputs, rows.labels, penalty, settings.device, torch_loss.values

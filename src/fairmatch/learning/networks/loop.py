@@ -1,4 +1,4 @@
-"""The one gradient loop; it trains a whole fairness curve in one pass."""
+"""The only gradient loop, which trains a whole fairness curve in one pass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from fairmatch.learning.networks.penalties import Penalty
 from fairmatch.learning.networks.stack import NetworkStack
 from fairmatch.tables.arrays import FloatArray
 
-# An epoch has at least this many steps. On a table of a few hundred rows the learning rate would
-# otherwise have decayed before the networks have learned anything.
+# An epoch has at least this many steps. Otherwise, on a table of a few hundred rows, the learning
+# rate would decay before the networks have learned anything.
 MIN_STEPS_PER_EPOCH = 16
 
 
@@ -24,12 +24,14 @@ class Schedule:
 
     Attributes
     ----------
-    epochs, steps_per_epoch : int
-        Their product is the number of steps.
+    epochs : int
+        Number of epochs.
+    steps_per_epoch : int
+        Number of steps in every epoch.
     learning_rate : float
-        Of Adam, in the first epoch.
+        Adam's learning rate in the first epoch.
     decay : float
-        Factor on the learning rate after each epoch.
+        Factor on the learning rate after every epoch.
     """
 
     epochs: int
@@ -41,26 +43,26 @@ class Schedule:
     def for_table(
         cls, n_rows: int, batch_size: int, *, epochs: int, learning_rate: float, decay: float
     ) -> "Schedule":
-        """Go over the table once an epoch, and more often where that is too few steps."""
+        """Return a schedule that goes over the table once per epoch, in at least 16 steps."""
         steps = max(-(-n_rows // batch_size), MIN_STEPS_PER_EPOCH)
         return cls(epochs, steps, learning_rate, decay)
 
 
 class Objective(nn.Module):
-    """Loss plus penalty of L networks on one batch.
+    """The loss and the penalty of L networks on one batch.
 
     Parameters
     ----------
     network : NetworkStack
         The networks to train.
     inputs : array of shape (n_rows, n_inputs) or (L, n_rows, n_inputs)
-        What the networks see; all the same, or each its own.
+        What all networks see, or what each of them sees.
     labels : array of shape (n_rows,)
-        0 or 1.
+        0 or 1, or real numbers.
     penalty : Penalty, optional
-        What is added to the loss.
+        The penalty, which is added to the loss.
     device : str
-        Where to compute.
+        Device that torch computes on.
     loss : callable
         Maps margins of shape (L, n_rows) and labels of the same shape to losses.
     """
@@ -100,29 +102,30 @@ def train(
     on_epoch: Callable[[int, FloatArray], None] | None = None,
     keep_on_interrupt: bool = False,
 ) -> int:
-    """Descend an objective by Adam, in place.
+    """Minimise an objective in place with Adam, and return the number of epochs.
 
-    The networks of a stack share no weights, so the sum of their objectives trains each of them
-    as if it were alone.
+    The networks of a stack share no weights. So training on the sum of their objectives trains
+    each of them as if it were alone.
 
     Parameters
     ----------
     objective : module
-        Maps a batch to terms that are summed, one column per network; all its parameters are
-        trained.
+        Maps a batch to terms, one column per network. Their sum is minimised over all parameters
+        of the module.
     batches : Batches
         Source of the batches.
     schedule : Schedule
-        How long and how fast.
+        How long and how fast to learn.
     on_epoch : callable, optional
-        Called after each epoch with its number and the mean terms of each network in it.
+        Called after every epoch with its number and each network's mean terms.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the training early instead of ending the program.
+        Whether Ctrl-C ends the training and keeps the networks; by default it raises
+        ``KeyboardInterrupt``.
 
     Returns
     -------
     int
-        Number of whole epochs trained.
+        Number of complete epochs.
     """
     parameters = list(objective.parameters())
     optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)

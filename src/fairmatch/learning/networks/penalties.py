@@ -1,6 +1,6 @@
-r"""Penalties as modules: what is added to the losses of L networks on one batch of pairs.
+r"""Penalties as torch modules, for L networks and one batch of pairs.
 
-Each looks at the logits of the pairs' two ends and returns what to add to each network's loss. The
+Each module maps the logits of the pairs' first and second members to one penalty per network. The
 formulas are those of `fairmatch.learning.penalties`.
 """
 
@@ -26,7 +26,7 @@ Link = Callable[[Tensor], Tensor]
 
 
 class Penalty(nn.Module):
-    """Base class: L fairness weights, and what they multiply.
+    """Base class of penalties, with one fairness weight per network.
 
     Parameters
     ----------
@@ -44,23 +44,24 @@ class Penalty(nn.Module):
         self.link = link
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the penalty of margins of shape (L, n_pairs) of the pairs' two ends."""
+        """Return the weighted penalty of the pairs' margins, two tensors of shape (L, n_pairs)."""
         return self.fairness_weights * self.value(self.link(first), self.link(second))
 
     def value(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the penalty of scores, before it is weighted."""
+        """Return the penalty of the pairs' scores, without the fairness weights."""
         raise NotImplementedError
 
 
 class MatchedGapPenalty(Penalty):
-    r"""Mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2).
+    r"""The mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2).
 
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
         The paper's lambda, one per network.
     part_weights : tensor of shape (n_parts,), optional
-        Weight of each part; a batch has equally many pairs of each, one part after the other.
+        Weight of each part. A batch has the same number of pairs of each, one part after the
+        other. By default there is one part.
     link : callable
         Turns margins into scores.
     """
@@ -84,14 +85,14 @@ class MatchedGapPenalty(Penalty):
 
 
 class MeanPenalty(Penalty):
-    """Squared contrasts of groups' mean scores, each group's in the batch.
+    """The weighted sum of squared contrasts of the groups' mean scores in a batch.
 
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
         The paper's lambda, one per network.
     formula : fairmatch.learning.penalties.MeanPenalty
-        Which contrasts.
+        The contrasts and their weights.
     link : callable
         Turns margins into scores.
     """
@@ -110,14 +111,14 @@ class MeanPenalty(Penalty):
     contrast_weights: Tensor
 
     def value(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the weighted sum of squares."""
+        """Return the weighted sum of squared contrasts."""
         means = torch.stack([m.mean(dim=1) for m in strata(self.formula, first, second)])
         contrasts: Tensor = self.formula.contrasts(means)
         return self.contrast_weights @ contrasts**2
 
 
 def strata(formula: formulas.GroupPenalty, first: Tensor, second: Tensor) -> list[Tensor]:
-    """Return what belongs to each stratum, of shape (L, n), from the ends of the parts' pairs."""
+    """Return the values of each stratum, of shape (L, n), from those of the parts' pairs."""
     n_parts = len(formula.parts)
     found: list[list[Tensor]] = [[] for _ in formula.strata]
     for ends, at in ((first, formula.first), (second, formula.second)):
@@ -129,14 +130,14 @@ def strata(formula: formulas.GroupPenalty, first: Tensor, second: Tensor) -> lis
 class AdversaryPenalty(Penalty):
     r"""An adversary that predicts the group from the model's logit (Zhang et al., 2018).
 
-    The adversary descends its own cross-entropy; the model ascends it, times the fairness weight.
-    One backward pass does both: the gradient is reversed on its way from the adversary into the
-    model. Groups count equally, whatever their sizes. Where people of the same label are
-    compared, the adversary is told the label.
+    The adversary minimises its cross-entropy, and the model maximises it, times the fairness
+    weight. One backward pass trains both, because the gradient is reversed between the adversary
+    and the model. All groups count the same, even if their sizes differ. If the criterion compares
+    people within both classes, the adversary also sees the label.
 
-    Left at that, the two run in circles: from weights of about 5 on the model ends with nearly
-    constant scores whose tiny rest gives the group away. So the adversary also pays half the mean
-    square of the slope of its guess.
+    Without a further term the two run in circles. With weights above about 5 the model ends with
+    nearly constant scores, and their tiny differences give the group away. So the adversary also
+    pays half the mean square of the slope of its guess.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ class AdversaryPenalty(Penalty):
     hidden_size : int
         Width of the adversary's two hidden layers.
     generator : torch.Generator, optional
-        Draws its initial weights; every network's adversary starts from the same ones.
+        Draws the initial weights, which are the same for every network's adversary.
     """
 
     def __init__(
@@ -169,7 +170,7 @@ class AdversaryPenalty(Penalty):
         )
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Let the adversary learn from the logits, and the model unlearn."""
+        """Return the weighted loss of the adversary; its gradient trains both sides."""
         members = strata(self.formula, first, second)
         logits = reverse_gradient(torch.cat(members, dim=1), self.fairness_weights[:, None])
         sizes = [values.shape[1] for values in members]
@@ -185,7 +186,7 @@ class AdversaryPenalty(Penalty):
         loss = _entropy(guess, truth) @ weight
         price = slope[..., 0].square().sum(dim=2) @ weight / 2.0
         game = loss + price
-        # The value that is reported is the weighted success; the gradient is that of the game.
+        # The value is the adversary's weighted loss, and the gradient is that of the game.
         return self.fairness_weights * loss.detach() + game - game.detach()
 
 
@@ -202,14 +203,14 @@ def _entropy(guess: Tensor, truth: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Comparing:
-    """What trains on pairs: where they come from, and what they add to the loss.
+    """The batches and the penalty of a training with pairs.
 
     Attributes
     ----------
     batches : Batches
-        Rows of the loss, and pairs.
+        Source of the rows for the loss, and of the pairs.
     penalty : Penalty
-        What the pairs add.
+        What the pairs add to the loss.
     """
 
     batches: Batches
@@ -226,24 +227,24 @@ def comparing(
     generator: np.random.Generator,
     adversary: torch.Generator,
 ) -> Comparing:
-    """Return batches and module of a penalty.
+    """Return the batches and the torch module that belong to a penalty.
 
     Parameters
     ----------
     formula : a penalty of `fairmatch.learning.penalties`
-        Whom it compares, and how.
+        The penalty, which knows whom it compares.
     rows : TrainingRows
-        The rows.
+        The rows to learn from.
     fairness_weights : tensor of shape (L,)
-        What it is multiplied by.
+        Weights of the penalty, one per network.
     batch_size : int
-        Rows of each side in a batch.
+        Rows of each group in a batch; a matcher with a ``batch_size`` uses its own.
     link : callable
         Turns margins into scores.
     generator : numpy.random.Generator
         Draws the batches.
     adversary : torch.Generator
-        Draws the start of an adversary.
+        Draws the initial weights of an adversary.
     """
     weights, mass = fairness_weights, rows.mass
     if isinstance(formula, formulas.MatchedGap):

@@ -1,4 +1,4 @@
-"""FTM for real targets by networks."""
+"""Fairness Through Matching for real targets, with networks."""
 
 from typing import ClassVar
 
@@ -21,19 +21,20 @@ from fairmatch.matching.matchers import Matcher
 class FTMRegressor(FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
 
-    First people of different groups are matched by optimal transport; then a network learns to
-    predict well while giving matched people similar predictions.
+    First, people of different groups are matched by optimal transport. Then a network learns to
+    predict well and to give matched people similar predictions.
 
     Parameters
     ----------
     transport : {"marginal", "joint"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and the target, of which a standard
-        deviation weighs 25; or by any object with a ``match`` method like
-        `OptimalTransportMatcher`'s. With an `OptimalTransportMatcher` that has a ``batch_size``
-        people are matched afresh in every step; otherwise all rows are matched once.
+        What people are matched on. "marginal" uses their features. "joint" adds the target; a
+        difference by one standard deviation costs 25. A matcher is any object with a ``match``
+        method like that of `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a
+        ``batch_size`` matches people anew in every step. Otherwise people are matched once, before
+        training.
     fairness_weight : float, default=1.0
-        The paper's lambda. The target is learned in standard deviations, so that a weight means
-        the same in every unit.
+        Weight of the penalty, the paper's lambda. The network learns the target in standard
+        deviations, so a weight means the same in every unit.
 
     Attributes
     ----------
@@ -42,9 +43,9 @@ class FTMRegressor(FairRegressor):
 
     Notes
     -----
-    Minimises :math:`E\, (Y - f(X, S))^2 / 2 + \lambda\, \Delta\mathrm{MDP}(f, T)` for the coupling
-    T, where Y and f are in standard deviations of Y. With more than two groups T has several
-    parts, and the penalty is their weighted mean.
+    The network minimises :math:`E\, (Y - f(X, S))^2 / 2 + \lambda\, \Delta\mathrm{MDP}(f, T)` for
+    the coupling T, where Y and f are in standard deviations of Y. With more than two groups T has
+    several parts, and the penalty is their weighted mean.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The settings of networks, checked, and a run of the one loop with them."""
+"""The settings of networks, their checks, and the training with them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +18,8 @@ from fairmatch.learning.settings import Settings
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.parameters import check_count, check_number, check_verbose, is_count
 
-# Hidden layers are as wide as the encoded table, but no narrower than this: with a handful of
-# columns a network of that width barely leaves its initial weights before the rate has decayed.
+# Hidden layers are as wide as the encoded table, and at least this wide. A network as narrow as a
+# table with a few columns barely leaves its initial weights before the rate has decayed.
 MIN_WIDTH = 32
 
 # How long and how fast to learn, by name.
@@ -33,35 +33,37 @@ Network = Sequence[int] | torch.nn.Module | None
 
 @dataclass(frozen=True)
 class DescentSettings(Settings):
-    """How networks descend.
+    """How networks are trained.
 
     Parameters
     ----------
     schedule : {"short", "paper"}, default="short"
-        How long and how fast to learn, unless the three parameters below say otherwise: 40 epochs
-        at a rate of .003 with a decay of .9, which the records show to be as good; or the paper's
-        own 200 epochs at .001 with .95.
+        How long and how fast to learn. It sets the defaults of ``epochs``, ``learning_rate`` and
+        ``decay``: 40, 0.003 and 0.9 with "short", and 200, 0.001 and 0.95 with "paper". In the
+        recorded runs the short schedule is as good as the paper's.
     epochs : int, optional
-        How often to go over the table. An epoch has as many steps as it takes to go over the
-        table in batches, and at least 16. By default that of the schedule.
+        How often training goes over the table. An epoch has at least 16 steps. By default the
+        schedule's number.
     batch_size : int, default=1024
         Rows of each group in a batch, at most half the table.
     learning_rate : float, optional
-        Rate of Adam in the first epoch. By default that of the schedule.
+        Adam's learning rate in the first epoch. By default the schedule's.
     decay : float, optional
-        What the rate is multiplied by after each epoch. By default that of the schedule.
+        Factor on the learning rate after every epoch. By default the schedule's.
     device : str, default="cpu"
-        Where torch computes.
-    n_jobs : int, optional, default=1
-        Threads of torch in training. Networks for tables are small, and on a busy machine more
-        threads wait for each other. None leaves torch's own setting.
+        Device that torch computes on.
+    n_jobs : int or None, default=1
+        Threads of torch in training. Networks for tables are small, and on a busy machine several
+        threads wait for each other. None keeps torch's own setting.
     random_state : int, optional
-        Same seed, same bits, on the same machine, versions and number of threads.
+        Seed. The same seed gives the same bits on the same machine, versions and number of
+        threads.
     verbose : int, optional
-        1 shows a progress bar on a terminal, 0 none; by default there is one where training takes
-        longer than two seconds.
+        1 shows a progress bar on a terminal, and 0 shows none. By default there is one if training
+        takes longer than two seconds.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the training and keeps what has been learned.
+        Whether Ctrl-C ends the training and keeps what has been learned. By default Ctrl-C raises
+        ``KeyboardInterrupt``.
     """
 
     schedule: str = "short"
@@ -76,7 +78,7 @@ class DescentSettings(Settings):
     keep_on_interrupt: bool = False
 
     def check(self) -> None:
-        """Raise an error that names a setting of a wrong type or size."""
+        """Raise an error that names the first setting of a wrong type or size."""
         if not isinstance(self.schedule, str) or self.schedule not in SCHEDULES:
             names = " or ".join(map(repr, SCHEDULES))
             raise InputError(f"schedule must be {names}, got {self.schedule!r}.")
@@ -104,7 +106,7 @@ class DescentSettings(Settings):
         chosen = named | {name: value for name, value in given.items() if value is not None}
         schedule = Schedule.for_table(n_rows, self.batch_size, **chosen)
         objective.train()
-        # A module of the user's own may draw from torch's global generator, which is theirs.
+        # A user's own module may draw from torch's global generator, whose state is restored.
         with (
             torch.random.fork_rng(),
             threads(self.n_jobs),
@@ -120,14 +122,14 @@ class DescentSettings(Settings):
             )
         if n_epochs < schedule.epochs:
             notify(
-                f"Training was interrupted after {n_epochs} of {schedule.epochs} epochs; the "
-                "model is what had been learned by then.",
+                f"Training was interrupted after {n_epochs} of {schedule.epochs} epochs, and the "
+                "model is kept as it was then. Fit again to train it to the end.",
                 TrainingInterruptedWarning,
             )
         if not all(values.isfinite().all() for values in objective.parameters()):
             raise InputError(
                 f"Training diverged: with learning_rate={schedule.learning_rate:g} the network's "
-                "weights are no longer finite. Choose a smaller one."
+                "weights are no longer finite. Choose a smaller learning_rate."
             )
         objective.eval().to("cpu")
         return n_epochs
@@ -135,26 +137,26 @@ class DescentSettings(Settings):
 
 @dataclass(frozen=True)
 class NetworkSettings(DescentSettings):
-    """A network, and how it descends.
+    """A network, and how it is trained.
 
     Parameters
     ----------
     network : sequence of int, or torch.nn.Module, optional
-        Widths of the hidden layers, by default two layers as wide as the encoded features; or a
-        module of your own that maps rows to one logit each.
+        Widths of the hidden layers, or a module of your own that maps every row to one number. By
+        default there are two layers as wide as the encoded features, and at least 32 wide.
 
     Attributes
     ----------
     network_ : NetworkStack
-        The network.
+        The trained network.
     n_epochs_ : int
-        How many epochs it was trained for.
+        Number of complete epochs of its training.
     """
 
     network: Network = None
 
     def check(self) -> None:
-        """Raise an error that names a setting of a wrong type or size."""
+        """Raise an error that names the first setting of a wrong type or size."""
         super().check()
         if not isinstance(self.network, torch.nn.Module):
             check_widths(self.network, "a list of widths, such as (64, 64), or a torch.nn.Module")
@@ -162,7 +164,7 @@ class NetworkSettings(DescentSettings):
 
 @contextmanager
 def threads(wanted: int | None) -> Iterator[None]:
-    """Let torch use so many threads for a while."""
+    """Set the number of torch's threads, and reset it afterwards; None changes nothing."""
     before = torch.get_num_threads()
     if wanted is None or wanted == before:
         yield
@@ -175,24 +177,24 @@ def threads(wanted: int | None) -> Iterator[None]:
 
 
 def _check_device(device: Any) -> None:
-    """Raise unless torch can compute there."""
+    """Raise unless torch can compute on a device."""
     try:
         torch.empty(0, device=device)
-    # What torch raises depends on the kind of device, and on how it was built.
+    # The type of torch's error depends on the kind of device and on how torch was built.
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise InputError(
-            "device must be where torch can compute, such as 'cpu' or 'cuda'; got "
+            "device must be one that torch can compute on, such as 'cpu' or 'cuda'; got "
             f"{device!r}: {error}"
         ) from error
 
 
 def check_widths(network: Any, expected: str = "a list of widths, such as (64, 64)") -> None:
-    """Raise unless a parameter is a list of widths, or left out."""
+    """Raise unless ``network`` is a list of widths or None."""
     sizes = np.asarray(() if network is None else network, dtype=object)
     if sizes.ndim != 1 or not all(map(is_count, sizes)):
         raise InputError(f"network must be {expected}; got {network!r}.")
 
 
 def torch_generator(seed: np.random.SeedSequence) -> torch.Generator:
-    """Return a generator of its own for torch."""
+    """Return a new generator of torch for a seed."""
     return torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> np.uint64(1)))

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 
 class NetworkStack(nn.Module):
-    """L networks that see the same inputs, or each its own.
+    """L networks that see the same inputs or different ones.
 
     ``forward`` maps (n_rows, n_inputs) or (L, n_rows, n_inputs) to logits of shape (L, n_rows).
     """
@@ -20,25 +20,27 @@ class NetworkStack(nn.Module):
         raise NotImplementedError
 
     def select(self, index: int) -> "NetworkStack":
-        """Take one network out, as a stack of its own."""
+        """Return one of the networks as a stack of its own."""
         raise NotImplementedError
 
 
 class StackedMLP(NetworkStack):
-    """L multilayer perceptrons whose weights are stacked, so that one optimiser moves them all.
+    """L multilayer perceptrons with stacked weights, trained by one optimiser.
 
-    Every network starts from the same weights: what differs later is due to the objective.
+    All networks start from the same weights, so later differences come from the objective.
 
     Parameters
     ----------
-    n_networks, n_inputs : int
-        How many networks, and how many inputs each has.
+    n_networks : int
+        Number of networks.
+    n_inputs : int
+        Number of inputs of each network.
     hidden_sizes : sequence of int
-        Width of the hidden layers, with ReLU between them.
-    generator : torch.Generator
+        Widths of the hidden layers, with ReLU after each of them.
+    generator : torch.Generator, optional
         Draws the initial weights, from the same range as ``torch.nn.Linear``.
     n_outputs : int, default=1
-        How many numbers each network gives for a row; a classifier gives one logit.
+        Number of outputs of each network for a row; a classifier has one logit.
     """
 
     def __init__(
@@ -77,20 +79,20 @@ class StackedMLP(NetworkStack):
 
     def outputs(self, inputs: Tensor) -> Tensor:
         """Return all outputs of every network, of shape (L, n_rows, n_outputs)."""
-        # One network after the other is quicker than a batched product: what a network computes
-        # then stays in the processor's cache.
+        # One network after the other is quicker than a batched product, because the intermediate
+        # values of one network stay in the processor's cache.
         own = inputs.unbind() if inputs.ndim == 3 else [inputs] * len(self.weights[0])
         pairs = zip(self.networks(), own, strict=True)
         return torch.stack([_apply(layers, values) for layers, values in pairs])
 
     def networks(self) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Return the layers of one network after the other."""
+        """Yield the layers of one network after the other."""
         unbound = [(w.unbind(), b.unbind()) for w, b in zip(self.weights, self.biases, strict=True)]
         for index in range(len(self.weights[0])):
             yield [(w[index], b[index]) for w, b in unbound]
 
     def select(self, index: int) -> "StackedMLP":
-        """Take one network out."""
+        """Return a copy of one of the networks as a stack of its own."""
         tensors = {name: t[index : index + 1].clone() for name, t in self.state_dict().items()}
         return StackedMLP.from_tensors(self.n_inputs, self.hidden_sizes, tensors, self.n_outputs)
 
@@ -102,8 +104,8 @@ class StackedMLP(NetworkStack):
         tensors: Mapping[str, Tensor],
         n_outputs: int = 1,
     ) -> "StackedMLP":
-        """Make one network of ready weights; raise where they do not have its shape."""
-        # Weights that are only to be replaced are neither drawn nor given memory.
+        """Return one network with ready weights; raise if their shapes do not fit."""
+        # The initial weights are replaced at once, so they are neither drawn nor stored.
         with torch.device("meta"):
             network = cls(1, n_inputs, hidden_sizes, n_outputs=n_outputs)
         network.load_state_dict(tensors, assign=True)
@@ -118,7 +120,7 @@ def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
 
 
 class ModuleStack(NetworkStack):
-    """Copies of a module that the user supplies.
+    """Copies of a user's own module.
 
     Parameters
     ----------
@@ -132,7 +134,7 @@ class ModuleStack(NetworkStack):
 
     @classmethod
     def copies(cls, module: nn.Module, n_networks: int) -> "ModuleStack":
-        """Start every network from the same weights."""
+        """Return a stack of copies of a module, all with the same weights."""
         return cls([deepcopy(module) for _ in range(n_networks)])
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -142,5 +144,5 @@ class ModuleStack(NetworkStack):
         return torch.stack([member(values).reshape(len(values)) for member, values in pairs])
 
     def select(self, index: int) -> "ModuleStack":
-        """Take one network out."""
+        """Return one of the networks as a stack of its own."""
         return ModuleStack([self.members[index]])

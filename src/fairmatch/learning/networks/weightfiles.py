@@ -1,4 +1,4 @@
-"""Networks as arrays, and back: sizes are checked before anything is made of them."""
+"""Networks as arrays and back; the sizes are checked before a network is made."""
 
 from itertools import pairwise
 from typing import Any
@@ -21,25 +21,30 @@ def network_arrays(network: Any) -> Arrays:
 
 
 def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
-    """Return the network of some sizes with these weights, or raise where they do not fit.
+    """Return a network with given sizes and weights; raise an error if they do not fit.
 
     Parameters
     ----------
     arrays : dict of str to array
-        Weights, as `network_arrays` gave them.
+        Weights in the form that `network_arrays` returns.
     sizes : list of int
         Number of inputs, widths of the hidden layers, number of outputs.
     """
     if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
         raise ModelFileError("The file is damaged: sizes of a network must be whole numbers.")
     if len(arrays) != 2 * (len(sizes) - 1):
-        raise ModelFileError("The file is damaged: there are more or fewer weights than layers.")
+        raise ModelFileError(
+            f"The file is damaged: {len(sizes) - 1} layers have {2 * (len(sizes) - 1)} arrays of "
+            f"weights, and there are {len(arrays)}."
+        )
     for index, (width, following) in enumerate(pairwise(sizes)):
         shapes = {"weights": (1, following, width), "biases": (1, following)}
         for name, shape in shapes.items():
             found = arrays.get(f"{name}.{index}")
             if found is None or found.shape != shape:
-                raise ModelFileError("The file is damaged: weights are not of the network's sizes.")
+                raise ModelFileError(
+                    f"The file is damaged: {name}.{index} must have the shape {shape}."
+                )
     tensors = {name: torch.from_numpy(values.copy()) for name, values in arrays.items()}
     n_inputs, *hidden_sizes, n_outputs = sizes
     network: StackedMLP = StackedMLP.from_tensors(n_inputs, hidden_sizes, tensors, n_outputs).eval()

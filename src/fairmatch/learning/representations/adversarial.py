@@ -1,4 +1,8 @@
-"""Fair representations that are learned against a critic: LAFTR and sIPM-LFR."""
+"""Fair representations that are learned against a critic.
+
+LAFTR stands for Learning Adversarially Fair and Transferable Representations. sIPM-LFR stands for
+learning fair representations with the sigmoid integral probability metric.
+"""
 
 from typing import Any, ClassVar
 
@@ -19,7 +23,7 @@ from fairmatch.tables.parameters import check_count
 
 
 def _family(critic: type[Critic], n_components: int) -> RepresentationFamily:
-    """Return the family of a critic; rows become so many numbers unless told otherwise."""
+    """Return the family of a critic, with the default number of components."""
 
     def learner(model: Any) -> CriticLearner:
         size = n_components if model.n_components is None else model.n_components
@@ -40,7 +44,9 @@ def _family(critic: type[Critic], n_components: int) -> RepresentationFamily:
 
 @estimator(CriticSettings, GroupSettings, EncoderSettings)
 class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
-    r"""A representation that an adversary cannot read the group from (LAFTR; Madras et al., 2018).
+    r"""A representation that hides the group from an adversary (LAFTR; Madras et al., 2018).
+
+    LAFTR stands for Learning Adversarially Fair and Transferable Representations.
 
     Parameters
     ----------
@@ -52,20 +58,21 @@ class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # typ
     Attributes
     ----------
     groups_ : tuple
-        The two groups.
+        Labels of the two groups.
     network_, decoder_ : StackedMLP
-        What represents a row, and what rebuilds it.
+        The encoder, which represents rows, and the decoder, which rebuilds them.
 
     Notes
     -----
-    Encoder f, head k and decoder g descend, and the adversary h climbs,
+    The encoder f, the head k and the decoder g minimise, and the adversary h maximises,
 
     .. math:: a\, E\, l(Y, k(Z)) + b\, \frac{E \|X - g(Z, S)\|^2}{E \|X - E X\|^2}
               + \lambda \Bigl(1 - \sum_s E\bigl[|h(Z) - s| \mid S = s\bigr]\Bigr),
               \qquad Z = f(X, S),
 
-    with the group-normalised L1 objective for demographic parity. Each number of the
-    representation has mean 0 and spread 1 on the training rows.
+    where a is ``task_weight``, b is ``reconstruction_weight`` and :math:`\lambda` is
+    ``fairness_weight``. The last term is the paper's group-normalised L1 objective for demographic
+    parity. Every component has mean 0 and standard deviation 1 on the training rows.
 
     Examples
     --------
@@ -87,33 +94,41 @@ class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # typ
 
 @estimator(CriticSettings, GroupSettings, EncoderSettings)
 class SIPMTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
-    r"""A representation whose groups no sigmoid unit tells apart (sIPM-LFR; Kim et al., 2022).
+    r"""A representation in which no sigmoid unit tells the groups apart (Kim et al., 2022).
+
+    The method is sIPM-LFR: learning fair representations (LFR) with the sigmoid integral
+    probability metric (sIPM).
 
     Parameters
     ----------
     fairness_weight : float, default=1.0
         Weight of the integral probability metric.
     n_components : int, optional
-        How many numbers represent a row; by default 3. With more of them the groups differ in
-        ways that no single sigmoid unit sees, and a network on them does.
+        How many numbers represent a row; by default 3. With more numbers, the groups may differ in
+        ways that a network finds and a single sigmoid unit does not.
 
     Attributes
     ----------
     groups_ : tuple
-        The two groups.
+        Labels of the two groups.
     network_, decoder_ : StackedMLP
-        What represents a row, and what rebuilds it.
+        The encoder, which represents rows, and the decoder, which rebuilds them.
 
     Notes
     -----
-    With the terms of `LAFTRTransformer` for task and reconstruction, the fairness weight
-    multiplies the distance between the groups' representations
+    The encoder f, the head k and the decoder g minimise
+
+    .. math:: a\, E\, l(Y, k(Z)) + b\, \frac{E \|X - g(Z, S)\|^2}{E \|X - E X\|^2}
+              + \lambda\, d_\sigma, \qquad Z = f(X, S),
+
+    where a is ``task_weight``, b is ``reconstruction_weight`` and :math:`\lambda` is
+    ``fairness_weight``. The distance between the groups' representations is
 
     .. math:: d_\sigma = \sup_{\theta, \mu} \bigl| E[\sigma(\theta^\top Z + \mu) \mid S = 0]
-              - E[\sigma(\theta^\top Z + \mu) \mid S = 1] \bigr|,
+              - E[\sigma(\theta^\top Z + \mu) \mid S = 1] \bigr|.
 
-    which is 0 only where the two distributions are the same. Several discriminators climb side
-    by side, and the best counts.
+    It is 0 only if the two distributions are the same. Several discriminators maximise it side by
+    side, and the best one counts.
 
     Examples
     --------

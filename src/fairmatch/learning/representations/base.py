@@ -1,6 +1,6 @@
-"""What every fair representation here is to scikit-learn: groups in, rows out.
+"""The base class of fair representations, with the interface of scikit-learn's transformers.
 
-No learning happens in this file, and no torch is needed.
+This module learns nothing itself and does not need torch.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,37 +28,41 @@ from fairmatch.tables.parameters import check_weights
 
 
 class Representer(Protocol):
-    """What a representation has learned."""
+    """A learned representation of rows."""
 
     n_outputs: int
 
     def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
-        """Return the representation of encoded rows, given their groups where they are used."""
+        """Return the representation of encoded rows; codes are None if groups are not used."""
 
     def attributes(self) -> dict[str, Any]:
-        """Return the learned facts that a transformer shows."""
+        """Return the learned attributes that the transformer shows."""
 
     def state(self) -> State:
-        """Return what was learned, as it is saved."""
+        """Return the state to save."""
 
 
 @dataclass(frozen=True)
 class RepresentationFamily:
-    """How a kind of representation is learned, and made again of a file.
+    """How a kind of representation is learned, checked and restored from a file.
 
     Attributes
     ----------
     learner : callable
-        Makes of a transformer what learns: ``fit_path(rows, loss, compare, weights)`` returns
-        representers. ``compare`` returns a ready coupling of rows, where one was given.
+        Returns the learner of a transformer. Its ``fit_path(rows, loss, compare, weights)`` returns
+        representers, and ``compare`` returns the ready coupling of rows, or None.
     representer : callable
-        Makes a representer of ``(transformer, content, facts, n_encoded)``, or raises.
+        Maps ``(transformer, content, facts, n_encoded)`` to a representer; raises an error if the
+        file is damaged.
     check : callable
-        Raises where a parameter of a transformer is wrong.
+        Raises an error if a parameter of a transformer is wrong.
     rebuilds : bool
         Whether representers can rebuild rows.
-    sees, encoder
-        Those of `fairmatch.learning.family.Family`.
+    sees : str
+        What the learner sees of a table, always "numbers": encoded features, and columns of 0 and
+        1 for the group.
+    encoder : None
+        Always None: the transformers have an ``encoder`` parameter.
     """
 
     learner: Callable[[Any], Any]
@@ -76,15 +80,15 @@ def _rebuilds(model: Any) -> bool:
 class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
     """A representation of rows of two groups.
 
-    Subclasses say which parameter is their weight (`_weight_name`) and what learns (`_family`).
+    A subclass names the parameter that is its weight (`_weight_name`) and what learns (`_family`).
     """
 
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
     __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
-    # The interval that weights lie in.
+    # The parameter that is the weight, and the interval that it lies in.
     _weight_name: ClassVar[str] = "fairness_weight"
     _weight_range: ClassVar[str] = "[0, inf)"
-    # Whether it can be fitted such that new rows need no groups, uses labels, uses a coupling.
+    # Whether the representation is learned with labels.
     _needs_labels: ClassVar[bool] = True
     _target: ClassVar[Target] = TwoClasses()
     _family: ClassVar["RepresentationFamily"]
@@ -115,9 +119,9 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,), optional
-            Labels of two classes, for representations that are learned with them.
+            Labels of two classes, for representations that are learned with labels.
         sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless ``sensitive_column`` says where it is in X.
+            Group of every row, unless ``sensitive_column`` names a column of X.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
@@ -126,10 +130,11 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+            The fitted transformer.
         """
         return super().fit(
             X,
-            y,  # type: ignore[arg-type]  # some representations are learned without
+            y,  # type: ignore[arg-type]  # some representations need no labels
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
             coupling=coupling,
@@ -145,19 +150,19 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         return coupling
 
     def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
-        """Represent rows.
+        """Return the representation of rows.
 
         Parameters
         ----------
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless it travels in X or is not needed.
+            Group of every row, unless it is a column of X or the representation does not need it.
 
         Returns
         -------
         array of shape (n_rows, n_out)
-            Numbers; the groups' column is not among them.
+            The representation, without a column for the groups.
         """
         features, codes = self._read_new(X, sensitive_features, "transform")
         encoded = self.reader_.encode(features)
@@ -174,16 +179,16 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         coupling: Coupling | None = None,
     ) -> FloatArray:
-        """Learn a representation of a table, and represent its rows.
+        """Learn a representation of a table, and return the representation of its rows.
 
         Parameters
         ----------
         X : table or array of shape (n_rows, n_columns)
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,), optional
-            Labels of two classes, for representations that are learned with them.
+            Labels of two classes, for representations that are learned with labels.
         sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless ``sensitive_column`` says where it is in X.
+            Group of every row, unless ``sensitive_column`` names a column of X.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
@@ -212,26 +217,27 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_rows, n_components)
-            What `transform` gave.
+            The representation that `transform` returned.
         sensitive_features : array-like of shape (n_rows,)
-            Group of every row, which the representation is meant not to tell.
+            Group of every row. It is needed because the representation hides it.
 
         Returns
         -------
         array of shape (n_rows, n_features)
-            Features as the encoder gives them, as far as the representation holds them.
+            An approximation of the encoded features.
         """
         check_is_fitted(self)
         if sensitive_features is None:
             raise InputError(
-                f"{type(self).__name__}.inverse_transform needs the group of every row: pass "
-                "sensitive_features=."
+                f"{type(self).__name__}.inverse_transform needs the group of every row, and got "
+                "none. Pass sensitive_features=."
             )
         codes = self.reader_.codes(read_column(sensitive_features, "sensitive_features"))
         latents = read_features(X)
         if latents.shape[1] != self._n_features_out:
             raise InputError(
-                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}."
+                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}. "
+                "Pass what transform returned."
             )
         rebuilt: FloatArray = self.representer_.rebuild(latents, codes)
         return rebuilt
@@ -250,10 +256,10 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         known: dict[str, Any] = {}
         if self._needs_labels and y is None:
             raise LabelError(
-                f"{who} requires y to be passed, but the target y is None: the "
-                "representation is learned such that the labels can be predicted from it."
+                f"{who} requires y to be passed, but the target y is None. The representation is "
+                "learned with labels, to predict them from it. Pass a label for every row of X."
             )
-        # Groups that are given nowhere are the first thing to say.
+        # A missing group is the first error to raise about the groups.
         _, sensitive = reader.split(X, sensitive_features)
         labels = None
         if self._needs_labels and y is not None:
@@ -262,7 +268,9 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         groups.only_two(who)
         n_labels = len(groups) if y is None else len(read_column(y, "y"))
         if n_labels != len(groups):
-            raise InputError(f"y has {n_labels} samples, X has {len(groups)}.")
+            raise InputError(
+                f"y has {n_labels} samples, X has {len(groups)}. Pass one label for every row."
+            )
         weights = read_weights(sample_weight, n_rows=len(groups))
         rows_with_mass(groups, weights)
         labels = np.zeros(len(groups)) if labels is None else labels
@@ -281,7 +289,10 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         check_weights(self._weight_name, weights, self._weight_range)
         self._family.check(self)
         if coupling is not None and not self._matches:
-            raise CouplingError(f"{type(self).__name__} does not match people: leave coupling out.")
+            raise CouplingError(
+                f"A coupling was given, and {type(self).__name__} does not match people. Leave "
+                "coupling out."
+            )
 
     def _get_state(self) -> State:
         state: State = self.representer_.state()

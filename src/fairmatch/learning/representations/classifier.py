@@ -1,4 +1,4 @@
-"""A representation, then a classifier on it."""
+"""A classifier that learns a fair representation and a network on it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,20 +28,20 @@ from fairmatch.learning.state import epochs_from
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray
 
-# Encoded rows, and the codes of their groups where they are used.
+# Encoded rows, and the codes of their groups; None if groups are not used.
 Read = tuple[FloatArray, NDArray[Any] | None]
 
 
 @dataclass(frozen=True, eq=False)
 class RepresentationScorer:
-    """A network that scores the representation of what a reader has read.
+    """A network that scores the representation of rows.
 
     Attributes
     ----------
     representation : FairTransformer
-        The representation, fitted.
+        The fitted representation.
     head : NetworkScorer
-        The network.
+        The network on the representation.
     """
 
     representation: Any
@@ -54,7 +54,7 @@ class RepresentationScorer:
         return self.head.scores(self.representation.representer_.represent(*inputs))
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         return {
             **self.head.attributes(),
             "scorer_": self,
@@ -62,7 +62,7 @@ class RepresentationScorer:
         }
 
     def state(self) -> State:
-        """Return the weights of the network, and the state of the representation."""
+        """Return the state to save: the network's weights and the representation's state."""
         network: Any = self.head.network
         arrays = {f"network.{key}": v for key, v in network_arrays(network).items()}
         inner = self.representation.representer_.state()
@@ -79,7 +79,7 @@ class RepresentationScorer:
     def from_state(
         cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
     ) -> "RepresentationScorer":
-        """Return the scorer that was saved, or raise where it is damaged."""
+        """Return the scorer of a saved state; raise an error if it is damaged."""
         arrays = read_arrays(content)
         network = network_from(under("network", arrays), facts["network_sizes"])
         inner = model._seeded()
@@ -91,22 +91,25 @@ class RepresentationScorer:
             reader.n_encoded,
         )
         if network.n_inputs != representer.n_outputs:
-            raise ModelFileError("The network does not take as many inputs as it is given.")
+            raise ModelFileError(
+                f"The file is damaged: the network takes {network.n_inputs} inputs, and the "
+                f"representation has {representer.n_outputs}."
+            )
         inner._adopt({**reader.attributes(), **representer.attributes()})
         return cls(inner, NetworkScorer(network, epochs_from(facts)))
 
 
 class RepresentationLearner:
-    """Learns one representation and one network per weight, each kind all at once.
+    """A learner that trains all representations together, then all networks on them.
 
     Parameters
     ----------
     representation : FairTransformer
         The representation, with its settings.
     settings : NetworkSettings
-        The networks on it.
+        The settings of the networks on it.
     reader : TableReader
-        What has read the rows.
+        The reader that has read the rows.
     """
 
     def __init__(
@@ -126,7 +129,7 @@ class RepresentationLearner:
         members = learner.fit_path(rows, loss, compare, weights)
         codes = rows.groups.codes if self.reader.at_prediction else None
         inputs = members[0].represent_path(members, rows.encoded, codes)
-        # Heads have no weights of their own: plain training, each on its representation.
+        # The networks have no penalty: each is trained plainly on its representation.
         heads = NetworkLearner(self.settings).fit_path(
             replace(rows, inputs=inputs), loss, compare, [0.0] * len(members)
         )
@@ -141,29 +144,30 @@ class RepresentationLearner:
 
 @estimator(GapChoice, NetworkSettings)
 class RepresentationClassifier(FairClassifier):
-    """A fair representation, then a network for accuracy alone on it.
+    """A fair representation, and a network on it that is trained for accuracy alone.
 
-    What scikit-learn's ``Pipeline`` does for one weight, this does for a whole curve: given to
-    `fairness_path`, the representations of all weights are learned in one pass, and the networks
-    on them in another.
+    scikit-learn's ``Pipeline`` does the same for one weight, and this class for a whole curve:
+    `fairness_path` learns the representations of all weights in one pass, and the networks on them
+    in another.
 
     Parameters
     ----------
     representation : transformer, optional
-        `LAFTRTransformer`, `SIPMTransformer` or `TransportRepairTransformer`, with its settings;
-        the groups' column, the encoding of the table and the fairness weight are among them. By
-        default full repair. A representation without a seed of its own takes this one's.
+        A `LAFTRTransformer`, `SIPMTransformer` or `TransportRepairTransformer`. Its settings
+        include the groups' column, the encoder of the table and the fairness weight. By default it
+        is a `TransportRepairTransformer` with full repair. A representation without a seed gets
+        one from ``random_state``.
 
     Attributes
     ----------
     groups_ : tuple
-        The two groups.
+        Labels of the two groups.
     representation_ : transformer
-        The representation, fitted.
+        The fitted representation.
     network_ : NetworkStack
-        The network, which sees the representation alone.
+        The network, which sees only the representation.
     fairness_weight_ : float
-        Weight of the representation.
+        The weight that the representation was trained with.
 
     Examples
     --------
@@ -188,7 +192,7 @@ class RepresentationClassifier(FairClassifier):
 
     @property
     def default_weights(self) -> tuple[float, ...]:
-        """Weights of a whole curve: those of the representation."""
+        """Weights of a whole curve, which are those of the representation."""
         weights: tuple[float, ...] = self._chosen.default_weights
         return weights
 
@@ -209,7 +213,7 @@ class RepresentationClassifier(FairClassifier):
 
     @property
     def _chosen(self) -> FairTransformer:
-        """The representation that was asked for."""
+        """The representation given as a parameter, or the default one."""
         chosen = (
             TransportRepairTransformer() if self.representation is None else self.representation
         )
@@ -255,7 +259,7 @@ class RepresentationClassifier(FairClassifier):
         NetworkSettings.of(self)
 
     def _seeded(self) -> FairTransformer:
-        """Return the representation with a seed, where it has none of its own."""
+        """Return a copy of the representation, with a seed if it has none of its own."""
         representation: FairTransformer = clone(self._chosen)
         parameters = representation.get_params(deep=False)
         if self.random_state is not None and parameters.get("random_state", 0) is None:

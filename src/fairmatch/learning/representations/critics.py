@@ -1,8 +1,9 @@
-r"""Representations against critics: what LAFTR and sIPM-LFR descend.
+r"""Representations against critics: the objectives of LAFTR and sIPM-LFR.
 
-An encoder maps rows to a few numbers, their latents, from which a head predicts the label and a
-decoder, told the group, rebuilds the row. A critic looks for a function of the latents whose mean
-differs between the groups; its success, times the fairness weight, is what the encoder pays.
+An encoder maps rows to a few numbers, their latents. A head predicts the label from the latents,
+and a decoder rebuilds the row from the latents and the group. A critic searches for a function of
+the latents whose mean differs between the groups. The encoder pays the critic's success, times the
+fairness weight.
 """
 
 from collections.abc import Sequence
@@ -17,25 +18,26 @@ from fairmatch.learning.networks.batches import Batch
 from fairmatch.learning.networks.stack import StackedMLP
 from fairmatch.tables.arrays import FloatArray
 
-# A latent is divided by its spread, but by no less than this, lest one that has died be blown up.
+# A latent is divided by its spread, but by no less than this. Otherwise a nearly constant latent
+# would be blown up.
 _MIN_SPREAD = 1e-3
 
 
 class Critic(nn.Module):
-    """Base class: L fairness weights, and critics of L encoders.
+    """Base class of the critics of L encoders, with one fairness weight each.
 
-    A critic that lags behind its encoder is fooled rather than convinced: the encoder hides the
-    group where the critic does not look just then, and whoever looks afresh finds it. So critics
-    learn faster than encoders. Adam takes steps of one size whatever the gradient, so the weights
-    of a critic are ``speed`` times what Adam moves.
+    An encoder can fool a critic that learns too slowly: it hides the group where the critic does
+    not look at that moment, and a new critic finds it. So critics learn faster than encoders.
+    Adam's steps have the same size for every gradient, so the weights in use are ``speed`` times
+    the parameters that Adam moves.
 
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
-        What the critic's success is multiplied by, one per encoder.
+        Factors on the critics' success, one per encoder.
     slope_weight : float
-        What a critic pays for half the mean square of the slope of its guess; without it the game
-        runs in circles.
+        Price of half the mean square of the slope of a critic's guess. Without it the game runs in
+        circles.
     speed : float
         How many times faster than its encoder a critic learns.
     """
@@ -48,14 +50,14 @@ class Critic(nn.Module):
         self.slope_weight, self.speed = slope_weight, speed
 
     def forward(self, latents: Tensor, n_source: int) -> Tensor:
-        """Return what each encoder pays, of shape (L,), and let the critics learn.
+        """Return what each encoder pays, of shape (L,); the gradient also trains the critics.
 
         Parameters
         ----------
         latents : tensor of shape (L, n_rows, n_latents)
-            The first ``n_source`` rows are of the source group, the rest of the target group.
+            The first ``n_source`` rows are of the first group, and the rest of the second.
         n_source : int
-            Number of rows of the source group.
+            Number of rows of the first group.
         """
         raise NotImplementedError
 
@@ -63,29 +65,29 @@ class Critic(nn.Module):
 class AdversaryCritic(Critic):
     r"""LAFTR's adversary: a network that guesses the group (Madras et al., 2018).
 
-    Its loss is the group-normalised L1 distance of its guess h(z) from the group, so that its
-    success is the gap between the groups' mean guesses,
+    Its loss is the group-normalised L1 distance of its guess h(z) from the group. Its success is
+    the gap between the groups' mean guesses,
 
-    .. math:: 1 - \sum_s E[|h(z) - s| \mid S = s] = E[h(z) \mid S = 1] - E[h(z) \mid S = 0],
+    .. math:: 1 - \sum_s E[|h(z) - s| \mid S = s] = E[h(z) \mid S = 1] - E[h(z) \mid S = 0].
 
-    which bounds the demographic parity gap of every classifier on z that is no stronger than the
-    adversary. One backward pass teaches both sides: the gradient is reversed on its way from the
-    adversary into the encoder.
+    This bounds the demographic parity gap of every classifier on z that is no stronger than the
+    adversary. One backward pass trains both sides, because the gradient is reversed between the
+    adversary and the encoder.
 
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
-        What the critic's success is multiplied by, one per encoder.
+        Factors on the adversaries' success, one per encoder.
     n_latents : int
         Number of latents.
     hidden_sizes : sequence of int
-        Hidden layers of the adversary.
+        Widths of the adversary's hidden layers.
     slope_weight : float
-        What a critic pays for half the mean square of the slope of its guess.
+        Price of half the mean square of the slope of the guess.
     speed : float
         How many times faster than its encoder a critic learns.
     generator : torch.Generator, optional
-        Draws its initial weights; every encoder's adversary starts from the same ones.
+        Draws the initial weights, which are the same for every encoder's adversary.
     """
 
     def __init__(
@@ -103,40 +105,40 @@ class AdversaryCritic(Critic):
         )
 
     def forward(self, latents: Tensor, n_source: int) -> Tensor:
-        """Let the adversaries learn to tell the groups apart, and the encoders to hide them."""
+        """Return the adversaries' weighted success; its gradient trains both sides."""
         latents = reverse_gradient(latents, self.fairness_weights[:, None, None])
         logits, slopes = self.network.guess(latents)
         guess = torch.sigmoid(logits.squeeze(2))
         gap = guess[:, n_source:].mean(dim=1) - guess[:, :n_source].mean(dim=1)
         steep = slopes.square().sum(dim=(2, 3)).mean(dim=1)
         game = self.slope_weight * steep / 2.0 - gap
-        # The value that is reported is the weighted success; the gradient is that of the game.
+        # The value is the weighted success, and the gradient is that of the game.
         return self.fairness_weights * gap.detach() + game - game.detach()
 
 
 class SigmoidCritic(Critic):
-    r"""The sigmoid integral probability metric (Kim et al., 2022), climbed step by step.
+    r"""The sigmoid integral probability metric (Kim et al., 2022), maximised by gradient steps.
 
     .. math:: \sup_{\theta, \mu} \bigl| E[\sigma(\theta^\top z + \mu) \mid S = 0]
               - E[\sigma(\theta^\top z + \mu) \mid S = 1] \bigr|.
 
-    The supremum has many local ones. So several discriminators climb at once from different
+    The objective has many local maxima. So several discriminators climb at once from different
     starts, and the encoder pays for the best of them.
 
     Parameters
     ----------
     fairness_weights : tensor of shape (L,)
-        What the critic's success is multiplied by, one per encoder.
+        Factors on the metric, one per encoder.
     n_latents : int
         Number of latents.
     n_discriminators : int
-        How many climb.
+        Number of discriminators.
     slope_weight : float
-        What a critic pays for half the mean square of the slope of its guess.
+        Price of half the squared norm of a discriminator's weights.
     speed : float
         How many times faster than its encoder a critic learns.
     generator : torch.Generator, optional
-        Draws the starts, the same for every encoder.
+        Draws the starts, which are the same for every encoder.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class SigmoidCritic(Critic):
         self.discriminators = nn.Parameter(start.repeat(len(fairness_weights), 1, 1))
 
     def forward(self, latents: Tensor, n_source: int) -> Tensor:
-        """Let the discriminators climb, and the encoders descend the best."""
+        """Return the weighted gap of the best discriminators; its gradient trains both sides."""
         quick = self.speed * self.discriminators
         gaps = self.gaps(latents.detach(), n_source, quick)
         slope = quick[:, :-1].square().sum(dim=(1, 2))
@@ -165,25 +167,25 @@ class SigmoidCritic(Critic):
         return self.fairness_weights * paid + game - game.detach()
 
     def gaps(self, latents: Tensor, n_source: int, discriminators: Tensor) -> Tensor:
-        """Return the gap between the groups' means of each discriminator."""
+        """Return each discriminator's gap between the groups' means."""
         weight, bias = discriminators[:, :-1], discriminators[:, -1:]
         values = torch.sigmoid(torch.baddbmm(bias, latents, weight))
         return (values[:, :n_source].mean(dim=1) - values[:, n_source:].mean(dim=1)).abs()
 
 
 class RepresentationObjective(nn.Module):
-    r"""What L encoders descend on one batch of pairs.
+    r"""The objective of L encoders on one batch of pairs.
 
     .. math:: a\, E\, l(Y, k(z)) + b\, \frac{E \|x - g(z, s)\|^2}{E \|x - \bar x\|^2}
               + \lambda\, \mathrm{success\ of\ the\ critic\ on}\ z
 
-    with latents z that have mean 0 and spread 1 in the batch: a scale would let an encoder hide
-    the group where the critic is too flat to see it.
+    The latents z are scaled to mean 0 and standard deviation 1 in the batch. With a free scale, an
+    encoder could hide the group where the critic is too flat to find it.
 
     Parameters
     ----------
     encoder, decoder, head : StackedMLP
-        L of each.
+        L encoders f, decoders g and heads k.
     critic : Critic
         L critics with their fairness weights.
     inputs : array of shape (n_rows, n_inputs)
@@ -197,7 +199,7 @@ class RepresentationObjective(nn.Module):
     task_weight, reconstruction_weight : float
         The a and b of the formula.
     device : str
-        Where to compute.
+        Device that torch computes on.
     """
 
     def __init__(
@@ -221,13 +223,13 @@ class RepresentationObjective(nn.Module):
         self.features = torch.as_tensor(features, dtype=torch.float32, device=device)
         self.labels = torch.as_tensor(labels, dtype=torch.float32, device=device)
         self.task_weight, self.reconstruction_weight = task_weight, reconstruction_weight
-        # A table of one point is rebuilt by any constant.
+        # A table of identical rows has no variance to divide by.
         centred = features - np.average(features, axis=0, weights=mass)
         self.spread = max(float(np.average(centred**2, axis=0, weights=mass).sum()), 1e-12)
         self.to(device)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return each encoder's loss and weighted price of the critic, of shape (2, L)."""
+        """Return each encoder's loss and its price for the critic, of shape (2, L)."""
         rows = torch.from_numpy(batch.rows).to(self.inputs.device)
         weight = torch.from_numpy(batch.weight).to(self.inputs.device)
         latents = standardized(self.encoder.outputs(self.inputs[rows]), weight)
@@ -257,13 +259,13 @@ class RepresentationObjective(nn.Module):
 
 
 def standardized(latents: Tensor, weight: Tensor) -> Tensor:
-    """Shift and scale latents to mean 0 and spread 1, by the rows' weights."""
+    """Return latents shifted and scaled to mean 0 and standard deviation 1, with weighted rows."""
     mean, spread = moments(latents, weight)
     return (latents - mean) / spread
 
 
 def moments(latents: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean and the spread of every latent, of shape (L, 1, n_latents)."""
+    """Return the mean and the standard deviation of every latent, of shape (L, 1, n_latents)."""
     share = (weight / weight.sum())[:, None]
     mean = (latents * share).sum(dim=1, keepdim=True)
     variance = ((latents - mean).square() * share).sum(dim=1, keepdim=True)

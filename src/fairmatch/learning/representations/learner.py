@@ -1,4 +1,4 @@
-"""Representations that are learned against a critic: their settings, a path, and its members."""
+"""Representations against a critic: the settings, the training of a path, and its members."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,11 +42,16 @@ class CriticSettings(DescentSettings):
     task_weight : float, default=1.0
         Weight of the cross-entropy of a linear head that predicts the label.
     reconstruction_weight : float, default=0.1
-        Weight of the share of the table's variance that a decoder cannot rebuild. Tables of a few
-        hundred rows, where the encoder would learn the labels by heart, want more: 3 for German.
+        Weight of the share of the table's variance that a decoder cannot rebuild. In a small table
+        the encoder may learn the labels by heart, and a larger weight helps, such as 3 for German.
     network : sequence of int, optional
-        Widths of the encoder's hidden layers, by default one as wide as the encoded features;
-        the decoder has the same in reverse.
+        Widths of the encoder's hidden layers; the decoder has the same in reverse. By default
+        there is one layer as wide as the encoded features, and at least 32 wide.
+
+    Attributes
+    ----------
+    n_epochs_ : int
+        Number of complete epochs of the training.
     """
 
     task_weight: float = 1.0
@@ -54,7 +59,7 @@ class CriticSettings(DescentSettings):
     network: Sequence[int] | None = None
 
     def check(self) -> None:
-        """Raise an error that names a setting of a wrong type or size."""
+        """Raise an error that names the first setting of a wrong type or size."""
         super().check()
         check_widths(self.network)
         for name in ("task_weight", "reconstruction_weight"):
@@ -68,9 +73,9 @@ class CriticRepresenter:
     Attributes
     ----------
     network, decoder : StackedMLP
-        What represents a row, and what rebuilds it.
+        The encoder, which represents rows, and the decoder, which rebuilds them.
     n_epochs : int or None
-        How many epochs they were trained for.
+        Number of epochs of their training; None for older files, which lack it.
     """
 
     network: StackedMLP
@@ -90,7 +95,7 @@ class CriticRepresenter:
     def represent_path(
         members: Sequence["CriticRepresenter"], encoded: FloatArray, codes: NDArray[Any] | None
     ) -> FloatArray:
-        """Return the same rows as every member represents them, members first."""
+        """Return the representation of the same rows by every member; the first axis is members."""
         return np.stack([one.represent(encoded, codes) for one in members])
 
     def rebuild(self, latents: FloatArray, codes: NDArray[Any]) -> FloatArray:
@@ -99,7 +104,7 @@ class CriticRepresenter:
         return _apply(self.decoder, _beside(latents, codes))
 
     def attributes(self) -> dict[str, Any]:
-        """Return what a transformer shows of it."""
+        """Return the attributes that the transformer shows."""
         trained = {} if self.n_epochs is None else {"n_epochs_": self.n_epochs}
         return {
             "representer_": self,
@@ -109,7 +114,7 @@ class CriticRepresenter:
         }
 
     def state(self) -> State:
-        """Return the weights, and the sizes of both networks."""
+        """Return the state to save: the weights and the sizes of both networks."""
         arrays: Arrays = {}
         sizes: dict[str, Any] = {}
         for name, network in (("network", self.network), ("decoder", self.decoder)):
@@ -121,30 +126,39 @@ class CriticRepresenter:
     def from_state(
         cls, content: bytes, facts: dict[str, Any], n_encoded: int, seen: bool
     ) -> "CriticRepresenter":
-        """Return what was saved, or raise where it is damaged."""
+        """Return the representer of a saved state; raise an error if it is damaged.
+
+        ``seen`` is whether the encoder sees the group.
+        """
         arrays = read_arrays(content)
         network, decoder = (
             network_from(under(name, arrays), facts[f"{name}_sizes"])
             for name in ("network", "decoder")
         )
         if decoder.n_inputs != network.n_outputs + 1:
-            raise ModelFileError("The decoder does not take what the network gives.")
+            raise ModelFileError(
+                f"The file is damaged: the decoder must take {network.n_outputs + 1} inputs, and "
+                f"takes {decoder.n_inputs}."
+            )
         if network.n_inputs != n_encoded + seen:
-            raise ModelFileError("The network does not take as many inputs as it is given.")
+            raise ModelFileError(
+                f"The file is damaged: the network must take {n_encoded + seen} inputs, and takes "
+                f"{network.n_inputs}."
+            )
         return cls(network, decoder, epochs_from(facts))
 
 
 class CriticLearner:
-    """Learns a path of representations, all at once.
+    """A learner that trains a path of representations together.
 
     Parameters
     ----------
     settings : CriticSettings
-        Networks, weights of the terms, and the descent.
+        The networks, the weights of the terms, and the settings of the training.
     n_components : int
         How many numbers represent a row.
     critic : callable
-        Makes the critics of ``(fairness_weights, n_latents, generator=)``.
+        Maps ``(fairness_weights, n_latents, generator=)`` to the critics.
     """
 
     def __init__(self, settings: CriticSettings, n_components: int, critic: MakeCritic) -> None:
@@ -157,7 +171,7 @@ class CriticLearner:
         compare: Callable[[TrainingRows], Coupling | None],
         weights: Sequence[float],
     ) -> list[CriticRepresenter]:
-        """Return one representer per weight; nobody is matched."""
+        """Return one representer per weight; ``loss`` and ``compare`` are not used."""
         settings, factors = self.settings, np.asarray(weights, dtype=np.float64)
         network_seed, batch_seed, critic_seed = seed_sequence(settings.random_state).spawn(3)
         generator, n_features = torch_generator(network_seed), rows.encoded.shape[1]
@@ -196,12 +210,12 @@ class CriticLearner:
 
 
 def _beside(values: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
-    """Return values with the group beside them, where it is used."""
+    """Return values with a column for the group, unless groups are not used."""
     return values if codes is None else np.column_stack([values, group_columns(codes, 2)])
 
 
 def _apply(network: StackedMLP, inputs: FloatArray) -> FloatArray:
-    """Return the outputs of the one network of a stack."""
+    """Return the outputs of the only network in a stack."""
     with torch.no_grad():
         outputs = network.outputs(torch.as_tensor(inputs, dtype=torch.float32))[0]
     values: FloatArray = outputs.to(torch.float64).numpy()
@@ -209,7 +223,7 @@ def _apply(network: StackedMLP, inputs: FloatArray) -> FloatArray:
 
 
 def _standardize(encoder: StackedMLP, inputs: FloatArray, mass: FloatArray) -> None:
-    """Let the last layer do for all rows what training did in each batch."""
+    """Build the scaling over all rows into the last layer; training scaled every batch."""
     with torch.no_grad():
         latents = encoder.outputs(torch.as_tensor(inputs, dtype=torch.float32))
         mean, spread = moments(latents, torch.as_tensor(mass, dtype=torch.float32))

@@ -1,4 +1,4 @@
-"""Both groups moved to their barycenter by optimal transport."""
+"""Repair: both groups are moved to their barycenter by optimal transport."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -31,14 +31,14 @@ Sides = tuple[FloatArray, ...]
 
 @dataclass(frozen=True, eq=False)
 class RepairRepresenter:
-    """Training rows of each group, and where full repair moves them.
+    """Training rows of each group, and the shifts that full repair gives them.
 
     Attributes
     ----------
     points, shifts : tuple of two arrays of shape (n_points, n_features)
-        The different training rows of each group, and their shifts.
+        The distinct training rows of each group, and their shifts.
     amount : float
-        How far rows are moved.
+        Share of the shift that rows are moved by.
     n_neighbors : int
         How many training rows a new row takes its shift from.
     """
@@ -54,26 +54,26 @@ class RepairRepresenter:
         return int(self.points[0].shape[1])
 
     def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
-        """Return the rows, moved."""
+        """Return the moved rows."""
         return encoded + self.amount * self.shift(encoded, codes)
 
     @staticmethod
     def represent_path(
         members: Sequence["RepairRepresenter"], encoded: FloatArray, codes: NDArray[Any] | None
     ) -> FloatArray:
-        """Return the rows moved by every amount; the neighbours are looked up once."""
+        """Return the rows moved by every amount; the first axis is the members."""
         shift = members[0].shift(encoded, codes)
         return np.stack([encoded + one.amount * shift for one in members])
 
     def shift(self, features: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
-        """Return where full repair moves rows, by the training rows that are nearest."""
+        """Return the shifts of rows under full repair, from the nearest training rows."""
         assert codes is not None
         shift = np.empty_like(features)
         for code, (points, shifts) in enumerate(zip(self.points, self.shifts, strict=True)):
             own = np.flatnonzero(codes == code)
             if len(own):
                 n_neighbors = min(self.n_neighbors, len(points))
-                # Distances are taken from squares: far from the origin they would be rounded off.
+                # The search expands squared distances, which loses precision far from the origin.
                 centre = points.mean(axis=0)
                 search = NearestNeighbors(n_neighbors=n_neighbors).fit(points - centre)
                 nearest = search.kneighbors(features[own] - centre, return_distance=False)
@@ -81,23 +81,23 @@ class RepairRepresenter:
         return shift
 
     def attributes(self) -> dict[str, Any]:
-        """Return what a transformer shows of it."""
+        """Return the attributes that the transformer shows."""
         return {"representer_": self, "points_": self.points, "shifts_": self.shifts}
 
     def state(self) -> State:
-        """Return points and shifts."""
+        """Return the state to save: the points and their shifts."""
         parts = {"points": self.points, "shifts": self.shifts}
         arrays = {f"{name}.{code}": v[code] for name, v in parts.items() for code in (0, 1)}
         return State(FILE, write_arrays(arrays), {})
 
 
 class RepairLearner:
-    """Matches people once, and moves them by every amount.
+    """A learner that matches people once and moves them by every amount.
 
     Parameters
     ----------
     tolerance : float
-        Relative duality gap of the matching.
+        Largest relative duality gap of the matching.
     n_neighbors : int
         How many training rows a new row takes its shift from.
     """
@@ -128,7 +128,7 @@ class RepairLearner:
 
 
 def _shifts(rows: TrainingRows, coupling: Coupling) -> tuple[Sides, Sides]:
-    """Return the different rows of each group, and where the coupling moves them."""
+    """Return the distinct rows of each group, and the shifts that the coupling gives them."""
     features = rows.encoded
     sizes = rows.groups.sizes(rows.weights)
     shares = sizes / sizes.sum()
@@ -136,7 +136,7 @@ def _shifts(rows: TrainingRows, coupling: Coupling) -> tuple[Sides, Sides]:
     source, target = coupling.source_index[pairs], coupling.target_index[pairs]
     points, shifts = [], []
     for code, (own, partners) in enumerate(((source, target), (target, source))):
-        # Rows that are alike move alike: a map is a function of the point.
+        # Identical rows must move alike, because a map is a function of the point.
         unique, point = np.unique(features[own], axis=0, return_inverse=True)
         mass = sparse.csr_array(
             (coupling.mass[pairs], (point.ravel(), partners)),
@@ -160,9 +160,12 @@ def _restored(
     sides = [[arrays[f"{name}.{code}"] for code in (0, 1)] for name in ("points", "shifts")]
     for points, shifts in zip(*sides, strict=True):
         if points.ndim != 2 or not len(points) or points.shape[1] != n_encoded:
-            raise ModelFileError("The points are not rows of the encoded table.")
+            raise ModelFileError(
+                "The file is damaged: the points must be rows of the encoded table, with "
+                f"{n_encoded} columns."
+            )
         if points.shape != shifts.shape:
-            raise ModelFileError("There is not one shift for every point.")
+            raise ModelFileError("The file is damaged: there must be one shift for every point.")
     return RepairRepresenter(
         tuple(sides[0]), tuple(sides[1]), float(model.amount), model.n_neighbors
     )
@@ -175,54 +178,54 @@ def _check(model: Any) -> None:
 
 @estimator(EncoderSettings)
 class TransportRepairTransformer(FairTransformer):
-    r"""Move the people of both groups to where they meet (Gordaliza et al., 2019).
+    r"""Both groups, moved to their common barycenter (Gordaliza et al., 2019).
 
-    People are matched by optimal transport on their features. Each is then moved towards the
-    mean of those they are matched with: all the way to the groups' Wasserstein barycenter, or
-    part of it.
+    People are matched by optimal transport on their features. Every row then moves towards the
+    mean of its matches, all or part of the way to the groups' Wasserstein barycenter.
 
     Parameters
     ----------
     amount : float, default=1.0
-        How far: 0 leaves the rows as they are, 1 is full repair.
+        Share of the way that rows move: 0 leaves them as they are, and 1 is full repair.
     tolerance : float, default=1e-3
-        Relative duality gap of the matching that must be proven.
+        Largest relative duality gap of the matching. It must be proven.
     n_neighbors : int, default=1
         How many training rows of the same group a new row takes its shift from.
     sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. It is split off before anything
-        else.
+        Column of X that holds the groups, by name or position. The representation does not contain
+        it.
 
     Attributes
     ----------
     groups_ : tuple
-        The two groups.
+        Labels of the two groups.
     points_ : tuple of two arrays of shape (n_points, n_features)
-        The different training rows of each group, encoded.
+        The distinct training rows of each group, encoded.
     shifts_ : tuple of two arrays of shape (n_points, n_features)
-        Where full repair moves each of them.
+        The shift of each of these rows under full repair.
 
     Notes
     -----
     With the optimal coupling :math:`\mathbb{Q}` of the groups and their shares
-    :math:`\pi_0, \pi_1`, the barycenter of a pair is :math:`\pi_0 x_0 + \pi_1 x_1`. A row takes the
-    mean over its partners, the barycentric projection: with amount t
+    :math:`\pi_0, \pi_1`, the barycenter of a pair is :math:`\pi_0 x_0 + \pi_1 x_1`. A row moves to
+    the mean of the barycenters with its partners, the barycentric projection. With amount t this is
 
     .. math:: x \mapsto (1 - t)\, x + t\, \bigl(\pi_s x +
               \pi_{s'} E_{\mathbb{Q}}[X_{s'} \mid X_s = x]\bigr).
 
-    Where the groups are equally large and no row occurs twice, partners are one to one, and after
-    full repair they coincide. Otherwise mass is split, and means of partners differ from single
-    people: the groups' means agree, but a forest still finds traces of the group.
+    If the groups have the same size and no row occurs twice, partners are one to one, and full
+    repair makes them coincide. Otherwise rows have several partners, whose mean differs from each
+    single partner. The groups' means then agree, but a forest still finds traces of the group.
 
-    Out of sample a row moves by the shift of the nearest training row of its group, or by the mean
-    shift of the ``n_neighbors`` nearest. Training rows are their own nearest; with more neighbours
-    than one they too move by a mean, and what is said above holds nearly.
+    A new row moves by the shift of the nearest training row of its group, or by the mean shift of
+    the ``n_neighbors`` nearest. A training row is its own nearest neighbour. With more than one
+    neighbour it also moves by a mean shift, and the statements above hold only approximately.
 
-    The projection to the barycenter is that of Gordaliza et al.; moving part of the way is the
-    geometric repair of Feldman et al. (2015), and gives every row the same amount.
+    The projection to the barycenter is that of Gordaliza et al. Moving part of the way is the
+    geometric repair of Feldman et al. (2015), with the same amount for every row.
 
-    It keeps every different training row, encoded; so does the file that ``save`` writes.
+    The transformer keeps every distinct training row in its encoded form, and so does the file that
+    ``save`` writes.
 
     Examples
     --------
@@ -248,12 +251,17 @@ class TransportRepairTransformer(FairTransformer):
     _state_file: ClassVar[str] = FILE
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return names of the output's columns: the encoder's, which repair only moves.
+        """Return the names of the output columns, which are those of the encoder.
 
         Parameters
         ----------
-        input_features : ignored
-            Here for scikit-learn's sake.
+        input_features : object, optional
+            Not used; it exists for scikit-learn's interface.
+
+        Returns
+        -------
+        array of str
+            One name per column.
         """
         check_is_fitted(self)
         if self.encoder_ is not None:
@@ -270,7 +278,7 @@ class TransportRepairTransformer(FairTransformer):
         return np.array([f"x{index}" for index in range(n_columns)], dtype=object)
 
     def _reader(self) -> TableReader:
-        # Whom a row is moved towards depends on its group: new rows need theirs.
+        # The shift of a row depends on its group, so new rows need their groups.
         return TableReader(
             type(self).__name__, self.sensitive_column, True, self.encoder, optional=False
         )

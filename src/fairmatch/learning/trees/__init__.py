@@ -1,1 +1,1 @@
-"""Boosted trees that descend the same objective."""
+"""Boosted trees that minimise a loss plus a weighted penalty."""

@@ -1,4 +1,4 @@
-"""FTM and its rival for gradient-boosted trees, by LightGBM."""
+"""Fairness Through Matching and its rival for gradient-boosted trees, grown by LightGBM."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -29,7 +29,7 @@ from fairmatch.tables.arrays import FloatArray
 
 @estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
 class GapRegularizedBoostingClassifier(FairClassifier):
-    r"""Boosted trees with the squared gap of mean scores as penalty: the rival of FTM.
+    r"""Boosted trees whose penalty is the squared gap of mean scores: the rival of FTM.
 
     Parameters
     ----------
@@ -38,8 +38,9 @@ class GapRegularizedBoostingClassifier(FairClassifier):
 
     Notes
     -----
-    Minimises :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2`, the objective of
-    `GapRegularizedClassifier`.
+    The trees minimise :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2`, the
+    objective of `GapRegularizedClassifier`. With more than two groups, or a criterion that compares
+    people of the same label, the squared gap is the weighted mean over the parts.
 
     Examples
     --------
@@ -64,25 +65,26 @@ class GapRegularizedBoostingClassifier(FairClassifier):
 class FTMBoostingClassifier(FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
-    People of different groups are matched by optimal transport on an encoded copy of the table;
-    then LightGBM's trees learn to predict well while giving matched people similar scores.
-    Categorical columns and missing values go to the trees as they are.
+    First, people of different groups are matched by optimal transport on an encoded copy of the
+    table. Then LightGBM's trees learn to predict well and to give matched people similar scores.
+    The trees see categorical columns and missing values as they are.
 
     Parameters
     ----------
     transport : {"marginal", "joint", "predicted"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and labels (label weight 100); on
-        features and the scores that plain trees give to rows they have not seen (the same
-        weight); or by any object with a ``match`` method like `OptimalTransportMatcher`'s.
+        What people are matched on. "marginal" uses their features. "joint" adds their labels, with
+        a label weight of 100. "predicted" adds, with the same weight, the score of every row by
+        plain trees that were grown on other rows. A matcher is any object with a ``match`` method
+        like that of `OptimalTransportMatcher`.
     fairness_weight : float, default=1.0
-        The paper's lambda; 0 is plain LightGBM.
+        Weight of the penalty, the paper's lambda; 0 is plain LightGBM.
 
     Notes
     -----
-    Minimises :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3 of the
-    paper) for the coupling T, with :math:`|d|` smoothed as :math:`\sqrt{d^2 + 0.05^2} - 0.05`.
-    With more than two groups, or a criterion that compares people of the same label, T has several
-    parts, and the penalty is their weighted mean.
+    The trees minimise :math:`E\, l(Y, f(X, S)) + \lambda\, \Delta\mathrm{MDP}(f, T)` (Section 4.3
+    of the paper) for the coupling T. The size :math:`|d|` of a difference is smoothed as
+    :math:`\sqrt{d^2 + 0.05^2} - 0.05`. With more than two groups, or a criterion that compares
+    people of the same label, T has several parts, and the penalty is their weighted mean.
 
     Examples
     --------

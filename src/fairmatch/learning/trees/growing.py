@@ -1,4 +1,4 @@
-"""Growing trees with LightGBM: the table is binned once, for every objective."""
+"""Growing trees with LightGBM; all objectives share one binning of the table."""
 
 from itertools import count
 from typing import Any
@@ -16,24 +16,29 @@ _FOLDS = 5
 
 
 class TreeTrainer:
-    """Trees for one table, with or without rows held out to say when to stop.
+    """A trainer of trees on one table, with early stopping if rows are held out.
 
     Parameters
     ----------
     parameters : dict
-        LightGBM's.
-    rows, held_out : TrainingRows
-        Rows to grow trees on; with rows in ``held_out`` training may stop early.
+        Parameters of LightGBM.
+    rows : TrainingRows
+        Rows to grow trees on.
+    held_out : TrainingRows, optional
+        Rows that decide when training stops.
     categorical : list of int
         Positions of the categorical columns.
-    n_rounds, warmup : int
-        Greatest number of trees, and how many of them see the loss alone.
+    n_rounds : int
+        Greatest number of trees.
+    warmup : int
+        Number of trees that see the loss without the penalty; they come first.
     patience : int, optional
-        How many trees may follow the best one on the held-out rows.
+        How many more trees are grown after the best one on the held-out rows.
     verbose : int, optional
-        Whether to show a progress bar; see `TrainingProgress`.
+        1 shows a progress bar on a terminal, and 0 shows none. None shows one if training takes
+        longer than two seconds.
     loss : Loss
-        What compares margins with labels.
+        The loss, which compares margins with labels.
 
     Attributes
     ----------
@@ -74,7 +79,7 @@ class TreeTrainer:
     def train(
         self, objective: BoostingObjective, held_out: BoostingObjective | None = None
     ) -> tuple[lgb.Booster, FloatArray]:
-        """Return the trees, and the objective on the held-out rows after each round."""
+        """Return the trees, and the objective on the held-out rows after every round."""
         warmup = 0 if objective.penalty is None else self.warmup
         rounds, watched = count(), list[float]()
 
@@ -85,7 +90,7 @@ class TreeTrainer:
 
         def watch(margins: FloatArray, _: lgb.Dataset) -> tuple[str, float, bool]:
             assert held_out is not None
-            # What was grown on the loss alone is not what is asked for, however good it looks.
+            # Rounds of the warm-up ignore the penalty, so they must not count as the best.
             value = float(held_out.values(margins).sum()) if len(watched) >= warmup else np.inf
             watched.append(value)
             return "objective", value, False
@@ -104,7 +109,7 @@ class TreeTrainer:
         with TrainingProgress(self.n_rounds, weight, verbose=self.verbose) as progress:
             trees = lgb.train(parameters, self.data, self.n_rounds, **watching)
         best = int(np.argmin(watched)) + 1 if watched else -1
-        # What predicts is what would be saved; the training rows are let go.
+        # Keep the trees in the form that is saved; this frees the training rows.
         text = trees.model_to_string(num_iteration=best)
         return lgb.Booster(model_str=text), np.array(watched)
 
@@ -117,7 +122,7 @@ def unseen_scores(
     n_rounds: int,
     loss: Loss = LOGISTIC,
 ) -> FloatArray:
-    """Return a score of every row, by plain trees that were grown on the other folds."""
+    """Return the score of every row by plain trees that were grown on the other folds."""
     strata = rows.groups.n_groups * rows.positive + rows.groups.codes
     order = np.random.default_rng(parameters["seed"]).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]

@@ -1,4 +1,4 @@
-"""Boosted trees as a learner: their settings, a path of them, and how they score."""
+"""Boosted trees as a learner: the settings, the training of a path, and the scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,48 +32,48 @@ class GrowingSettings(Settings):
     n_rounds : int, default=200
         Number of trees.
     n_estimators : int, optional
-        The same under scikit-learn's name; where given, it takes the place of ``n_rounds``.
+        Number of trees under scikit-learn's name. If it is given, it replaces ``n_rounds``.
     warmup : float, default=0.0
-        Share of the trees, the first ones, that see the loss alone. Where the weight is large,
-        the penalty then pulls together scores that have been learned, instead of keeping them
-        from being learned.
+        Share of the trees that see the loss without the penalty; they come first. With a large
+        weight, the penalty then pulls together scores that the trees have already learned. Without
+        a warm-up it may keep the trees from learning them.
     learning_rate : float, default=0.1
-        Shrinkage of every tree; below 1 the steps of the penalty are safe.
+        Factor on the step of every tree, above 0 and at most 1.
     num_leaves : int, default=31
         Greatest number of leaves of a tree.
     min_child_samples : int, default=20
-        Least number of rows in a leaf.
+        Smallest number of rows in a leaf.
     reg_lambda : float, default=0.0
-        L2 penalty of the leaf values.
+        L2 penalty on the leaf values.
     subsample : float, default=1.0
-        Share of the rows that a tree is grown on.
+        Share of the rows that each tree is grown on.
     colsample_bytree : float, default=1.0
-        Share of the columns that a tree is grown on.
+        Share of the columns that each tree is grown on.
     early_stopping_rounds : int, optional
-        Hold out ``validation_size`` of the rows, compare them among themselves, and stop when the
-        objective on them has not improved for so many rounds; the trees up to the best round are
-        kept. A ready ``coupling`` is then an error. With ``max_gap`` these rows are taken from
-        the ones that are trained on.
+        Stop after this many rounds without a better objective on held-out rows, and keep the trees
+        up to the best round. For this, ``validation_size`` of the training rows is held out and
+        compared among itself. A ready ``coupling`` is then an error.
     validation_size : float, default=0.2
-        Share of the rows held out, stratified by label and group: for ``early_stopping_rounds``,
-        and for the choice by ``max_gap``.
-    n_jobs : int, default=1
-        Threads of LightGBM; 0 means all.
+        Share of the rows held out for ``early_stopping_rounds``, and for the choice by
+        ``max_gap``, stratified by label and group.
+    n_jobs : int or None, default=1
+        Threads of LightGBM; 0, -1 and None leave the number to LightGBM, which takes all cores.
     random_state : int, optional
-        Same seed, same model, on the same machine and versions.
+        Seed. The same seed gives the same model on the same machine and versions.
     verbose : int, optional
-        1 shows a progress bar on a terminal, 0 none; by default there is one where training takes
-        longer than two seconds.
+        1 shows a progress bar on a terminal, and 0 shows none. By default there is one if training
+        takes longer than two seconds.
 
     Attributes
     ----------
     n_rounds_ : int
         Number of trees.
     feature_importances_ : array
-        Share of each column, and last of the group where it is seen, in what the splits gained.
+        Share of each column in the gain of all splits. If the trees see the group, its share comes
+        last.
     held_out_objective_ : array
-        The objective on held-out rows after each round, infinite in the warm-up; empty without
-        early stopping.
+        The objective on the held-out rows after every round. It is infinite in the warm-up, and
+        the array is empty without early stopping.
     """
 
     n_rounds: int = 200
@@ -92,7 +92,7 @@ class GrowingSettings(Settings):
     verbose: int | None = None
 
     def check(self) -> None:
-        """Raise an error that names a setting of a wrong type or size."""
+        """Raise an error that names the first setting of a wrong type or size."""
         for name, least in {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}.items():
             check_count(name, getattr(self, name), least)
         for name in ("early_stopping_rounds", "n_estimators"):
@@ -108,7 +108,7 @@ class GrowingSettings(Settings):
 
     @property
     def rounds(self) -> int:
-        """Number of trees, under whichever name it was given."""
+        """Number of trees, from ``n_estimators`` or ``n_rounds``."""
         return self.n_rounds if self.n_estimators is None else self.n_estimators
 
     def lightgbm(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class GrowingSettings(Settings):
             "num_threads": self.n_jobs,
             "deterministic": True,
             "force_row_wise": True,
-            "feature_pre_filter": False,  # with it, LightGBM fails where it leaves no column
+            "feature_pre_filter": False,  # with it, LightGBM fails if no column is left
             "verbosity": -1,
         }
 
@@ -137,13 +137,13 @@ class TreeSettings(GrowingSettings):
     Parameters
     ----------
     scale_pos_weight : float, default=1.0
-        What the loss of positive rows is multiplied by, as in LightGBM. The matching and the
-        penalty do not change; ``sample_weight`` weighs rows in all three.
+        Factor on the loss of positive rows, as in LightGBM. It does not change the matching or the
+        penalty. ``sample_weight`` changes the loss, the matching and the penalty.
 
     Attributes
     ----------
     trees_ : lightgbm.Booster
-        The trees; their sum and ``base_margin_`` is the log-odds of the positive class.
+        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class.
     base_margin_ : float
         Log-odds of the positive class in the training rows, where boosting starts.
     """
@@ -151,27 +151,27 @@ class TreeSettings(GrowingSettings):
     scale_pos_weight: float = 1.0
 
     def check(self) -> None:
-        """Raise an error that names a setting of a wrong type or size."""
+        """Raise an error that names the first setting of a wrong type or size."""
         super().check()
         check_number("scale_pos_weight", self.scale_pos_weight, "(0, inf)")
 
 
 @dataclass(frozen=True, eq=False)
 class TreeScorer:
-    """Trees that score what a reader has read.
+    """Trees that score rows.
 
     Attributes
     ----------
     trees : lightgbm.Booster
         The trees.
     base_margin : float
-        Where boosting starts.
+        Margin where boosting starts.
     watched : array
-        The objective on held-out rows after each round.
+        The objective on the held-out rows after every round.
     n_jobs : int or None
-        Threads.
+        Number of threads.
     loss : Loss
-        Whose link turns margins into scores.
+        The loss; its link turns margins into scores.
     """
 
     trees: lgb.Booster
@@ -189,12 +189,12 @@ class TreeScorer:
 
     @property
     def importances(self) -> FloatArray:
-        """Share of each input in what the trees' splits gained."""
+        """Share of each input in the gain of all splits."""
         gains = np.asarray(self.trees.feature_importance("gain"), dtype=np.float64)
         return gains / gains.sum() if gains.sum() > 0.0 else gains
 
     def attributes(self) -> dict[str, Any]:
-        """Return what an estimator shows of it."""
+        """Return the attributes that the estimator shows."""
         return {
             "scorer_": self,
             "trees_": self.trees,
@@ -205,8 +205,8 @@ class TreeScorer:
         }
 
     def state(self) -> State:
-        """Return the trees, where they start from, and what was watched while they grew."""
-        # JSON knows no infinity, which stands for the warm-up.
+        """Return the state to save: the trees, their base margin and the watched objective."""
+        # JSON has no infinity, so null stands for rounds of the warm-up.
         watched = [v if np.isfinite(v) else None for v in self.watched.tolist()]
         facts = {"base_margin": self.base_margin, "held_out_objective": watched}
         return State(FILE, self.trees.model_to_string().encode(), facts)
@@ -215,13 +215,13 @@ class TreeScorer:
     def from_state(
         cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
     ) -> "TreeScorer":
-        """Return the scorer that was saved, or raise where it is damaged."""
+        """Return the scorer of a saved state; raise an error if it is damaged."""
         base_margin = float(facts["base_margin"])
         if not np.isfinite(base_margin):
-            raise ModelFileError("The base margin is not finite.")
+            raise ModelFileError("The file is damaged: base_margin must be finite.")
         watched = facts.get("held_out_objective", [])  # older files lack it
         if reader.encoder_ is None:
-            raise ModelFileError("Trees need the encoder of their table.")
+            raise ModelFileError("The file is damaged: trees need the encoder of their table.")
         return cls(
             checked_trees(content, reader.n_inputs),
             base_margin,
@@ -232,12 +232,12 @@ class TreeScorer:
 
 
 class TreeLearner:
-    """Grows a path of trees, with one binning of the table.
+    """A learner that grows a path of trees with one binning of the table.
 
     Parameters
     ----------
     settings : GrowingSettings
-        How to grow them.
+        How to grow the trees.
     categorical : list of int
         Positions of the categorical inputs.
     """
@@ -259,9 +259,9 @@ class TreeLearner:
         rows : TrainingRows
             Rows to learn from.
         loss : Loss
-            What compares margins with labels.
+            The loss, which compares margins with labels.
         compare : callable
-            Makes the penalty of some rows. It is called only where a weight is positive.
+            Returns the penalty on given rows. It is called only if a weight is positive.
         weights : sequence of float
             Weights of the penalty.
         """
@@ -297,7 +297,7 @@ class TreeLearner:
         return scorers
 
     def unseen_scores(self, rows: TrainingRows, loss: Loss = LOGISTIC) -> FloatArray:
-        """Return a score of every row by plain trees that have not seen it."""
+        """Return the score of every row by plain trees that were not grown on it."""
         return unseen_scores(
             self.settings.lightgbm(),
             rows,
@@ -308,10 +308,10 @@ class TreeLearner:
 
 
 def refuse_coupling_and_stopping(settings: Any, coupling: Any) -> None:
-    """Raise where rows would be held out of a ready coupling of all the rows."""
+    """Raise if early stopping would hold out rows of a ready coupling."""
     if coupling is not None and settings.early_stopping_rounds is not None:
         raise CouplingError(
-            "With early_stopping_rounds part of the rows is held out, so a ready coupling of all "
+            "With early_stopping_rounds, part of the rows is held out, so a ready coupling of all "
             "the rows does not fit. Leave one of the two out."
         )
 
@@ -320,7 +320,7 @@ def _tree_learner(settings: GrowingSettings, reader: TableReader) -> TreeLearner
     return TreeLearner(settings, reader.categorical)
 
 
-# People are matched on numbers; the trees see the columns as they are.
+# The encoder's numbers are for the matching; the trees see one column per column of the table.
 TREES = Family(
     "codes", TreeSettings, _tree_learner, TreeScorer, lambda: TableEncoder(missing="encode")
 )

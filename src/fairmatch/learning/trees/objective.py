@@ -1,4 +1,4 @@
-"""What boosted trees descend: a loss plus a weighted penalty, with gradient and curvature."""
+"""The objective of boosted trees: a loss plus a weighted penalty, with its derivatives."""
 
 import numpy as np
 
@@ -14,28 +14,29 @@ class BoostingObjective:
     Parameters
     ----------
     rows : TrainingRows
-        Labels and weights.
+        The rows, with their labels and weights.
     fairness_weight : float
-        The paper's lambda.
-    penalty : TreePenalty, optional
-        Not needed where the weight is 0.
+        Weight of the penalty, the paper's lambda.
+    penalty : TreePenalty or None
+        The penalty on these rows; it may be None if the weight is 0.
     learning_rate : float, default=1.0
-        What LightGBM multiplies its steps by.
+        Factor that LightGBM applies to its steps.
     scale_pos_weight : float, default=1.0
-        What the loss of positive rows is multiplied by; the penalty is not.
+        Factor on the loss of positive rows; it does not change the penalty.
     loss : Loss
-        What compares margins with labels.
+        The loss, which compares margins with labels.
 
     Notes
     -----
-    With the link :math:`p(z)` the penalty's gradient in the margin :math:`z` is :math:`p'(z)`
-    times that in :math:`p`, and its curvature :math:`p'(z)^2` times; :math:`p'` is the second
-    derivative of the loss. LightGBM sums over rows, so the penalty, a mean, is multiplied by the
-    sum of the weights.
+    With the link :math:`p(z)`, the penalty's gradient by the margin :math:`z` is :math:`p'(z)`
+    times its gradient by :math:`p`, and its curvature is :math:`p'(z)^2` times. The slope
+    :math:`p'` is the second derivative of the loss. LightGBM sums over rows, so the penalty, a
+    mean, is multiplied by the sum of the weights.
 
-    The penalty's curvature is multiplied by the learning rate: where the penalty dominates, the
-    shortened step is then the one that minimises the quadratic above, so the penalty falls as
-    fast as that bound allows. Without it trees stall long before the loss is learned.
+    The penalty's curvature is multiplied by the learning rate. Where the penalty dominates, the
+    shortened step then minimises the quadratic that lies above the penalty, and the penalty falls
+    as fast as that bound allows. Without this factor the trees stall long before they have learned
+    the loss.
     """
 
     def __init__(
@@ -54,13 +55,13 @@ class BoostingObjective:
         self.penalty = penalty if fairness_weight > 0.0 else None
 
     def values(self, margins: FloatArray) -> FloatArray:
-        """Return the mean loss and the weighted penalty; their sum is minimised."""
+        """Return the mean loss and the weighted penalty; the trees minimise their sum."""
         loss = self.mass @ self.loss.values(self.labels, margins) / self.total
         gap = 0.0 if self.penalty is None else self.penalty.value(self.loss.link(margins))
         return np.array([loss, self.fairness_weight * gap])
 
     def derivatives(self, margins: FloatArray, *, penalized: bool = True) -> Derivatives:
-        """Return gradient and curvature in the margins, of the whole or of the loss alone."""
+        """Return the gradient and curvature by the margins, with or without the penalty."""
         response, slope = self.loss.derivatives(self.labels, margins)
         gradient, curvature = self.mass * response, self.mass * slope
         if self.penalty is not None and penalized:

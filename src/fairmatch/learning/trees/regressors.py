@@ -1,4 +1,4 @@
-"""FTM for real targets by gradient-boosted trees, by LightGBM."""
+"""Fairness Through Matching for real targets: gradient-boosted trees, grown by LightGBM."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -26,34 +26,35 @@ from fairmatch.tables.arrays import FloatArray
 class FTMBoostingRegressor(FairRegressor):
     r"""Fairness Through Matching for a real target, by gradient-boosted trees.
 
-    People of different groups are matched by optimal transport on an encoded copy of the table;
-    then LightGBM's trees learn to predict well while giving matched people similar predictions.
-    Categorical columns and missing values go to the trees as they are.
+    First, people of different groups are matched by optimal transport on an encoded copy of the
+    table. Then LightGBM's trees learn to predict well and to give matched people similar
+    predictions. The trees see categorical columns and missing values as they are.
 
     Parameters
     ----------
     transport : {"marginal", "joint", "predicted"} or a matcher, default="marginal"
-        How people are matched: on their features; on features and the target, of which a standard
-        deviation weighs 25; on features and what plain trees predict for rows they have not seen
-        (the same weight); or by any object with a ``match`` method like
-        `OptimalTransportMatcher`'s.
+        What people are matched on. "marginal" uses their features. "joint" adds the target; a
+        difference by one standard deviation costs 25. "predicted" adds, with the same weight, the
+        prediction for every row by plain trees that were grown on other rows. A matcher is any
+        object with a ``match`` method like that of `OptimalTransportMatcher`.
     fairness_weight : float, default=1.0
-        The paper's lambda; 0 is plain LightGBM. The target is learned in standard deviations, so
-        that a weight means the same in every unit.
+        Weight of the penalty, the paper's lambda; 0 is plain LightGBM. The trees learn the target
+        in standard deviations, so a weight means the same in every unit.
 
     Attributes
     ----------
     trees_ : lightgbm.Booster
-        The trees; their sum and ``base_margin_`` predict in standard deviations from the mean.
+        The trees. Their sum plus ``base_margin_`` is the prediction in standard deviations from
+        the mean.
     base_margin_ : float
-        Where boosting starts: the mean, which is 0.
+        Where boosting starts: the mean of the rows that trees are grown on, which is about 0.
 
     Notes
     -----
-    Minimises :math:`E\, (Y - f(X, S))^2 / 2 + \lambda\, \Delta\mathrm{MDP}(f, T)` for the coupling
-    T, where Y and f are in standard deviations of Y, with :math:`|d|` smoothed as
-    :math:`\sqrt{d^2 + 0.05^2} - 0.05`. With more than two groups T has several parts, and the
-    penalty is their weighted mean.
+    The trees minimise :math:`E\, (Y - f(X, S))^2 / 2 + \lambda\, \Delta\mathrm{MDP}(f, T)` for the
+    coupling T, where Y and f are in standard deviations of Y. The size :math:`|d|` of a difference
+    is smoothed as :math:`\sqrt{d^2 + 0.05^2} - 0.05`. With more than two groups T has several
+    parts, and the penalty is their weighted mean.
 
     Examples
     --------

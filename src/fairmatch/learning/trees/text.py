@@ -1,7 +1,7 @@
-"""What boosted trees have learned, as LightGBM's text.
+"""Boosted trees in LightGBM's text format.
 
-LightGBM trusts the text that it reads: a node that points beyond its tree is followed there. So a
-file is read here first, and LightGBM is given only what was checked.
+LightGBM trusts the text that it reads, and follows a node that points outside its tree. So this
+module reads a file first, and LightGBM gets only values that were checked.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many typ
 
 
 def checked_trees(content: bytes, n_inputs: int) -> lgb.Booster:
-    """Return the trees that a file holds, or raise where they are damaged."""
+    """Return the trees of a file; raise an error if they are damaged."""
     try:
         return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs))
     except (ValueError, LookupError, lgb.basic.LightGBMError) as error:
@@ -37,7 +37,7 @@ def checked_trees(content: bytes, n_inputs: int) -> lgb.Booster:
 
 
 def _checked(text: str, n_inputs: int) -> str:
-    """Write the trees of a text anew, from nothing but values that were checked."""
+    """Return a new text of the trees that holds only values that were checked."""
     _, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
     _hold(len(blocks) > 0, "there is no tree")
     header = _HEADER.format(
@@ -54,7 +54,7 @@ def _checked(text: str, n_inputs: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """The parts of a tree that a prediction needs."""
+    """The fields of a tree that a prediction needs."""
 
     split_feature: NDArray[np.int64]
     threshold: FloatArray
@@ -80,7 +80,7 @@ class _Tree:
         )
 
     def checked(self, n_inputs: int) -> str:
-        """Return the tree as text, if every decision leads to a leaf of it."""
+        """Return the tree as text; raise unless every decision leads to one of its leaves."""
         n_leaves = len(self.leaf_value)
         nodes, n_sets = np.arange(n_leaves - 1), max(len(self.cat_boundaries) - 1, 0)
         children = np.concatenate([self.left_child, self.right_child])
@@ -88,7 +88,7 @@ class _Tree:
         decisions = self.split_feature, self.threshold, self.decision_type, self.left_child
         _hold(n_leaves > 0 and np.isfinite(self.leaf_value).all(), "a leaf has no value")
         _hold(all(len(part) == len(nodes) for part in decisions), "a decision is incomplete")
-        # All nodes but the root and all leaves are reached, each once, and never backwards.
+        # Every leaf and every node but the root is reached exactly once, and never backwards.
         reached = np.concatenate([nodes[1:], ~np.arange(n_leaves)]) if n_leaves > 1 else nodes
         _hold(np.array_equal(np.sort(children), np.sort(reached)), "it is not a tree")
         _hold(bool(((children < 0) | (children > parents)).all()), "it is not a tree")
@@ -116,4 +116,4 @@ def _within(values: NDArray[Any], end: int) -> bool:
 
 def _hold(condition: Any, otherwise: str) -> None:
     if not condition:
-        raise ModelFileError(f"{FILE} does not hold trees: {otherwise}.")
+        raise ValueError(f"{otherwise}.")
