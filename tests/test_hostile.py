@@ -177,7 +177,7 @@ VALUES = [
     Case("a missing value in an attribute", "'race' is missing in 1 row", set_in("race", 5, None),
          "--sensitive sex,race", lambda f: fit(f, ["sex", "race"]),
          told="sensitive_features['race'] has 1 missing values"),
-    Case("one class", "every row has the same class: 1", lambda f: f.assign(hired=1), call=fit),
+    Case("one class", "it holds only one class: 1", lambda f: f.assign(hired=1), call=fit),
     Case("three classes", "y must hold two classes, got 3",
          lambda f: f.assign(hired=[0, 1, 2] * 80), call=fit),
     Case("a positive label that is none",

@@ -167,8 +167,8 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
         shown = ", ".join(map(str, classes[:5]))
         if len(classes) < 2:
             raise LabelError(
-                f"y must hold two classes, but every row has the same class: {shown}. Pass rows of "
-                "both classes."
+                f"y must hold two classes, but it holds only one class: {shown}. Pass rows of both "
+                "classes."
             )
         # The first sentences are the words that scikit-learn asks for.
         raise LabelError(

@@ -381,7 +381,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("y", "message"),
         [
-            (np.zeros(120), r"two classes, but every row has the same class: 0"),
+            (np.zeros(120), r"two classes, but it holds only one class: 0"),
             (np.arange(120) % 3, r"two classes, got 3: 0, 1, 2"),
             (np.linspace(0, 1, 120), "Unknown label type: continuous"),
             (np.where(Y == 1, np.nan, 0.0), "NaN"),
