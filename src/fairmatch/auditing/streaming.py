@@ -58,7 +58,7 @@ def audit_dataset(
     if settings.get("scale", "probability") != "probability":
         raise InputError(
             f"{pattern} is read as one table, in which scores in [0, 1] are counted, and "
-            f"scale={settings['scale']!r} was given. Audit predictions in a single file."
+            f"scale={settings['scale']!r} was given. Audit predictions in one file."
         )
     if roles.weight is not None:
         raise InputError(
