@@ -158,7 +158,7 @@ def test_a_regressor_predicts_the_people(hours):
     classifier = LogisticRegression().fit(X, group)
     with pytest.raises(InputError, match="is a classifier"):
         predict_people(classifier, X, group)
-    with pytest.raises(InputError, match="pass X"):
+    with pytest.raises(InputError, match="Pass X"):
         audit(model, sensitive_features=group, scale="real")
 
 

@@ -81,7 +81,7 @@ def test_decisions_in_words_are_those_in_numbers(run, table, tmp_path):
 @pytest.mark.parametrize(
     ("score", "accepted", "said"),
     [
-        ("repaid", [], "holds words (no, yes), and scores are numbers. If they are decisions"),
+        ("repaid", [], "holds words (no, yes), and scores are numbers. If the words are decisions"),
         ("repaid", ["--accepted", "granted"], "no value 'granted'"),
         ("score", ["--accepted", "1"], "holds more than two values"),
     ],

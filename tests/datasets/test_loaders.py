@@ -108,7 +108,7 @@ def test_dutch_words_fit_each_other(needs):
 
 
 def test_an_unknown_name_is_an_error():
-    with pytest.raises(DatasetError, match="no dataset 'compas'; there are adult, german"):
+    with pytest.raises(DatasetError, match=r"no dataset 'compas'\. Choose one of adult, german"):
         load_dataset("compas")
 
 

@@ -230,7 +230,7 @@ class TestWithTheGroupsInTheTable:
         model = FTMBoostingClassifier(fairness_weight=0.0, n_rounds=20, sensitive_column=4)
         bag = BaggingClassifier(model, n_estimators=2, random_state=0).fit(numbers, y)
         assert bag.score(numbers, y) > 0.7
-        with pytest.raises(InputError, match="Give a position"):
+        with pytest.raises(InputError, match="Pass a position"):
             BaggingClassifier(in_the_table(), n_estimators=2).fit(numbers, y)
 
     def test_calibration(self):

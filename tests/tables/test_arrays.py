@@ -135,7 +135,7 @@ def test_bad_groups(read, groups, error, message):
         ([1.0, 1.0, -1.0, 3.0], InputError, "finite and not negative"),
         ([1.0, 1.0, np.nan, 3.0], InputError, "finite and not negative"),
         ([1.0, 1.0, np.inf, 3.0], InputError, "finite and not negative"),
-        ([1e308] * 4, InputError, "its sum overflows. Divide the weights by their mean"),
+        ([1e308] * 4, InputError, "its sum overflows. Divide the weights by the largest one"),
         (np.ma.array([1.0, 1.0, 9.0, 1.0], mask=[0, 0, 1, 0]), InputError, "1 masked entries"),
         ([1.0, 1.0], InputError, "sample_weight has 2 rows where 4"),
         (["1", "1", "1", "1"], InputError, "sample_weight must be numeric"),

@@ -1,4 +1,4 @@
-"""Two groups neither of which is the reference: some of their people matched, to be looked at."""
+"""Matchings between groups other than the reference: a few people of each, to be looked at."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from fairmatch.auditing.scored import Scored
 from fairmatch.matching.coupling import IndexArray
 
 N_ACROSS = 128
-"""People of each group who are matched with those of every other."""
+"""How many people of each group are matched with those of every other group."""
 
 NEAR = "near"
-"""Where each person has the nearest of all people drawn, who need not have that person."""
+"""Name of the pairs of each person with the nearest person drawn. They are not symmetric."""
 
 
 def match_across(data: Scored, sample: Sample) -> dict[str, Pairs]:
-    """Match some people of every two groups of which none is the reference.
+    """Match some people of every two groups, neither of which is the reference.
 
     Parameters
     ----------
     data : Scored
         The rows to audit.
     sample : Sample
-        The people drawn, of whom at most `N_ACROSS` of each group are matched.
+        The people drawn. At most `N_ACROSS` people of each group are matched.
 
     Returns
     -------
     dict
-        Matching to its pairs, as positions in the sample; empty for two groups.
+        Matching to its pairs, as positions in the sample. It is empty for two groups.
 
     Notes
     -----
-    K groups make K (K - 1) / 2 pairs. Statements are made of those with the reference, which hold
-    as many people as the time allows; of the others, so few that all of them take little.
+    K groups make K (K - 1) / 2 pairs. The audit makes statements only about the pairs with the
+    reference group, and matches as many people there as time allows. It matches few people of the
+    other pairs, so that all of them together take little time.
     """
     codes = [own for own in data.pairs if own not in data.matched_pairs]
     if not codes:
@@ -67,7 +68,10 @@ def _placed(people: tuple[int, ...], drawn: IndexArray) -> tuple[int, ...]:
 
 
 def _near(data: Scored, sample: Sample, drawn: IndexArray, codes: list[tuple[int, int]]) -> Pairs:
-    """Return everybody's nearest person of each other group, among all of the sample."""
+    """Return the nearest person of the other group, for each person drawn and each pair of groups.
+
+    The nearest person is searched among all people of the sample.
+    """
     features = sample.features
     assert features is not None
     of, scores = sample.groups.codes, data.scores[sample.rows]

@@ -15,19 +15,19 @@ from fairmatch.tables.arrays import FloatArray, read_labels, read_scores, read_w
 from fairmatch.tables.groups import Groups, read_groups
 from fairmatch.tables.parameters import check_number
 
-# Counts of people by group, label, the baseline's decision and the alternative's.
+# Weight of people by group, label, the baseline's decision and the alternative's.
 Cells: TypeAlias = NDArray[np.float64]
 
 _N_RESAMPLES = 4000
 
 
 def _spread(rates: FloatArray) -> FloatArray:
-    """Return the largest difference over pairs of groups, which stand in the last axis."""
+    """Return the largest difference over pairs of groups, which are in the last axis."""
     return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
 
 
 def _rates(cells: Cells, label: int | None) -> FloatArray:
-    """Return the selection rates of groups and models, of shape (2, …, n_groups)."""
+    """Return the selection rates by model and group, of shape (2, …, n_groups)."""
     chosen = cells.sum(axis=-3) if label is None else cells[..., label, :, :]
     total = chosen.sum(axis=(-2, -1))
     baseline, model = chosen[..., 1, :].sum(axis=-1), chosen[..., :, 1].sum(axis=-1)
@@ -67,43 +67,45 @@ def find_alternatives(
     Parameters
     ----------
     y_scores : mapping
-        Name of each model to its scores of the same people, whom none of the models has seen. The
-        first is the baseline.
+        Name of each model to its scores. All models score the same people, whom none of them has
+        seen. The first model is the baseline.
     y_true : array-like of shape (n_rows,)
         Labels of two classes.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     gap_measure : str, default="demographic_parity_gap"
-        Which gap: of selection rates, ``true_positive_gap``, ``false_positive_gap``, or
-        ``equalized_odds_gap``; the largest over pairs of groups.
+        Name of the gap: ``demographic_parity_gap``, ``true_positive_gap``,
+        ``false_positive_gap`` or ``equalized_odds_gap``. It is the largest over pairs of groups.
     margin : float, default=0.01
-        A model is as accurate as the baseline if it is shown to be less accurate by at most this.
+        A model counts as accurate as the baseline if it is shown to lose at most this much
+        accuracy.
     confidence : float, default=0.95
         Level of the intervals, which hold for all models at once.
     threshold : float, default=0.5
-        Selected are scores at or above it.
+        A person with a score at or above the threshold is selected.
     pos_label : default=1
         The label that counts as positive.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     methods : mapping, optional
-        Name of a model to how it was trained and with which setting, for the table.
+        Name of a model to two texts for the table: how it was trained, and with which setting.
     random_state : int, default=0
         Seed of the resamples.
 
     Returns
     -------
     Alternatives
+        The baseline, every other model, and how each compares with the baseline.
 
     Notes
     -----
-    Both models decide about the same people, so changes are known better than the two numbers
-    apart. The decisions of two models leave four cells for each group and label. The people of a
-    group are resampled as a multinomial draw over its cells, each of which is first given
-    half a person, so that an empty cell is not taken for an impossible one. The intervals are
-    quantiles of the resampled changes. One minus the confidence is shared by the models
-    (Bonferroni), because the smallest gap of many is picked after looking at all of them. With
-    weights, a group counts as its effective number of people, :math:`(\sum w)^2 / \sum w^2`.
+    Both models decide on the same people, so a change is known better than either number alone.
+    The decisions of two models leave four cells for each group and label. The people of a group
+    are resampled as a multinomial draw over its cells. Half a person is first added to each cell,
+    because an empty cell is not an impossible one. The intervals are quantiles of the resampled
+    changes. The models share the allowed error, one minus the confidence (Bonferroni), because the
+    smallest gap is picked after looking at all of them. With weights, a group counts as its
+    effective number of people, :math:`(\sum w)^2 / \sum w^2`.
 
     Examples
     --------
@@ -120,11 +122,13 @@ def find_alternatives(
     """
     if len(y_scores) < 2:
         raise InputError(
-            f"A search for alternatives needs a baseline and at least one other model, got "
-            f"{len(y_scores)} models."
+            f"A search for alternatives needs a baseline and at least one other model; y_scores "
+            f"holds {len(y_scores)}. Add the scores of another model."
         )
     if gap_measure not in GAPS:
-        raise InputError(f"gap_measure={gap_measure!r} is not one of {', '.join(GAPS)}.")
+        raise InputError(
+            f"gap_measure={gap_measure!r} is not one of the gaps. Choose one of {', '.join(GAPS)}."
+        )
     check_number("margin", margin, "[0, 1)")
     check_number("confidence", confidence, "(0.5, 1)")
     groups = read_groups(sensitive_features)
@@ -179,7 +183,7 @@ def find_alternatives(
 
 
 def _check_classes(groups: Groups, positive: NDArray[np.bool_], gap_measure: str) -> None:
-    """Raise where a group has nobody of a class that the gap is about."""
+    """Raise if a group has nobody in a class that the gap compares."""
     wanted = {"true_positive_gap": (True,), "false_positive_gap": (False,)}
     for label in wanted.get(gap_measure, (True, False) if "odds" in gap_measure else ()):
         sizes = np.bincount(groups.codes[positive == label], minlength=groups.n_groups)
@@ -198,7 +202,7 @@ def _cells(
     after: NDArray[np.bool_],
     weights: FloatArray | None,
 ) -> Cells:
-    """Return the weight of people by group, label, and both decisions."""
+    """Return the weight of people by group, label and both decisions."""
     place = ((groups.codes.astype(np.int64) * 2 + positive) * 2 + before) * 2 + after
     sums = np.bincount(place, weights, minlength=8 * groups.n_groups)
     return sums.astype(np.float64).reshape(groups.n_groups, 2, 2, 2)
@@ -211,10 +215,10 @@ def _effective_sizes(groups: Groups, weights: FloatArray | None) -> FloatArray:
 
 
 def _resampled(cells: Cells, sizes: FloatArray, generator: np.random.Generator) -> Cells:
-    """Draw the cells of every group again, of shape (n_resamples, n_groups, 2, 2, 2)."""
+    """Return resampled cells of every group, of shape (n_resamples, n_groups, 2, 2, 2)."""
     drawn = []
     for own, size in zip(cells, sizes, strict=True):
-        # Half a person in each cell, of as many people as really count.
+        # The cells sum to the effective number of people; half a person is added to each.
         likely = own.ravel() / own.sum() * size + 0.5
         shape = (_N_RESAMPLES, 2, 2, 2)
         draws = generator.multinomial(max(1, round(size)), likely / likely.sum(), _N_RESAMPLES)
@@ -223,7 +227,7 @@ def _resampled(cells: Cells, sizes: FloatArray, generator: np.random.Generator) 
 
 
 def _shared(drawn: Cells, cells: Cells) -> Cells:
-    """Return resampled cells in which every group has its share of all people again."""
+    """Return resampled cells, scaled to give every group its original share of all people."""
     share = cells.sum(axis=(1, 2, 3)) / cells.sum()
     return np.asarray(drawn / drawn.sum(axis=(2, 3, 4), keepdims=True) * share[:, None, None, None])
 
@@ -237,7 +241,7 @@ def _accuracies(cells: Cells) -> FloatArray:
 
 
 def _change(values: FloatArray, resampled: FloatArray, level: float) -> Estimate:
-    """Return the change from the baseline to the model, with the quantiles of resamples."""
+    """Return the change from the baseline to the model, with quantiles of the resamples."""
     changes = resampled[1] - resampled[0]
     changes = changes[np.isfinite(changes)]
     low, high = np.quantile(changes, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])

@@ -1,4 +1,4 @@
-"""Any model's scores to an audit: who is treated how, and who like whom."""
+"""Audits of any model's scores: how groups are treated, and which people are treated alike."""
 
 from __future__ import annotations
 
@@ -46,64 +46,67 @@ def audit(
     purpose: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    r"""State how a model treats groups of people, and which of them it treats alike.
+    r"""Audit how a model treats groups of people, and which people it treats alike.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,), or a fitted estimator
-        Scores in [0, 1], or 0/1 decisions, of any model; or a classifier with ``predict_proba``,
-        which then scores ``X``. With ``scale="real"``, predictions; or a regressor with
+        Scores in [0, 1] or 0/1 decisions of any model, or a classifier with ``predict_proba``,
+        which then scores ``X``. With ``scale="real"`` these are predictions, or a regressor with
         ``predict``.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row. Of several attributes the combinations that occur are the groups, and
-        each attribute is described by itself too. People with a missing value are the group
-        "unknown", which is shown and not compared.
+        Group of every row. With several attributes, the groups are the combinations that occur,
+        and each attribute is described by itself too. People with a missing value form the group
+        "unknown", which is shown but not compared.
     X : table or array of shape (n_rows, n_columns), optional
-        What is known of the people, of pandas, polars, pyarrow or NumPy; missing values are
-        allowed. Without it there are gaps, intervals and the matching by score quantiles.
+        What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
+        Missing values are allowed. Without X there are gaps, intervals and the matching by score
+        quantiles.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes, for error rates, calibration and the joint map. With
-        ``scale="real"``, the numbers that are predicted, whose standard deviation relative gaps
-        are taken in.
+        ``scale="real"`` these are the predicted numbers. Relative gaps are in units of their
+        standard deviation.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
     weight_kind : {"survey", "counts"}, default="survey"
-        What the weights are. A weight of a survey says how much a person counts; the intervals
-        then speak of as many people as Kish's effective size says. A count says how many people
-        a row of an aggregated table stands for.
+        What the weights are. A survey weight is how much a person counts; the intervals are then
+        based on Kish's effective number of people. A count is how many people a row of an
+        aggregated table stands for.
     ids : array-like of shape (n_rows,), optional
-        Who the rows are; row numbers by default.
+        Identifier of every row. By default it is the row number.
     keep : collection of str, default=()
-        Columns of X that stay although they identify people or give their group away; without it
-        such a column is an error.
+        Columns of X to keep although they identify people or give their group away. A column of
+        that kind that is not listed here is an error.
     scale : {"probability", "real"}, default="probability"
-        What scores are. With "real" they are predictions in units of the target. Nobody is
-        selected by them: there are gaps of means, of distributions and of matched people, in
-        units and relative to a standard deviation, and no rates, ratios or decisions.
+        What the scores are. With "real" they are predictions in units of the target, which select
+        nobody. The audit then has gaps of means, of distributions and of matched people, both in
+        units and relative to a standard deviation. It has no rates, ratios or decisions.
     threshold : float in [0, 1], default=0.5
-        Selected are scores at or above it; with ``favourable="low"``, scores below it.
+        A person with a score at or above the threshold is selected. With ``favourable="low"`` a
+        person with a score below it is selected.
     favourable : {"high", "low"}, default="high"
         Which scores are good for a person. Rates, ratios and gaps are of the favourable outcome.
         With "low" the favourable label is the one that is not ``pos_label``, and the true
-        positive rate is the share of people with it who are selected.
+        positive rate is the share of people with that label who are selected.
     outcome : str, optional
-        What the selected are called, such as "hired" or "granted bail"; by default "selected", or
-        "not flagged" with ``favourable="low"``.
+        What the selected are called, such as "hired" or "granted bail". The default is "selected",
+        or "not flagged" with ``favourable="low"``.
     pos_label : default=1
         The label that a high score predicts.
     confidence : float, default=0.95
         Level of the intervals.
     n_resamples : int, default=1000
-        Bootstrap resamples, and permutations.
+        Number of bootstrap resamples, and of permutations.
     n_sample : int, default=4096
-        People drawn of each group for the matchings; everybody of a smaller group. With more
-        than three groups fewer are drawn, so that the time does not grow with the pairs.
+        How many people of each group are drawn for the matchings. A smaller group is used whole.
+        With more than three groups fewer people are drawn, which keeps the time from growing with
+        the number of pairs.
     n_subsets : int, default=1000
-        Random half-spaces to look at.
+        Number of random half-spaces to examine.
     min_group_size : int, default=30
-        Nothing is stated of fewer people; the audit says so by name.
+        The audit states nothing about a group of fewer people, and says which group it is.
     random_state : int, default=0
-        Seed: same seed, same audit.
+        Seed. The same seed gives the same audit.
     model_name : str, default="model"
         What to call the model.
     title, author, date, purpose : str, optional
@@ -114,6 +117,7 @@ def audit(
     Returns
     -------
     Audit
+        The facts about the model.
 
     Notes
     -----
@@ -123,14 +127,14 @@ def audit(
     .. math:: \frac{C(T^f) - C_{\min}}{C_{\mathrm{random}} - C_{\min}},
               \qquad C(T) = E \|X - T(X)\|^2,
 
-    which is 0 for a matching as near as possible, 1 for one as good as random. Numbers are scaled
-    to [0, 1] and two different categories are at squared distance 2, as in
-    `fairmatch.tables.encoder.TableEncoder`. A gap is a fact about these people; whether it is
-    acceptable is not for a library to say.
+    which is 0 for a matching as near as possible, and 1 for one that is no better than random.
+    Numbers are scaled to [0, 1], and two different categories are at squared distance 2, as in
+    `fairmatch.tables.encoder.TableEncoder`. A gap is a fact about these people. A library cannot
+    decide whether it is acceptable.
 
-    Predictions are brought to [0, 1] by their range, audited, and brought back, which changes no
-    gap. Their intervals take the range that is seen for the range that is possible, and the
-    standard deviation of relative gaps as known.
+    Predictions are scaled to [0, 1] by their range, audited, and scaled back. This changes no gap.
+    The intervals assume that no prediction lies outside the observed range, and that the standard
+    deviation of relative gaps is known.
 
     Examples
     --------
@@ -181,7 +185,7 @@ def audit(
 
 
 def _check_labels(settings: AuditSettings, pos_label: Any, privileged: Any = None) -> None:
-    """Raise where something was given that predictions of a number have no use for."""
+    """Raise if a label or a favoured group was given although scores are predictions."""
     for name, given in {"pos_label": pos_label, "privileged": privileged}.items():
         if settings.is_real and given not in (1, None):
             raise InputError(
@@ -214,40 +218,41 @@ def compare_models(
     ----------
     y_scores : mapping, or FairnessPath
         Name of each model to its scores, or to a fitted estimator; or all models of a path. The
-        first is the reference, usually the model without a fairness constraint.
+        first model is the reference, usually the one without a fairness constraint.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     privileged : a group label, optional
-        The favoured group, which tells undesirable flips from others.
+        The favoured group. It decides which flips are undesirable.
     X : table or array of shape (n_rows, n_columns), optional
-        What is known of the people.
+        What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; with ``scale="real"``, the numbers that are predicted.
+        Labels of two classes. With ``scale="real"`` these are the predicted numbers.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
+        Weight of every row. Rows of weight 0 are left out of everything.
     ids : array-like of shape (n_rows,), optional
-        Who the rows are; row numbers by default.
+        Identifier of every row. By default it is the row number.
     keep : collection of str, default=()
-        Columns of X that stay although they identify people or give their group away.
+        Columns of X to keep although they identify people or give their group away.
     pos_label : default=1
         The label that a high score predicts.
     title, author, date, purpose : str, optional
-        What a reader of the report wants to know first.
+        What a reader of the report wants to know first. They are kept as they are given.
     progress : callable, optional
         Called with the name of each step before it starts.
     **settings
-        What governs the statements, by the names that `audit` gives them: threshold, confidence,
+        Settings of the audits, by the names that `audit` has for them: threshold, confidence,
         n_resamples, n_sample, n_subsets, min_group_size, random_state, favourable, outcome,
         weight_kind, scale.
 
     Returns
     -------
     Comparison
+        The audit of each model, and how each model differs from the first.
 
     Notes
     -----
-    All models are looked at on the same sample, so that their transport costs can be compared.
-    Rank agreement and undesirable flips are those of Appendix E.3 of the paper.
+    All models are audited on the same sample, so their transport costs can be compared. Rank
+    agreement and undesirable flips are those of Appendix E.3 of the paper.
 
     Examples
     --------
@@ -263,7 +268,10 @@ def compare_models(
     if isinstance(y_scores, FairnessPath):
         y_scores = y_scores.named()
     if len(y_scores) < 2:
-        raise InputError(f"A comparison needs at least two models, got {len(y_scores)}.")
+        raise InputError(
+            f"A comparison needs at least two models, got {len(y_scores)}. Add a model, or audit a "
+            "single one with fairmatch.audit."
+        )
     governed = AuditSettings(**settings)
     _check_labels(governed, pos_label, privileged)
     about = About(title, author, date, purpose)
@@ -283,13 +291,13 @@ def compare_models(
     if privileged is not None:
         table.groups.code_of(privileged, "privileged")
     scores = {name: read_model(model, table, governed.scale) for name, model in y_scores.items()}
-    # One range for all models, so that what is near to a gap is the same for each of them.
+    # One range for all models, so that scores count as alike at the same difference in each.
     units = Units.of(list(scores.values())) if governed.is_real else None
     audits = tuple(
         build_audit(table, own, governed, name, about, progress, units)
         for name, own in scores.items()
     )
-    if units is not None:  # ranks are the same
+    if units is not None:  # scaling keeps the ranks
         scores = {name: units.shares(own) for name, own in scores.items()}
     (reference, first), *others = scores.items()
     return Comparison(

@@ -31,11 +31,12 @@ from fairmatch.matching.quantiles import fair_matching
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.groups import Groups
 
-# A table of more numbers than this is not encoded whole, and ties of more than this share of the
-# mass leave the cost of matching everybody too open to state.
+# A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
+# Where ties leave more than this share of the mass open, the cost of matching everybody is not
+# stated.
 _FEW_TIES = 0.01
-# So many pairs of groups are matched with as many people as are asked for.
+# Up to this many pairs of groups are matched with the requested number of people.
 _FULL_PAIRS = 2
 
 
@@ -48,7 +49,7 @@ def build_audit(
     progress: Callable[[str], None] | None,
     units: Units | None = None,
 ) -> Audit:
-    """Return the audit of one model: every step, one after the other.
+    """Return the audit of one model, made in steps.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def build_audit(
     scores : array of shape (n_rows,)
         Their scores.
     settings : AuditSettings
-        What governs the statements.
+        The settings of the audit.
     model_name : str
         What to call the model.
     about : About
@@ -65,7 +66,7 @@ def build_audit(
     progress : callable or None
         Called with the name of each step before it starts.
     units : Units, optional
-        How predictions are brought to [0, 1], where scores are predictions.
+        How predictions are scaled to [0, 1], where scores are predictions.
     """
     given, scores = scores, scores if units is None else units.shares(scores)
     step = progress or (lambda name: None)
@@ -77,7 +78,7 @@ def build_audit(
         _describe_attribute(name, own, data) for name, own in table.attributes.items()
     )
     step("matchings")
-    # So that the time does not grow with the pairs of many groups.
+    # Fewer people are drawn for many pairs, so that the time does not grow with the pairs.
     share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(data.matched_pairs), 1)))
     n_sample = max(int(share * settings.n_sample), 1)
     sample = table.sample(n_sample, settings.random_state)
@@ -86,7 +87,7 @@ def build_audit(
     step("subsets")
     subsets = None
     if table.columns:
-        # The stream of the sample, so that of a small table both are the same people.
+        # The sample uses the same random stream, so both hold the same people of a small table.
         drawn = draw_rows(table.groups, table.weights, HALF_SPACE_ROWS // 2, settings.generator(2))
         part = Part(*drawn)
         subsets = scan_subsets(data, table.columns, part, table.encode(part.rows))
@@ -128,7 +129,7 @@ def build_audit(
 
 
 def _spread(table: PeopleTable, scores: FloatArray) -> Spread:
-    """Return the standard deviation of the target, or of the predictions where there is none."""
+    """Return the standard deviation of the target, or of the predictions if there is no target."""
     values, weights = scores if table.target is None else table.target, table.weights.values
     mean = np.average(values, weights=weights)
     variance = np.average((values - mean) ** 2, weights=weights)
@@ -136,7 +137,7 @@ def _spread(table: PeopleTable, scores: FloatArray) -> Spread:
 
 
 def _notes(table: PeopleTable) -> tuple[str, ...]:
-    """Return what a reader should know of how the rows count."""
+    """Return what a reader should know about how the rows count."""
     weights, notes = table.weights, []
     if table.positions is not None:
         notes.append("Rows of weight 0 were left out.")
@@ -154,7 +155,7 @@ def _notes(table: PeopleTable) -> tuple[str, ...]:
 
 
 def _describe_attribute(name: str, groups: Groups, data: Scored) -> AttributeFacts:
-    """Return what holds in the groups of one of several attributes."""
+    """Return the facts about the groups of one of several attributes."""
     unknown = [code for code, label in enumerate(groups.labels) if label == UNKNOWN]
     own = replace(data, groups=groups, unknown=tuple(unknown))
     gaps, by_pair = take_gaps(own)
@@ -172,7 +173,7 @@ def _describe_attribute(name: str, groups: Groups, data: Scored) -> AttributeFac
 def _with_costs_of_all(
     data: Scored, table: PeopleTable, matchers: list[PairMatcher]
 ) -> tuple[Matching, ...]:
-    """Return the facts of every matching, with the cost of matching everybody where it is had."""
+    """Return the facts of every matching, with the cost of matching everybody where it is known."""
     if data.refused:
         return (Matching((0, 0), False, refused=data.refused),)
     found = [matcher.facts() for matcher in matchers]

@@ -1,4 +1,4 @@
-"""Two models on the same people: who is decided on otherwise."""
+"""Two models on the same people: how their ranks and decisions differ."""
 
 from __future__ import annotations
 
@@ -27,16 +27,20 @@ def compare_scores(
 
     Parameters
     ----------
-    name, scores
-        The model.
-    reference, reference_scores
-        The model that it is compared with.
+    name : str
+        Name of the model.
+    scores : array of shape (n_rows,)
+        Its scores.
+    reference : str
+        Name of the model that it is compared with.
+    reference_scores : array of shape (n_rows,)
+        The scores of that model.
     table : PeopleTable
         The people.
     privileged : a group label or None
         The favoured group.
     settings : AuditSettings
-        What governs the decisions.
+        The settings of the audit, such as the threshold.
     """
     agreement = _agreements(reference_scores, scores, table)
     if settings.is_real:
@@ -65,7 +69,7 @@ def compare_scores(
 def _agreements(
     first: FloatArray, second: FloatArray, table: PeopleTable
 ) -> dict[str, float | None]:
-    """Return Spearman's correlation of two models' scores by group; None where one is constant."""
+    """Return Spearman's correlation by group. It is None where a model's scores are constant."""
     found: Iterable[float]
     if table.weights.values is None:
         found = rank_agreement(first, second, sensitive_features=table.groups.codes).values()
@@ -91,7 +95,7 @@ def _agreement(first: FloatArray, second: FloatArray, weights: FloatArray) -> fl
 
 
 def _ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Rank values by the weight below them, tied ones at their mean rank."""
+    """Rank values by the weight below them. Tied values get their mean rank."""
     _, level = np.unique(values, return_inverse=True)
     mass = np.bincount(level, weights)
     ranks: FloatArray = (np.cumsum(mass) - mass / 2.0)[level]

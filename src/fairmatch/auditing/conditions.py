@@ -1,4 +1,4 @@
-"""Conditions on columns, such as "age is above 60", and who meets them."""
+"""Conditions on columns, such as "age is above 60", and which rows meet them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import BoolArray
 from fairmatch.tables.columns import Column
 
-# A numeric column is cut at its different values, or at as many quantiles.
+# A numeric column is cut at its different values, or at this many quantiles if it has more.
 _CUTS = 63
 
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """A column as small numbers, ordered if numeric; the last code may stand for missing."""
+    """A column as small codes, in order if it is numeric. The last code may mean missing."""
 
     name: str
     codes: NDArray[np.int16]
     cuts: list[float] | None  # numeric: code k is at most cuts[k]
     levels: list[str | None]  # categorical: what each code means
-    median: int  # numeric: which cut halves the people
+    median: int  # numeric: position of the cut at the median
 
     @property
     def n_codes(self) -> int:
-        """How many codes there are, the one for missing values included."""
+        """How many codes there are, including the one for missing values."""
         return len(self.levels) if self.cuts is None else len(self.cuts) + 2
 
     @cached_property
@@ -43,7 +43,7 @@ class CodedColumn:
 
 @dataclass(frozen=True, order=True)
 class Rule:
-    """A condition on codes: their column, the operator, and the code it compares with."""
+    """A condition on codes: the column, the operator, and the code to compare with."""
 
     column: int
     operator: str
@@ -51,7 +51,7 @@ class Rule:
 
 
 def code_column(column: Column) -> CodedColumn:
-    """Turn a column into codes, numbers by the cut they are at most."""
+    """Turn a column into codes. A number's code is the position of the first cut not below it."""
     if column.levels is not None:
         levels: list[str | None] = [str(level) for level in column.levels]
         codes = np.where(column.missing, len(levels), column.values).astype(np.int16)
@@ -70,7 +70,7 @@ def code_column(column: Column) -> CodedColumn:
 
 
 def holds(rule: Rule, coded: list[CodedColumn], rows: IndexArray | slice) -> BoolArray:
-    """Return which rows meet a condition."""
+    """Return a mask of the rows that meet a condition."""
     column = coded[rule.column]
     codes = column.codes[rows]
     if rule.operator == "=":
@@ -86,7 +86,7 @@ def holds(rule: Rule, coded: list[CodedColumn], rows: IndexArray | slice) -> Boo
 def all_hold(
     rules: Iterable[Rule], coded: list[CodedColumn], rows: IndexArray | slice
 ) -> BoolArray:
-    """Return which rows are in the subset in which all rules hold."""
+    """Return a mask of the rows that meet all conditions."""
     inside = np.ones(len(coded[0].codes[rows]), dtype=bool)
     for rule in rules:
         inside &= holds(rule, coded, rows)

@@ -1,4 +1,4 @@
-"""Scores, groups and labels of many Parquet files: counted whole, and sampled."""
+"""Scores, groups and labels in many Parquet files: all rows are counted, and some are drawn."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.tables.files import find_value
 from fairmatch.tables.roles import Roles
 
-# Fewer different scores are counted one by one.
+# Up to this many different scores are counted one by one.
 _FEW_SCORES = 100_000
-# Rows of one range of scores, which are sorted in memory. Every range reads all files once.
+# Rows in one range of scores, which are sorted in memory. Each range reads all files once.
 _RANGE_ROWS = 12_000_000
-# One row in so many says where the ranges end.
+# The ends of the ranges are estimated from one row in this many.
 _RANGE_SAMPLE = 64
-# People drawn of each group, for the subsets; the matchings take some of them.
+# People drawn from each group for the subsets. The matchings use some of them.
 _DRAWN = 25_000
 _MOST_GROUPS = 200
-# Columns beside those of the files.
+# Columns that are added to those of the files.
 _DRAWN_AT, _GROUP = "drawn at, by fairmatch", "group, by fairmatch"
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Scores, groups and labels of many files.
+    """Scores, groups and labels in many files.
 
     Attributes
     ----------
     files : ParquetFiles
         The files.
     roles : Roles
-        Which columns are what.
+        The role of each column.
     pos_label : str
-        The positive label, as it is written.
+        The positive label, as it is written in the files.
     """
 
     files: ParquetFiles
@@ -52,7 +52,7 @@ class Dataset:
 
     @cached_property
     def attributes(self) -> list[str]:
-        """Names of the attributes."""
+        """Names of the sensitive attributes."""
         given = self.roles.sensitive
         if isinstance(given, str):
             given = split_attributes(given, list(self.files.columns))
@@ -62,24 +62,28 @@ class Dataset:
 
     @cached_property
     def positive(self) -> Any:
-        """The label that is positive; None without labels."""
+        """The positive label. It is None without labels."""
         label = self.roles.label
         if label is None:
             return None
         found = self.files.ask(f"{quoted(label)} AS value, count(*) AS n", "GROUP BY ALL LIMIT 10")
         if found["value"].isna().any():
-            raise LabelError(f"Column {label!r} of {self.files.pattern} has missing labels.")
+            raise LabelError(
+                f"Column {label!r} of {self.files.pattern} has missing labels, and every row needs "
+                "a label. Leave those rows out, or audit without --label."
+            )
         values = found["value"].tolist()
         if len(values) > 2:
             raise LabelError(
-                f"Column {label!r} must hold two classes, got {', '.join(map(str, values[:5]))}."
+                f"Column {label!r} must hold two classes, got {', '.join(map(str, values[:5]))}. "
+                "Name a column of two values with --label."
             )
         try:
             return find_value(values, self.pos_label)
         except LookupError:
             raise InputError(
                 f"Column {label!r} has no value {self.pos_label!r}; it holds "
-                f"{', '.join(map(str, values))}. Say which one is meant with --positive."
+                f"{', '.join(map(str, values))}. Name one of them with --positive."
             ) from None
 
     def is_positive(self, labels: pd.Series[Any]) -> np.ndarray[Any, Any]:
@@ -88,7 +92,7 @@ class Dataset:
 
     @cached_property
     def _groups(self) -> pd.DataFrame:
-        """The combinations of attributes that occur, with their sizes and ranges of scores."""
+        """The combinations of attributes that occur, with their sizes and their score ranges."""
         score = quoted(self.roles.scores[0])
         names = self.attributes
         columns = ", ".join(f"{quoted(name)} AS a{k}" for k, name in enumerate(names))
@@ -105,7 +109,7 @@ class Dataset:
         if n_missing := int((found["n"] - found["scored"]).sum()):
             raise InputError(
                 f"Column {self.roles.scores[0]!r} of {self.files.pattern} has {n_missing} missing "
-                "scores. Every row needs a finite score."
+                "scores. Every row needs a finite score: score those rows, or leave them out."
             )
         low, high = found["low"].min(), found["high"].max()
         if found["nan"].any() or not (low >= 0.0 and high <= 1.0):
@@ -117,13 +121,13 @@ class Dataset:
 
     @property
     def combinations(self) -> np.ndarray[Any, Any]:
-        """Values of the attributes, one row per combination; missing ones are "unknown"."""
+        """Values of the attributes, one row per combination. Missing values are "unknown"."""
         found = self._groups[[f"a{k}" for k in range(len(self.attributes))]]
         return np.asarray(found.astype(object).where(found.notna(), "unknown"))
 
     @property
     def sizes(self) -> list[int]:
-        """People of each combination."""
+        """How many people each combination has."""
         return [int(n) for n in self._groups["n"]]
 
     def groups_of(self, counted: pd.DataFrame) -> Any:
@@ -134,7 +138,7 @@ class Dataset:
         return table if len(self.attributes) > 1 else table[self.attributes[0]].to_numpy()
 
     def _by_group(self, numbers: Sequence[int]) -> str:
-        """Return, in SQL, the number of a row's group."""
+        """Return SQL for the number that belongs to a row's group."""
         cases = []
         for code, number in enumerate(numbers):
             same = " AND ".join(
@@ -145,7 +149,7 @@ class Dataset:
         return f"CASE {' '.join(cases)} END"
 
     def _coded(self) -> str:
-        """Return, in SQL, the score of a row, its group as a number, and its label as 0 or 1."""
+        """Return SQL for a row's score, its group as a number, and its label as 0 or 1."""
         label = (
             "0" if self.roles.label is None else f"({quoted(self.roles.label)} = $positive)::INT"
         )
@@ -153,7 +157,7 @@ class Dataset:
         return f"{quoted(self.roles.scores[0])}::DOUBLE AS score, {code} AS code, {label} AS label"
 
     def _group_values(self) -> dict[str, Any]:
-        """Return the values of the attributes that `_by_group` names."""
+        """Return the values of the parameters that `_by_group` names."""
         return {
             f"v{code}_{k}": None if pd.isna(row[k]) else row[k]
             for code, row in enumerate(self._groups.itertuples(index=False))
@@ -167,12 +171,18 @@ class Dataset:
     def count(self, threshold: float) -> tuple[pd.DataFrame, Sweep | None]:
         """Count people by score, group and label.
 
+        Parameters
+        ----------
+        threshold : float
+            A score at which a cell must begin, because decisions change there.
+
         Returns
         -------
         counted : DataFrame
-            Columns score, code, label and count: of every score, or of cells of them.
+            Columns score, code, label and count, with a row for every score or for every cell of
+            scores.
         sweep : Sweep or None
-            Exact distances, where the scores are too many to be counted one by one.
+            Exact distances, where there are too many scores to count them one by one.
         """
         score = quoted(self.roles.scores[0])
         n_scores = int(self.files.ask(f"approx_count_distinct({score}) AS n")["n"][0])
@@ -201,7 +211,7 @@ class Dataset:
         return pd.DataFrame(cells), sweep
 
     def _ranges(self) -> list[tuple[float, float]]:
-        """Return ranges of scores that hold about equally many people."""
+        """Return ranges of scores that hold about equal numbers of people."""
         n_ranges = -(-sum(self.sizes) // _RANGE_ROWS)
         shares = [k / n_ranges for k in range(1, n_ranges)]
         inner: list[float] = []
@@ -215,15 +225,15 @@ class Dataset:
         return list(pairwise(ends))
 
     def sample(self, seed: int) -> pd.DataFrame:
-        """Draw people of each group, everybody of a small one; the seed fixes who.
+        """Draw people from each group, and everybody from a small group. The seed fixes who.
 
-        A row is drawn by a hash of its file's number, its place there and the seed, so that
-        neither threads nor the order of reading matter.
+        A hash of the file's name, the row's place in the file and the seed decides whether a row
+        is drawn. So neither threads nor the order of reading matter.
         """
         names = {Path(file).name for file in self.files.files}
         name = "parse_filename(filename)" if len(names) == len(self.files.files) else "filename"
         order = f"hash({name}, file_row_number, {int(seed)})"
-        # A few more than wanted of every group pass the hash, and the first of them are taken.
+        # A few more rows than needed pass the hash in every group, and the first ones are taken.
         shares = [min(1.0, (1.2 * _DRAWN + 50) / n_rows) for n_rows in self.sizes]
         limits = [min(int(share * 2**64), 2**64 - 1) for share in shares]
         passed = f"{order} <= {max(limits)}::UBIGINT AND {order} <= {self._by_group(limits)}"

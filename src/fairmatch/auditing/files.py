@@ -1,4 +1,4 @@
-"""Audits of tables in files: reading them, finding their columns, checking that people agree."""
+"""Audits of tables in files: reading them, finding columns, and checking that the people match."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fairmatch.tables.roles import Roles, RoleTable
 
 
 def split_attributes(given: str, columns: Collection[str]) -> str | list[str]:
-    """Return the attribute that a person named, or several that commas separate.
+    """Return the attribute that was named, or a list of several that commas separate.
 
     Parameters
     ----------
     given : str
-        What was written.
+        One name, or several names separated by commas.
     columns : collection of str
-        Columns of the table; one of them may have a comma in its name.
+        Columns of the table. A column may have a comma in its name.
 
     Examples
     --------
@@ -58,36 +58,41 @@ def audit_files(
     Parameters
     ----------
     paths : sequence of str
-        CSV or Parquet files, by their ending. Several must hold the same people in the same
-        order; features, labels and weights are those of the first.
+        CSV or Parquet files, told apart by their ending. Several files must hold the same people
+        in the same order. Features, labels and weights come from the first file.
     roles : Roles
-        Which columns are what.
+        The role of each column.
     models : sequence of str
         Folders of saved models, which score the features.
-    pos_label, privileged : str
-        The positive label and the favoured group, as they are written in the table.
+    pos_label : str, default="1"
+        The positive label, as it is written in the table.
     accepted : str, optional
-        Where the scores are decisions in words, the one that is a yes.
+        The word that means yes, where the scores are decisions in words.
+    privileged : str, optional
+        The favoured group, as it is written in the table.
     reading : mapping, optional
         Further arguments of `fairmatch.tables.files.read_table`.
     show : callable, optional
-        Called with how every column is read, before the work.
-    progress
-        As in `fairmatch.audit`.
+        Called with the `RoleTable`, which describes every column, before the audit starts.
+    progress : callable, optional
+        Called with the name of each step before it starts.
     **settings
         Further arguments of `fairmatch.audit`.
 
     Returns
     -------
     Audit or Comparison
-        A comparison if there is more than one model.
+        An audit of one model, or a comparison of several.
     """
     if not roles.scores and not models:
-        raise InputError("Nothing to audit: name a column of scores, or a saved model.")
+        raise InputError(
+            "Neither a column of scores nor a saved model was named, and an audit needs scores. "
+            "Name a column with --score, or a saved model with --model."
+        )
     if privileged is not None and settings.get("scale") == "real":
         raise InputError(
             f"--privileged {privileged} was given with --scale real, and predictions flip no "
-            "decision. Leave it out."
+            "decisions. Leave --privileged out."
         )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
     tables = [read_table(path, **options).rename(columns=str) for path in paths]
@@ -140,7 +145,7 @@ def audit_files(
 
 def _privileged(table: pd.DataFrame, read: RoleTable, written: str) -> Any:
     attributes = read.named("sensitive")
-    if len(attributes) > 1:  # combinations are called by their values, one after the other
+    if len(attributes) > 1:  # the name of a combination lists the values of its attributes
         return written
     return _value(table[attributes[0]], written, "--privileged")
 
@@ -149,34 +154,35 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
     for path, table in zip(paths[1:], tables[1:], strict=True):
         if len(table) != len(tables[0]):
             raise InputError(
-                f"{path} has {len(table)} rows and {paths[0]} has {len(tables[0])}: only models "
-                "of the same people can be compared."
+                f"{path} has {len(table)} rows and {paths[0]} has {len(tables[0])}. Only models "
+                "of the same people can be compared: pass tables with the same rows."
             )
         for column in (name for role in ("id", "sensitive", "label") for name in read.named(role)):
             if not table[column].equals(tables[0][column]):
                 raise InputError(
-                    f"{path} and {paths[0]} differ in column {column!r}: only models of the same "
-                    "people, in the same order, can be compared."
+                    f"{path} and {paths[0]} differ in column {column!r}. Only models of the same "
+                    "people can be compared: pass tables with the same rows in the same order."
                 )
 
 
 def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
-    """Return scores as they are, and decisions in words as 1 for the yes and 0 for the other."""
+    """Return scores unchanged. Return decisions in words as 1 for yes and 0 for no."""
     if accepted is None and pd.api.types.is_numeric_dtype(column):
         return column
     values = column.dropna().unique().tolist()
     shown = ", ".join(str(value) for value in values[:5])
     if accepted is None:
         if len(values) != 2:
-            return column  # the audit names the row of a word among numbers
+            return column  # the audit's error then names the row with a word among numbers
         raise InputError(
-            f"Column {column.name!r} holds words ({shown}), and scores are numbers. If they are "
-            f"decisions, name the one that is a yes, such as --accepted {values[-1]}."
+            f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
+            f"are decisions, name the one that means yes, such as --accepted {values[-1]}."
         )
     if len(values) > 2:
         raise InputError(
             f"--accepted {accepted} was given, and column {column.name!r} holds more than two "
-            f"values ({shown}). Decisions have two; leave --accepted out for scores."
+            f"values ({shown}). Decisions have two values. Leave --accepted out if these are "
+            "scores."
         )
     yes = _value(column, accepted, "--accepted")
     decided: pd.Series[Any] = (column == yes).astype(float).where(column.notna())
@@ -184,22 +190,22 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
 
 
 def _positive(table: pd.DataFrame, label: str | None, written: str, scale: str) -> Any:
-    """Return the positive label, where there are labels; a target has none."""
+    """Return the positive label if there are labels. A real-valued target has none."""
     if label is not None and scale == "probability":
         return _value(table[label], written, "--positive")
     return None if scale == "probability" or written == "1" else written
 
 
 def _value(column: pd.Series[Any], written: str, option: str) -> Any:
-    """Find the value of a column that is written this way."""
+    """Return the value of a column that is written as ``written``."""
     values = column.dropna().unique().tolist()
     try:
         return find_value(values, written)
     except LookupError:
         shown = ", ".join(str(value) for value in values[:5])
         raise InputError(
-            f"Column {column.name!r} has no value {written!r}; it holds {shown}. Say which one is "
-            f"meant with {option}."
+            f"Column {column.name!r} has no value {written!r}; it holds {shown}. Name one of its "
+            f"values with {option}."
         ) from None
 
 
@@ -218,7 +224,7 @@ def _model_scores(
     positive: str,
     scale: str,
 ) -> pd.Series[float]:
-    from fairmatch import load  # it needs torch, which an audit of scores does not
+    from fairmatch import load  # loading a model needs torch; an audit of scores does not
 
     model = load(folder)
     inside = getattr(model, "sensitive_column", None)
@@ -233,7 +239,7 @@ def _model_scores(
 
 
 def _signed(found: Audit, path: str, read: RoleTable) -> Audit:
-    """Return an audit with where its table came from, and how its columns were read."""
+    """Return an audit that records its source file, and how the columns were read."""
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     provenance = replace(found.provenance, source=Path(path).name, source_sha256=digest)
     notes = list(found.notes)

@@ -1,4 +1,4 @@
-"""Rates and impact ratios as CSV files, in the shape of New York's Local Law 144."""
+"""Rates and impact ratios as CSV files, in the layout of New York's Local Law 144."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ _HEAD = (
 
 
 def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
-    """Write one CSV file per attribute, one of all crossed, and one of what they are.
+    """Write one CSV file per attribute, one for all attributes crossed, and a summary.
 
     Parameters
     ----------
     audits : sequence of Audit
-        One, or several, each of which then gets a folder of its own.
+        The audits to write. If there are several, each gets a folder of its own.
     folder : str or Path
-        Where the files go; it is made if there is none.
+        Where the files go. The folder is created if it does not exist.
 
     Returns
     -------
     list of Path
-        The files.
+        The files that were written.
     """
     home, written = Path(folder), []
     if any(audit.scale == "real" for audit in audits):
         raise InputError(
-            "An audit of predictions was given, and predictions select nobody, so that there are "
-            "no rates to file. Write its facts with to_json."
+            "An audit of predictions was given, and predictions select nobody, so there are no "
+            "rates to file. Write its facts with to_json."
         )
     if home.exists() and not home.is_dir():
-        raise InputError(f"--tables must be a folder, and {folder} is a file.")
+        raise InputError(f"--tables must be a folder, and {folder} is a file. Name another folder.")
     folders: set[str] = set()
     for audit in audits:
         place = home if len(audits) == 1 else home / _file_name(audit.model_name, folders)
@@ -70,10 +70,10 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
 
 
 def _file_name(text: str, taken: set[str]) -> str:
-    """Return a text as the name of a file that no other has, and remember it."""
+    """Return a file name made from a text, different from all names taken, and remember it."""
     name = plain = re.sub(r"[^\w-]+", "_", text).strip("_") or "table"
     number = 1
-    while name.casefold() in taken:  # some disks do not tell A from a
+    while name.casefold() in taken:  # some file systems do not tell A from a
         number += 1
         name = f"{plain}_{number}"
     taken.add(name.casefold())
@@ -89,7 +89,7 @@ def _csv(rows: list[list[object]]) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return a text that a spreadsheet does not take for a formula."""
+    """Return the text in a form that a spreadsheet does not take for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
@@ -124,7 +124,7 @@ def _limits(fact: Estimate | None) -> list[str]:
 
 
 def _summary(audit: Audit) -> list[list[object]]:
-    """Return what a reader of the tables must know."""
+    """Return the rows of the summary: what a reader of the tables must know."""
     first = audit.impact[0]
     side = "at or above" if audit.favourable == "high" else "below"
     better = "above" if audit.favourable == "high" else "below"

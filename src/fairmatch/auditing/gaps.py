@@ -25,7 +25,7 @@ _DISTANCE = "bootstrap, corrected for upward bias; lower limit 0 unless a permut
 _MANY_PAIRS = "bootstrap, corrected for upward bias; of so many pairs, lower limit in closed form"
 _MEAN_OF_GAPS = "binomial bootstrap of both differences, corrected for upward bias"
 
-# Differences of selection rates: of everybody, or of those with one label.
+# Differences of selection rates: over everybody, or over those with one label.
 _RATES: dict[str, bool | None] = {
     "demographic_parity_gap": None,
     "true_positive_gap": True,
@@ -38,7 +38,7 @@ _SCORES = (
     "ks_parity_gap",
 )
 _ODDS = "equalized_odds_gap"
-# The total variation is left out, since it depends on where the range of predictions is cut.
+# The total variation is left out, because it depends on where the range of predictions is cut.
 _PREDICTIONS = "mean_parity_gap", "wasserstein_parity_gap", "ks_parity_gap"
 
 
@@ -55,8 +55,8 @@ def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
     gaps : tuple of Gap
         One per measure: the largest over the pairs of groups.
     by_pair : tuple of Gap
-        The same measures for each pair with the reference group, and for the pair in which they
-        are largest; empty for two groups, of which there is one pair.
+        The same measures for each pair with the reference group, and for the pair with the largest
+        gap. It is empty for two groups, which make only one pair.
     """
     names = ["demographic_parity_gap", *_SCORES]
     if data.settings.is_real:
@@ -91,7 +91,7 @@ class GroupPair:
     data : Scored
         The rows to audit.
     codes : tuple of two int
-        The first group, and the second.
+        Codes of the first group and of the second.
     """
 
     data: Scored
@@ -115,7 +115,7 @@ class GroupPair:
 
     @cached_property
     def _grid(self) -> ScoreGrid:
-        """Both groups' scores, resampled."""
+        """The scores of both groups, resampled."""
         scores = self._distances.scores[0], self._distances.scores[1]
         n_resamples = self.data.settings.n_resamples
         generator = self.data.pair_generator(0, self.codes)
@@ -130,13 +130,13 @@ class GroupPair:
         return self.data.labels[self.codes[0]], self.data.labels[self.codes[1]]
 
     def _counts(self, label: bool | None) -> tuple[tuple[float, float], tuple[int, int]]:
-        """Count the selected and all people of each group, of those with a label."""
+        """Count the selected people and all people of each group, among those with a label."""
         hits, sizes = self.data.counts(label)
         first, second = self.codes
         return (hits[first], hits[second]), (sizes[first], sizes[second])
 
     def refuse(self, name: str) -> str | None:
-        """Return why a gap is not stated, or None."""
+        """Return why a gap is not stated, or None if it is."""
         for label in (True, False) if name == _ODDS else (_RATES.get(name),):
             if label is None:
                 continue
@@ -147,7 +147,7 @@ class GroupPair:
         return None
 
     def signed(self, name: str) -> float | None:
-        """Return the second group's rate or mean less the first's, for gaps of rates or means."""
+        """Return the second group's rate or mean minus the first's, or None for other gaps."""
         if name in _RATES:
             counts, sizes = self._counts(_RATES[name])
             return counts[1] / sizes[1] - counts[0] / sizes[0]
@@ -157,7 +157,7 @@ class GroupPair:
         return None
 
     def value(self, name: str) -> float:
-        """Return a gap."""
+        """Return the value of a gap."""
         if name == _ODDS:
             return (self.value("true_positive_gap") + self.value("false_positive_gap")) / 2.0
         if name == "wasserstein_parity_gap":
@@ -173,18 +173,18 @@ class GroupPair:
     def gap(self, name: str) -> Gap:
         """Return a gap with its interval."""
         value, (spread, method) = self.value(name), self._spread(name)
-        # The estimate comes from all scores and the limits from cells of them: keep their order.
+        # The estimate comes from all scores, and the limits come from cells. Keep them in order.
         low, high = min(spread.low, value), min(max(spread.high, value), 1.0)
         symbol = MEASURES[name].symbol
         facts = (value, low, high, self.signed(name), spread.p_value, method)
         return Gap(name, symbol, *facts, groups=self._labels, favoured=self._favoured(name))
 
     def _favoured(self, name: str) -> str | None:
-        """Return the group that is better off, where a gap has a direction."""
+        """Return the group that is better off, or None where a gap has no direction."""
         signed = self.signed(name)
         if not signed:
             return None
-        # Rates are of the favourable outcome already; scores are as they came.
+        # Rates are already those of the favourable outcome. Scores are as they were given.
         turned = name == "mean_parity_gap" and self.data.settings.favourable == "low"
         return self._labels[int((signed > 0.0) != turned)]
 
@@ -196,7 +196,7 @@ class GroupPair:
         if name == _ODDS:
             return Spread(*self._odds_limits(confidence)), _MEAN_OF_GAPS
         if self.data.is_decision:
-            # Of decisions, each of the others is the difference of the two rates of ones.
+            # For decisions, every other gap is the difference of the two groups' shares of ones.
             ones = zip(self._weights, self._distances.scores, strict=True)
             rates = [weights.rate(scores > 0.0) for weights, scores in ones]
             sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)

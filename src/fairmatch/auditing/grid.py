@@ -11,12 +11,12 @@ from fairmatch.measures.closed_forms import fold
 from fairmatch.measures.intervals import ScoreGrid, Spread
 from fairmatch.tables.arrays import FloatArray
 
-# As in `ScoreGrid`: more cells change no limit by more than its Monte Carlo error.
+# As in `ScoreGrid`, more cells change no limit by more than its Monte Carlo error.
 _CELLS = 512
 
 
 class WeightedGrid(ScoreGrid):
-    r"""Two groups' weighted scores counted in cells, ready to be resampled many times at once.
+    r"""The weighted scores of two groups, counted in cells and resampled many times at once.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class WeightedGrid(ScoreGrid):
     n_resamples : int
         How many resamples to draw.
     generator : numpy Generator
-        Where they come from.
+        Source of the random draws.
 
     Notes
     -----
-    As many people are resampled as the weights of a group speak for (`RowWeights.size`), each
-    from the weighted distribution of the scores. Under equality both groups are drawn from the
-    weighted distribution of all people, which takes the place of permutations.
+    A resample draws as many people as the weights of a group are worth (`RowWeights.size`), from
+    the weighted distribution of the scores. To test equality, both groups are drawn from the
+    weighted distribution of all people. These draws take the place of permutations.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class WeightedGrid(ScoreGrid):
         ]
 
     def mean_gap(self, confidence: float) -> Spread:
-        """Interval of the gap between mean scores: the signed one, folded."""
+        """Compute the interval of the gap between mean scores: that of the difference, folded."""
         return Spread(*self._difference(*self._scores, confidence))
 
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
-        """Return the upper limit of a gap between means, of the function of slope 1 or -1.
+        """Return the upper limit of the gap between the means of a function of the score.
 
-        The function is that in which the sample shows the largest gap.
+        Of all functions with slopes 1 and -1, it is the one whose gap is largest in the sample.
         """
         heights = np.append(0.0, np.cumsum(-np.sign(self._estimate[:-1]) * widths))
         first, second = (np.interp(own, self.values, heights) for own in self._scores)
@@ -113,7 +113,7 @@ def _shares(weights: RowWeights) -> FloatArray:
 
 
 def _borders(scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the different scores, or as many quantiles of them as there may be cells."""
+    """Return the different scores, or quantiles of them if there are more scores than cells."""
     order = np.argsort(scores, kind="stable")
     ordered, mass = scores[order], np.cumsum(weights[order])
     different: FloatArray = ordered[np.append(True, ordered[1:] != ordered[:-1])]

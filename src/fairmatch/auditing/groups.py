@@ -1,4 +1,4 @@
-"""What can be said of each group on its own, and the ratio of their selection rates."""
+"""The facts about each group on its own, and the ratio of the groups' selection rates."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fairmatch.tables.arrays import BoolArray, FloatArray
 
 SCORE_BINS = 20
 CALIBRATION_BINS = 10
-# Whole numbers divided, not numpy.linspace: scores such as 0.3 then begin their own interval.
+# Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
 SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 _CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
 
 def describe_groups(data: Scored) -> tuple[GroupFacts, ...]:
-    """Return what holds in each group."""
+    """Return the facts about each group."""
     return tuple(_describe(data, code) for code in range(len(data.labels)))
 
 
@@ -63,7 +63,7 @@ def _describe(data: Scored, code: int) -> GroupFacts:
 
 
 def _histogram(scores: FloatArray, weights: RowWeights) -> tuple[int, ...]:
-    """Count people in intervals of scores; shares of a survey's weight become whole numbers."""
+    """Count people in intervals of scores. With survey weights, round shares to whole numbers."""
     shares = np.histogram(scores, bins=SCORE_EDGES, weights=weights.values)[0]
     if not weights.is_survey:
         return tuple(np.rint(shares).astype(int).tolist())
@@ -90,10 +90,11 @@ def _mean_limits(data: Scored, scores: FloatArray, weights: RowWeights) -> Limit
 def _auc(
     data: Scored, code: int, scores: FloatArray, positive: BoolArray, weights: RowWeights
 ) -> Estimate:
-    r"""Area under the ROC curve with DeLong's interval on the logit scale.
+    r"""Compute the area under the ROC curve, with DeLong's interval on the logit scale.
 
-    :math:`V_i` is the share of the negative people below each positive one, and the share of the
-    positive people above each negative one; ties count half.
+    ROC is short for receiver operating characteristic. The interval needs two shares: the share of
+    negative people below each positive person, and the share of positive people above each
+    negative person. Ties count half.
     """
     parts = [(scores[own], weights.take(own)) for own in (positive, ~positive)]
     is_high = data.settings.favourable == "high"
@@ -104,7 +105,7 @@ def _auc(
     shares = _share_below(above, negative, others), 1.0 - _share_below(negative, above, below)
     first, second = below.moments(shares[0]), others.moments(shares[1])
     error = float(np.sqrt(first.variance / first.size + second.variance / second.size))
-    if error == 0.0:  # perfectly ranked, or constant: the data do not say how sure that is
+    if error == 0.0:  # perfectly ranked or constant scores: the data do not show how sure that is
         return Estimate(first.mean)
     value = first.mean
     half = float(ndtri((1 + data.settings.confidence) / 2)) * error / (value * (1.0 - value))
@@ -150,7 +151,7 @@ def _calibration_error(scores: FloatArray, positive: BoolArray, weights: RowWeig
 
 
 def selection_ratio(data: Scored) -> Estimate:
-    """Return the smallest selection rate over the largest, with its interval."""
+    """Return the smallest selection rate divided by the largest, with its interval."""
     if data.settings.is_real:
         return Estimate(None)
     if data.refused:

@@ -18,20 +18,20 @@ from fairmatch.measures.closed_forms import rate_over_rate, wilson
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups
 
-# Fisher's test of larger tables is the normal one, to more digits than are shown.
+# For larger tables the normal approximation agrees with Fisher's test to all digits shown.
 _MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share of a category's people, with how many people it rests on."""
+    """A share of a category's people, and how many people it rests on."""
 
     share: float
     n_people: int
 
     @property
     def hits(self) -> float:
-        """How many people of the category that is."""
+        """How many people of the category the share amounts to."""
         return self.share * self.n_people
 
     def estimate(self, confidence: float) -> Estimate:
@@ -39,7 +39,7 @@ class Rate:
         return Estimate(self.share, *wilson(self.hits, self.n_people, confidence))
 
     def ratio(self, most: Rate, confidence: float) -> Estimate:
-        """Return the share over another, with the interval of the ratio."""
+        """Return the share divided by another share, with the interval of the ratio."""
         if most.share == 0.0:
             return Estimate(None, refused="The rate that others are compared with is 0.")
         if self is most:
@@ -57,11 +57,11 @@ def impact_tables(
     Parameters
     ----------
     data : Scored
-        The rows to audit, whose groups are those of the attribute or the combinations.
+        The rows to audit. Their groups are those of the one attribute, or the combinations.
     attributes : mapping
-        Where there are several attributes, the groups of each.
+        Name of each attribute to its groups, where there are several. Otherwise it is empty.
     name : str
-        What the attribute is called where there is one.
+        What a single attribute is called.
     """
     scoring = _above_median(data)
     if not attributes:
@@ -74,7 +74,7 @@ def impact_tables(
 
 
 def _unknown(data: Scored, groups: Groups) -> tuple[int, ...]:
-    """Return the codes of an attribute whose people all have an unknown combination."""
+    """Return the code of an attribute's group "unknown", unless that is a real value there."""
     missing = np.isin(data.groups.codes, data.unknown)
     if not data.unknown:
         return ()
@@ -85,7 +85,7 @@ def _unknown(data: Scored, groups: Groups) -> tuple[int, ...]:
 
 
 def _above_median(data: Scored) -> tuple[float, BoolArray] | None:
-    """Return the median score of everybody, and whose score is better than it."""
+    """Return the median score of everybody, and a mask of the people who score better."""
     if data.is_decision:
         return None
     median = weighted_median(data.scores, data.weights)
@@ -94,7 +94,7 @@ def _above_median(data: Scored) -> tuple[float, BoolArray] | None:
 
 
 def weighted_median(values: FloatArray, weights: RowWeights) -> float:
-    """Return the median of weighted values; between two values, their mean.
+    """Return the median of weighted values. If it lies between two values, return their mean.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def _test(first: Rate, second: Rate) -> float:
 
 
 def fisher(hits: tuple[int, int], people: tuple[int, int]) -> float:
-    """Return the two-sided p-value of Fisher's exact test of two equal rates.
+    """Return the two-sided p-value of Fisher's exact test that two rates are equal.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def fisher(hits: tuple[int, int], people: tuple[int, int]) -> float:
     k = np.arange(least, most + 1)
     logs = _log_choose(people[0], k) + _log_choose(people[1], successes - k)
     chances = np.exp(logs - logs.max())
-    # Chances as small as the observed one, up to rounding.
+    # Tables that are no more likely than the observed one, up to rounding.
     reached = chances <= chances[hits[0] - least] * (1 + 1e-7)
     return float(chances[reached].sum() / chances.sum())
 

@@ -13,12 +13,12 @@ from fairmatch.exceptions import ColumnError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.leaks import find_leaks
 
-# Of more rows a sample is looked at first, and then all rows of the columns that it points at.
+# With more rows, a sample is examined first, and then all rows of the columns that it points at.
 _MOST_ROWS = 200_000
 
 
 def take(X: Any, rows: IndexArray) -> Any:
-    """Return some rows of a table or an array."""
+    """Return some rows of a table or array."""
     if not nw.dependencies.is_into_dataframe(X):
         return np.asarray(X)[rows]
     return nw.from_native(X, eager_only=True)[rows].to_native()
@@ -27,23 +27,23 @@ def take(X: Any, rows: IndexArray) -> Any:
 def leaks_of(
     X: Any, sensitive_features: Any, n_rows: int, kept: Collection[str]
 ) -> list[LeakFacts]:
-    """Return the columns that give the group away, or raise where one does so in every row.
+    """Return the columns that give the group away. Raise if one does so in every row.
 
     Parameters
     ----------
     X : table or array of shape (n_rows, n_columns)
-        What describes people.
+        The columns that describe people.
     sensitive_features : column, or table of several attributes
         Group of every row.
     n_rows : int
-        How many rows there are.
+        Number of rows.
     kept : collection of str
-        Columns that stay although they give the group away.
+        Columns to keep although they give the group away.
 
     Raises
     ------
     ColumnError
-        If a column is the group or determines it, and is not among those kept.
+        If a column is the group or determines it, and is not listed in ``kept``.
     """
     if n_rows > _MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).permutation(n_rows)[: _MOST_ROWS // 2])
@@ -58,7 +58,7 @@ def leaks_of(
         told = "; ".join(leak.words for leak in exact)
         names = " ".join(dict.fromkeys(leak.column for leak in exact))
         raise ColumnError(
-            f"X gives the group away: {told}. Nobody has a near person of the other group then. "
+            f"X gives the group away: {told}. Then nobody has a near person in the other group. "
             f"Leave it out of X (--drop {names}), or keep it on purpose: "
             f"keep={list(dict.fromkeys(leak.column for leak in exact))} (--keep {names})."
         )

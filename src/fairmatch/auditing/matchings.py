@@ -1,4 +1,4 @@
-"""Who is treated like whom: the matchings of a sample of people, and how far apart they are."""
+"""Who is treated like whom: matchings of a sample of people, and how far apart the pairs are."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from fairmatch.tables.arrays import FloatArray
 
 GAP_BINS = 20
 _QUANTILES = 0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0
-# Streams of the resamples of each matching.
+# The random stream of each matching's resamples.
 _STREAMS = {"fair": 10, "marginal": 11, "joint": 12, "nearest_fair": 13}
-# People to list beside each one; of many groups fewer, since there are many pairs.
+# How many near people to list for each person. With many groups there is one, as pairs are many.
 _NEAREST = 3
 _NEAR = {"nearest_fair", "marginal"}
 _UNPROVEN = {
@@ -60,7 +60,7 @@ class PairMatcher:
     sample : Sample
         The people drawn.
     codes : tuple of two int
-        The first group, and the second.
+        Codes of the first group and of the second.
     """
 
     data: Scored
@@ -80,12 +80,12 @@ class PairMatcher:
 
     @cached_property
     def by_rank(self) -> Coupling:
-        """People at the same rank of their groups, tied scores matched in row order."""
+        """People at the same rank in their groups. Tied scores are matched in row order."""
         return self._coupled(None)
 
     @cached_property
     def fair(self) -> Coupling:
-        """People at the same rank of their groups, tied scores matched at least cost."""
+        """People at the same rank in their groups. Tied scores are matched at least cost."""
         if self.people.features is None or self.by_rank.undetermined == 0.0:
             return self.by_rank
         return self._coupled(self.people.features)
@@ -97,19 +97,19 @@ class PairMatcher:
         )
 
     def _highest_cost(self, cost: float) -> float:
-        """Return the cost of the matching by rank with tied scores matched at greatest cost."""
+        """Return the cost of the matching by rank if tied scores are matched at greatest cost."""
         features = self.people.features
         assert features is not None
         if self.by_rank.undetermined == 0.0:
             return cost
-        # |x + x'|² and -|x - x'|² differ by what the marginals fix, so the nearest to the mirror
-        # image is the farthest.
+        # |x + x'|² and -|x - x'|² differ by a constant that the marginals fix. So the nearest
+        # matching to the mirror image is the farthest matching.
         mirrored = np.where((self.people.codes == 1)[:, None], -features, features)
         return max(self._coupled(mirrored).transport_cost(features), cost)
 
     @cached_property
     def frontier(self) -> FairFrontier:
-        """The matchings between the fairest and the nearest."""
+        """The matchings from the fairest to the nearest."""
         return FairFrontier(self.people, self.scores, len(self.data.matched_pairs) == 1)
 
     @cached_property
@@ -118,12 +118,12 @@ class PairMatcher:
         return Neighbours(self.people, _NEAREST if len(self.data.compared) == 2 else 1)
 
     def near(self) -> NearPeople | None:
-        """Return everybody's truly nearest people of the other group; None without features."""
+        """Return each person's nearest people in the other group, or None without features."""
         return None if self.people.features is None else self.neighbours.listed(self.scores)
 
     @cached_property
     def found(self) -> tuple[dict[str, Coupling], tuple[str, ...]]:
-        """The matchings by name, and why others are missing."""
+        """The matchings by name, and the reasons why others are missing."""
         wanted: dict[str, Callable[[], Coupling]] = {"fair": lambda: self.fair}
         if self.people.features is not None:
             wanted["marginal"] = lambda: self.people.marginal
@@ -140,7 +140,7 @@ class PairMatcher:
         return couplings, tuple(unproven)
 
     def facts(self) -> Matching:
-        """Return how far apart matched people are."""
+        """Return the facts about these matchings, such as how far apart matched people are."""
         couplings, unproven = self.found
         first, second = (self.data.labels[code] for code in self.codes)
         sampled = self.people.sizes
@@ -226,7 +226,7 @@ class PairMatcher:
         )
 
     def _flips(self, coupling: Coupling) -> PairFlips:
-        """Return how the two people of a pair are decided on, as shares of the pairs."""
+        """Return the decisions on the two people of a pair, as shares of the pairs."""
         selected, mass = self.data.selected[self.sample.rows[self.people.at]], coupling.mass
         first, second = selected[coupling.source_index], selected[coupling.target_index]
         return PairFlips(
@@ -277,7 +277,7 @@ def _counted_mean(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Limits:
-    """Return the interval of a mean over pairs that stand for many people each."""
+    """Return the interval of a mean over pairs, each of which stands for many people."""
     means = generator.multinomial(n_people, mass / mass.sum(), size=n_resamples) @ values
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(means / n_people, [tail, 1.0 - tail])
@@ -291,7 +291,7 @@ def _relative(cost: float, smallest: float, random: float) -> float | None:
 
 
 def matched_parity_gaps(matchings: tuple[Matching, ...]) -> list[Gap]:
-    """Return the mean score gap of the nearest matched people, for each pair of groups."""
+    """Return the mean score gap of the nearest matching, for each pair of groups."""
     method = "people of the smaller group resampled with their nearest people of the other"
     symbol = MEASURES["matched_parity_gap"].symbol
     return [
@@ -313,7 +313,7 @@ def matched_parity_gaps(matchings: tuple[Matching, ...]) -> list[Gap]:
 
 
 def join_pairs(matchers: list[PairMatcher]) -> dict[str, Pairs]:
-    """Return the pairs of every matching, those of several pairs of groups together."""
+    """Return the pairs of every matching, joined over all pairs of groups."""
     joined: dict[str, Pairs] = {}
     for name in _STREAMS:
         parts = [matcher.pairs(name) for matcher in matchers if name in matcher.found[0]]

@@ -1,4 +1,4 @@
-"""Who is near to whom: the nearest fair matching of two groups, and each person's nearest."""
+"""Who is near to whom: the nearest fair matching of two groups, and each person's neighbours."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from fairmatch.tables.arrays import FloatArray
 ALIKE = 0.02
 """Difference up to which two scores count as alike."""
 
-# Costs are proven to this share, and a position is read off the curve to within the other: both
-# are far smaller than what another sample of people would change. Many pairs of groups are done
-# more roughly, so that ten groups do not take ten times as long as two.
+# Costs are proven to within `_TOLERANCE` of their size, and positions are read off the curve to
+# within `_HEIGHT`. For two groups both are far smaller than the change that another sample makes.
+# Many pairs of groups are solved more roughly, so that ten groups do not take ten times as long.
 _TOLERANCE = {True: 1e-4, False: 1e-3}
 _HEIGHT = {True: 0.02, False: 1.0}
-# So many people of two groups have somebody near by definition.
+# The distance that counts as near is the one at which this share of people have somebody near.
 _NEAR_SHARE = 0.9
 _BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class FairFrontier:
-    """The matchings of two groups between the fairest and the nearest, under one model's scores.
+    """The matchings of two groups from the fairest to the nearest, under one model's scores.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FairFrontier:
     scores : array of float
         Their scores.
     is_only : bool
-        Whether there are two groups only.
+        Whether these are the only two groups that are matched.
     """
 
     people: SamplePair
@@ -69,21 +69,29 @@ class FairFrontier:
 
     @property
     def coupling(self) -> Coupling:
-        """The nearest matching whose mean score gap is within the slack of the least."""
+        """The nearest matching whose mean score gap exceeds the least one by at most the slack."""
         return self._found[1]
 
     @property
     def strict_cost(self) -> float:
-        """Cost of the nearest matching of the least mean score gap."""
+        """Cost of the nearest matching with the least mean score gap."""
         return self._found[0].fairest.cost
 
     def curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
-        """Return the least cost at every mean score gap, each with its position."""
+        """Return points of the curve: mean score gap, least cost and position.
+
+        Parameters
+        ----------
+        least_gap : float
+            The least possible mean score gap.
+        smallest, random : float
+            Cost of the nearest matching, and expected cost of a random one.
+        """
         frontier, span = self._found[0], random - smallest
         frontier.refine(_HEIGHT[self.is_only] * max(span, 0.0))
         points: list[CurvePoint] = []
         for point in frontier.points:
-            # Rounding may leave two points at one gap; the curve falls.
+            # Rounding may leave two points at one gap. Only points at which the curve falls stay.
             if points and not (
                 least_gap + point.excess > points[-1].gap and point.cost < points[-1].cost
             ):
@@ -94,7 +102,7 @@ class FairFrontier:
 
 
 def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the squared distance of every two points; what rounding leaves of equal ones is 0."""
+    """Return the squared distance of every two points. Rounding errors of equal points become 0."""
     squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)
     distances: FloatArray = np.maximum(squares - 2.0 * (first @ second.T), 0.0)
     distances[distances < 1e-12 * np.maximum(squares, 1.0)] = 0.0
@@ -103,7 +111,7 @@ def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The nearest people of the other group, for each person of two groups.
+    """The nearest people in the other group, for each person of two groups.
 
     Attributes
     ----------
@@ -118,7 +126,7 @@ class Neighbours:
 
     @cached_property
     def sides(self) -> tuple[IndexArray, IndexArray]:
-        """Positions of the people of the first group, and of the second."""
+        """Positions of the people of the first group, and of those of the second."""
         return np.flatnonzero(self.people.codes == 0), np.flatnonzero(self.people.codes == 1)
 
     @cached_property
@@ -141,7 +149,7 @@ class Neighbours:
 
     @cached_property
     def distance(self) -> float:
-        """Squared distance within which nine in ten people have somebody near."""
+        """Squared distance within which nine in ten people have somebody of the other group."""
         nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
         return float(np.quantile(nearest, _NEAR_SHARE))
 
@@ -153,16 +161,16 @@ class Neighbours:
     def reach(
         self, data: Scored, codes: tuple[int, int], scores: FloatArray
     ) -> tuple[Reach, Reach]:
-        """Return for how many people of each group somebody near is scored alike.
+        """Return, for each group, how many people have somebody near who is scored alike.
 
         Parameters
         ----------
         data : Scored
             The rows to audit.
         codes : tuple of two int
-            The two groups.
+            Codes of the two groups.
         scores : array of float
-            Scores of these people.
+            Scores of the people of the two groups.
         """
         limit = self.distance * (1.0 + 1e-9)
         found = []
@@ -189,7 +197,7 @@ class Neighbours:
         return found[0], found[1]
 
     def listed(self, scores: FloatArray) -> NearPeople:
-        """Return everybody's nearest, as positions in the sample."""
+        """Return each person's nearest people, as positions in the sample."""
         persons, neighbours, distances = [], [], []
         for own, (at, near) in zip(self.sides, self.nearest, strict=True):
             persons.append(np.repeat(own, at.shape[1]))

@@ -1,4 +1,4 @@
-"""Parquet files that are read column by column, and never whole: DuckDB asks, arrays answer."""
+"""Parquet files that are queried with DuckDB, column by column, and never read whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MEMORY = "800MB"
 
 
 def is_dataset(path: str) -> bool:
-    """Return whether a name stands for many Parquet files: a pattern, or a folder of them.
+    """Return whether a name stands for many Parquet files: a pattern, or a folder.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def is_dataset(path: str) -> bool:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as SQL writes it, whatever is in it."""
+    """Return a column's name as a quoted SQL identifier, whatever characters it holds."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -42,12 +42,12 @@ class ParquetFiles:
     Parameters
     ----------
     pattern : str
-        Which files: a folder, or a name with ``*`` in it.
+        The files: a folder, or a name with wildcards such as ``*``.
 
     Raises
     ------
     InputError
-        If there is no such file, one is damaged, or their columns differ.
+        If there is no such file, if one is damaged, or if their columns differ.
     """
 
     pattern: str
@@ -60,17 +60,20 @@ class ParquetFiles:
             pattern = str(Path(pattern) / "**" / "*.parquet")
         found = sorted(glob(pattern, recursive=True))
         if not found:
-            raise InputError(f"No file is called {self.pattern}.")
+            raise InputError(
+                f"No file is called {self.pattern}, and an audit needs at least one .parquet file. "
+                "Check the name of the folder or the pattern."
+            )
         if others := [name for name in found if not name.lower().endswith(".parquet")]:
             raise InputError(
                 f"{others[0]} is not a .parquet file. Many files are read as one table only where "
-                "all of them are Parquet."
+                "all of them are Parquet. Name a pattern such as 'scores/*.parquet'."
             )
         return found
 
     @cached_property
     def _spilled(self) -> str:
-        """Where DuckDB writes what exceeds its memory: not into the user's folder."""
+        """The temporary folder for data that exceeds DuckDB's memory, outside the user's folder."""
         return str(Path(tempfile.gettempdir()) / f"fairmatch-{uuid4().hex}")
 
     @cached_property
@@ -88,13 +91,13 @@ class ParquetFiles:
                 "temp_directory": self._spilled,
             }
         )
-        # In an interactive session DuckDB prints a bar among what the caller prints.
+        # In an interactive session DuckDB prints a progress bar amid the caller's output.
         connection.execute("SET enable_progress_bar = false")
         return connection
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """Names of the columns and their types, the same in every file."""
+        """Name of each column to its type. Both are the same in every file."""
         first: dict[str, str] = {}
         for file in self.files:
             read = self._run("DESCRIBE SELECT * FROM read_parquet($files)", [file])
@@ -108,7 +111,7 @@ class ParquetFiles:
                 raise InputError(
                     f"The columns of {file} differ from those of {self.files[0]}: "
                     f"{', '.join(map(repr, differ[:5]))}. Files that are read as one table need "
-                    "the same columns of the same types."
+                    "the same columns of the same types. Write them again, or leave this one out."
                 )
         return first
 
@@ -117,22 +120,22 @@ class ParquetFiles:
         check_names(names, list(self.columns), table=self.pattern)
 
     def ask(self, select: str, rest: str = "", **values: Any) -> pd.DataFrame:
-        """Return the answer to a question about all rows.
+        """Return the result of a query over all rows.
 
         Parameters
         ----------
         select : str
-            What to select; names that come from the user are `quoted`.
+            What to select. Names that come from the user must be `quoted`.
         rest : str
-            What follows the files: conditions and groups.
+            The clauses that follow the files, such as conditions and groupings.
         **values
-            Values that the question names with a dollar sign.
+            Values of the parameters that the query marks with a dollar sign.
         """
         source = "read_parquet($files, filename = true, file_row_number = true)"
         return self._run(f"SELECT {select} FROM {source} {rest}", self.files, **values)
 
     def _run(self, question: str, files: list[str], **values: Any) -> pd.DataFrame:
-        connection = self._connection  # names the extra where there is no DuckDB
+        connection = self._connection  # its error names the extra if DuckDB is not installed
         import duckdb
 
         try:
@@ -143,10 +146,10 @@ class ParquetFiles:
             said = " ".join(str(error).split())
             if isinstance(error, duckdb.OutOfMemoryException) or self._spilled in said:
                 raise InputError(
-                    f"{self.pattern} takes more than {_MEMORY} of memory to be counted, and what "
-                    f"exceeds it could not be written into {Path(self._spilled).parent}. Free "
-                    "space there, name another folder with TMPDIR, or sum the rows up by score, "
-                    "group and label first, and audit that table with --weight-kind counts."
+                    f"Counting {self.pattern} takes more than {_MEMORY} of memory, and the rest "
+                    f"could not be written into {Path(self._spilled).parent}. Free space there, or "
+                    "name another folder with TMPDIR. Or first sum the rows up by score, group and "
+                    "label, and audit that table with --weight-kind counts."
                 ) from error
             raise InputError(f"{self.pattern} cannot be read: {said}") from error
         return answer

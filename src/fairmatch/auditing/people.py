@@ -1,4 +1,4 @@
-"""What is known of the people to audit: read once, for all models."""
+"""What is known of the people to audit. It is read once for all models."""
 
 from __future__ import annotations
 
@@ -31,17 +31,26 @@ from fairmatch.tables.columns import Column, read_columns, split_column
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import Groups, attribute_columns, listed, read_groups
 
-# A category that nearly everybody has for himself is an identifier, not a property people share.
+# A column in which nearly everybody has a value of their own identifies people. It is not a
+# property that people share.
 _MOST_LEVELS = 1000
 _FEW_LEVELS = 30
 
 
-# The group of people of whom an attribute is missing; they are shown, and compared with nobody.
+# The group of people for whom an attribute is missing. It is shown, but compared with no other.
 UNKNOWN = "unknown"
 
 
 def identifies(n_levels: int, n_rows: int) -> bool:
-    """Return whether a category with so many levels names people rather than describes them."""
+    """Return whether a column with this many levels identifies people rather than describes them.
+
+    Parameters
+    ----------
+    n_levels : int
+        Number of different values in the column.
+    n_rows : int
+        Number of rows.
+    """
     return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
@@ -51,30 +60,36 @@ class PeopleTable:
 
     Attributes
     ----------
-    X, features
-        The table as given, and without the sensitive column if it was inside; None without one.
+    X : table, array or None
+        The table as given. It is None if no table was given.
     columns : list of Column
         The columns of ``features``.
-    groups, sensitive_features
-        The group of every row, read and as given.
+    features : table, array or None
+        The table without the sensitive column, if the table holds that column.
+    groups : Groups
+        Group of every row.
     unknown : tuple of int
-        Codes of the groups of people of whom an attribute is missing.
+        Codes of the groups of people for whom an attribute is missing.
     attributes : dict
-        Where several attributes were given, the groups of each by itself.
-    positive, pos_label
-        Whether each label is positive (None without labels), and which label that is.
-    target : array of float or None
-        The number that is predicted, where scores are predictions and it was given.
+        Name of each attribute to its groups, if several attributes were given. Otherwise empty.
+    sensitive_features
+        The groups as they were given.
+    positive : array of bool or None
+        Whether each label is positive. It is None without labels.
+    pos_label
+        The positive label.
     ids : list of str
-        Who the rows are; empty if not given.
+        Identifier of every row. It is empty if none were given.
     weights : RowWeights
         Weight of every row.
     positions : array of int or None
-        Where the rows stand in the table that was given; None where all of its rows are here.
+        Positions of the rows in the given table. It is None if no row was left out.
     leaks : tuple of LeakFacts
         Columns that give the group away.
     samples : dict
-        Samples that were drawn already.
+        Samples that were already drawn.
+    target : array of float or None
+        The predicted number of every row, where scores are predictions and it was given.
     """
 
     X: Any
@@ -94,7 +109,7 @@ class PeopleTable:
     target: FloatArray | None = None
 
     def sample(self, n_sample: int, seed: int) -> Sample:
-        """Draw the sample, once for all models, so that the nearest matching is found once."""
+        """Draw the sample once for all models. The nearest matching is then also found once."""
         key = n_sample, seed
         if key not in self.samples:
             generator = np.random.default_rng([seed, 2])
@@ -115,18 +130,18 @@ class PeopleTable:
         return TableEncoder(missing="encode").fit(self.features)
 
     def encode(self, rows: IndexArray) -> FloatArray:
-        """Encode some rows only, since all of a large table may not be needed."""
+        """Encode only some rows, because not all rows of a large table may be needed."""
         encoded: FloatArray = self.encoder.transform(take(self.features, rows))
         return encoded
 
     @property
     def sha256(self) -> str | None:
-        """Hash of the columns, the same for the same table in any table library."""
+        """Hash of the columns. It does not depend on the table library. None without columns."""
         return sha256(*map(_bytes, self.columns)) if self.columns else None
 
     @property
     def n_encoded(self) -> int:
-        """How many numbers describe a person."""
+        """How many numbers describe a person after encoding."""
         return len(self.encoder.get_feature_names_out())
 
 
@@ -142,10 +157,14 @@ def read_people(
     keep: Collection[str] = (),
     scale: str = "probability",
 ) -> PeopleTable:
-    """Read what a caller gave; the parameters are those of `fairmatch.audit`.
+    """Read the people to audit. Rows of weight 0 stand for nobody and are left out.
 
-    ``sensitive_column`` is where a model finds the groups in X, or None. Rows of weight 0 are
-    nobody, and are left out of everything.
+    Parameters
+    ----------
+    sensitive_column : str, int or None
+        The column of X in which a model finds the groups, or None.
+    sensitive_features, X, y_true, ids, pos_label, sample_weight, weight_kind, keep, scale
+        The arguments of `fairmatch.audit`, as the caller passed them.
     """
     positions = None
     if sample_weight is not None:
@@ -169,14 +188,15 @@ def read_people(
         raise GroupError(
             f"sensitive_features has {int(missing.sum())} missing values, and the others hold "
             f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
-            "compare."
+            "compare. Pass rows of another group too, or another column."
         )
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
     for column in columns:
         if len(column.values) != n_rows:
             raise InputError(
-                f"X has {len(column.values)} rows where sensitive_features has {n_rows}."
+                f"X has {len(column.values)} rows where sensitive_features has {n_rows}. Pass both "
+                "for the same people."
             )
         if column.name in keep or column.levels is None:
             continue
@@ -184,12 +204,14 @@ def read_people(
             raise InputError(
                 f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
                 "rows: it looks like a name or a number that identifies people. Leave it out of "
-                "X, and give it as ids (--id) if the audit should show it."
+                "X, and pass it as ids (--id) if the audit should show it."
             )
     leaks = leaks_of(features, sensitive_features, n_rows, keep) if columns else []
     names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
     if names and len(names) != n_rows:
-        raise InputError(f"ids has {len(names)} rows where {n_rows} were expected.")
+        raise InputError(
+            f"ids has {len(names)} rows where {n_rows} were expected. Pass one identifier per row."
+        )
     return PeopleTable(
         X=X,
         columns=columns,
@@ -218,7 +240,10 @@ def _read_target(y_true: ArrayLike, n_rows: int) -> FloatArray:
 
 
 def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], BoolArray]:
-    """Return the groups of each of several attributes, and which rows lack one."""
+    """Return the groups of each attribute if there are several, and a mask of rows that lack one.
+
+    With a single attribute the first part is empty.
+    """
     columns = attribute_columns(given, "sensitive_features")
     missing = np.zeros(len(groups), dtype=bool)
     for _, values in columns:
@@ -232,10 +257,10 @@ def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], Boo
 
 
 def _without(X: Any, column: Any) -> Any:
-    """Leave the sensitive column out of what describes people, where X holds it."""
+    """Return X without the sensitive column, if X holds it."""
     try:
         return X if column is None else split_column(X, column)[0]
-    except ColumnError:  # a model that needs no group to predict may be given none
+    except ColumnError:  # X may lack the column if the model needs no group to predict
         return X
 
 
@@ -283,7 +308,7 @@ def _values(column: Column, rows: IndexArray) -> tuple[str | float | None, ...]:
 
 
 def sha256(*parts: bytes) -> str:
-    """Hash bytes, one part after the other."""
+    """Return the SHA-256 hash of some bytes, taken part after part."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -296,7 +321,7 @@ def _bytes(column: Column) -> bytes:
     if column.levels is None:
         values = np.where(column.missing, 0.0, column.values.astype(np.float64))
         return head + column.missing.tobytes() + values.tobytes()
-    # By the text of each level, since the order of levels is the library's business.
+    # Levels are sorted by their text, because their order depends on the table library.
     levels, codes = np.unique([str(level) for level in column.levels], return_inverse=True)
     text = np.append(codes, -1).astype(np.int32)[column.values]
     return head + "\0".join(levels.tolist()).encode() + text.tobytes()

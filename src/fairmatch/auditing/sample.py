@@ -1,4 +1,4 @@
-"""People drawn of each group, with the matchings that no model has a say in."""
+"""People drawn from each group, and the matchings of them that depend on no model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fairmatch.tables.groups import Groups
 
 # The paper's alpha of the joint map (Section 5.3).
 _JOINT_LABEL_WEIGHT = 100.0
-# Costs of many pairs of groups are proven to this share, which is far less than what other people
-# would change.
+# With many pairs of groups, costs are proven to within this share of their size. Another sample
+# of people would change them far more.
 _MANY_TOLERANCE = 1e-4
 
 
@@ -39,7 +39,7 @@ class SamplePair:
     weights : RowWeights
         Their weights.
     tolerance : float
-        Share to which the costs of their matchings are proven.
+        Relative gap to which the costs of their matchings are proven.
     """
 
     at: IndexArray
@@ -51,7 +51,7 @@ class SamplePair:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """People of the first group, and of the second."""
+        """Number of people in the first group, and in the second."""
         return self._of(0).people, self._of(1).people
 
     def _of(self, code: int) -> RowWeights:
@@ -64,12 +64,12 @@ class SamplePair:
 
     @cached_property
     def marginal(self) -> Coupling:
-        """The matching of least transport cost."""
+        """The matching with the least transport cost."""
         return self._match(OptimalTransportMatcher(tolerance=self.tolerance))
 
     @cached_property
     def joint(self) -> Coupling:
-        """The matching of least transport cost among people with the same label."""
+        """The matching with the least transport cost, with a large cost for different labels."""
         return self._match(
             OptimalTransportMatcher(label_weight=_JOINT_LABEL_WEIGHT, tolerance=self.tolerance)
         )
@@ -83,15 +83,15 @@ class SamplePair:
         )
 
     def oriented(self, coupling: Coupling) -> Coupling:
-        """Return a matching of these people seen from the first group."""
+        """Return a matching of these people, directed from the first group to the second."""
         return coupling.inverse if self.codes[coupling.source_index[0]] else coupling
 
     @cached_property
     def random_costs(self) -> FloatArray:
         r"""Expected cost of a random matching, by encoded column.
 
-        :math:`E (X_0 - X_1)^2` of independent people is the sum of both variances and of the
-        squared difference of the means.
+        For independent people, :math:`E (X_0 - X_1)^2` is the sum of both variances and of the
+        squared difference between the means.
         """
         assert self.features is not None
         means, variances = [], []
@@ -105,14 +105,14 @@ class SamplePair:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """People drawn of each group.
+    """People drawn from each group.
 
     Attributes
     ----------
     rows : array of int
         Row positions in the table, in the table's order.
     groups : Groups
-        Of these rows.
+        Group of each of these rows.
     features : array or None
         Encoded features of these rows.
     feature_groups : dict
@@ -132,7 +132,7 @@ class Sample:
     _pairs: dict[tuple[int, int], SamplePair] = field(default_factory=dict)
 
     def pair(self, codes: tuple[int, int]) -> SamplePair:
-        """Return the people of two groups; their matchings are found once, for all models."""
+        """Return the people of two groups. Their matchings are found once for all models."""
         if codes not in self._pairs:
             at = np.flatnonzero(np.isin(self.groups.codes, codes))
             self._pairs[codes] = SamplePair(
@@ -149,7 +149,7 @@ class Sample:
 def draw_rows(
     groups: Groups, weights: RowWeights, n_sample: int, generator: np.random.Generator
 ) -> tuple[IndexArray, RowWeights]:
-    """Draw people of each group without replacement; everybody of a group that is smaller.
+    """Draw people from each group without replacement. A smaller group is taken whole.
 
     Parameters
     ----------
@@ -158,17 +158,17 @@ def draw_rows(
     weights : RowWeights
         Weight of every row.
     n_sample : int
-        How many of each group.
+        How many people to draw from each group.
     generator : numpy Generator
-        Where they come from.
+        Source of the random draws.
 
     Returns
     -------
     rows : array of int
         Row positions, in the table's order.
     weights : RowWeights
-        Their weights. Rows that stand for many people have as many as were drawn of them; all
-        rows of a group are taken where it has no more of them than are to be drawn.
+        Their weights. If a row stands for many people, its weight is how many of them were drawn.
+        A group with at most ``n_sample`` rows keeps all rows and their weights.
     """
     drawn, taken = [], []
     for code in range(len(groups.labels)):

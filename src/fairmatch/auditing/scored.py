@@ -1,4 +1,4 @@
-"""The rows to audit: their scores, their groups, and what may be stated of them."""
+"""The rows to audit: their scores, their groups, and what may be stated about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairmatch.tables.groups import Groups
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores, groups and labels of the rows to audit, with what governs the statements.
+    """Scores, groups and labels of the rows to audit, with the settings of the audit.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class Scored:
     groups : Groups
         Group of every row.
     positive : array of bool or None
-        Whether each label is positive; None without labels.
+        Whether each label is positive. It is None without labels.
     settings : AuditSettings
-        What governs the statements.
+        The settings of the audit.
     unknown : tuple of int
-        Codes of groups that are shown and not compared: nobody knows who these people are.
+        Codes of groups that are shown but not compared, because an attribute is missing.
     row_weights : RowWeights or None
-        Weight of every row; None where every row is one person.
+        Weight of every row. None means that every row is one person.
     """
 
     scores: FloatArray
@@ -51,19 +51,19 @@ class Scored:
 
     @cached_property
     def selected(self) -> BoolArray:
-        """Who has the favourable outcome."""
+        """Whether each person has the favourable outcome."""
         above = np.asarray(self.scores >= self.settings.threshold)
         return above if self.settings.favourable == "high" else ~above
 
     @cached_property
     def deserving(self) -> BoolArray | None:
-        """Who has the favourable label: the positive one, unless low scores are good."""
+        """Whether each person has the favourable label: the positive one, unless low is good."""
         if self.positive is None or self.settings.favourable == "high":
             return self.positive
         return ~self.positive
 
     def among(self, label: bool) -> str:
-        """Return the words for people with the favourable label, or with the other."""
+        """Return words for people with the favourable label (True) or with the other (False)."""
         is_positive = label == (self.settings.favourable == "high")
         return f" with a {'positive' if is_positive else 'negative'} label"
 
@@ -79,14 +79,14 @@ class Scored:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """People of each group."""
+        """Number of people in each group."""
         if self.weights.values is None:
             return tuple(np.bincount(self.groups.codes, minlength=len(self.labels)).tolist())
         return tuple(own.people for own in self._group_weights)
 
     @cached_property
     def evidence(self) -> tuple[float, ...]:
-        """How many people the rows of each group speak for."""
+        """How many people of equal weight the rows of each group are worth."""
         if not self.weights.is_survey:
             return self.sizes
         return tuple(own.size for own in self._group_weights)
@@ -104,7 +104,17 @@ class Scored:
         return bool(np.isin(self.scores, (0.0, 1.0)).all())
 
     def refuse(self, code: int, size: float, among: str = "") -> str | None:
-        """Return why nothing is stated of so few people of a group, or None if they are enough."""
+        """Return why a group is too small for a statement, or None if it is large enough.
+
+        Parameters
+        ----------
+        code : int
+            The group.
+        size : float
+            How many of its people the statement rests on.
+        among : str
+            Words for these people, such as " with a positive label".
+        """
         least = self.settings.min_group_size
         if size >= least:
             return None
@@ -116,14 +126,14 @@ class Scored:
 
     @cached_property
     def compared(self) -> tuple[int, ...]:
-        """Codes of the groups that are known, and large enough to be compared."""
+        """Codes of the groups that are known and large enough to be compared."""
         least = self.settings.min_group_size
         sizes = enumerate(self.evidence)
         return tuple(c for c, size in sizes if size >= least and c not in self.unknown)
 
     @cached_property
     def place(self) -> NDArray[np.int64]:
-        """Place of every row's group among those compared; -1 where it is none of them."""
+        """Position of every row's group among those compared, or -1 if it is not compared."""
         places = np.full(len(self.labels), -1, dtype=np.int64)
         places[list(self.compared)] = np.arange(len(self.compared))
         placed: NDArray[np.int64] = places[self.groups.codes]
@@ -136,7 +146,7 @@ class Scored:
 
     @cached_property
     def refused(self) -> str | None:
-        """Why nothing is stated that needs two groups, or None."""
+        """Why nothing that needs two groups is stated, or None."""
         if self.pairs:
             return None
         sizes = ((c, size) for c, size in enumerate(self.evidence) if c not in self.unknown)
@@ -144,28 +154,33 @@ class Scored:
 
     @cached_property
     def reference(self) -> int:
-        """Code of the largest known group, which every other is compared with."""
+        """Code of the largest known group, with which every other group is compared."""
         known = [c for c in range(len(self.labels)) if c not in self.unknown]
         return max(known, key=lambda code: self.totals[code])
 
     @cached_property
     def matched_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of groups whose people are matched: every group with the reference."""
+        """Pairs of groups whose people are matched: every group with the reference group."""
         return tuple(codes for codes in self.pairs if self.reference in codes)
 
     @property
     def pair_confidence(self) -> float:
-        """Level of an interval such that those of all pairs hold at once (Bonferroni)."""
+        """Level of one interval that makes the intervals of all pairs hold at once (Bonferroni)."""
         return 1.0 - (1.0 - self.settings.confidence) / max(len(self.pairs), 1)
 
     def pair_generator(self, part: int, codes: tuple[int, int]) -> np.random.Generator:
-        """Return the random stream of a part of the audit, for one pair of groups."""
+        """Return the random stream of one part of the audit, for one pair of groups."""
         return self.settings.generator(part, *(codes if len(self.labels) > 2 else ()))
 
     def counts(self, label: bool | None) -> tuple[list[float], list[int]]:
-        """Count the selected and all people of each group, of those with a label.
+        """Count the selected people and all people of each group, among those with a label.
 
-        With weights of a survey the people are as many as the weights speak for.
+        With survey weights the counts add up to the effective number of people.
+
+        Parameters
+        ----------
+        label : bool or None
+            True for the favourable label, False for the other label, None for everybody.
         """
         return self._counts[label]
 
@@ -197,7 +212,7 @@ class Scored:
         return counts, people
 
     def rate(self, hits: BoolArray, weights: RowWeights, code: int, among: str = "") -> Estimate:
-        """Return the share of hits with its interval, or why there is none."""
+        """Return the share of hits with its interval, or the reason why it is not stated."""
         if reason := self.refuse(code, weights.size, among):
             return Estimate(None, refused=reason)
         share, size = weights.rate(hits)

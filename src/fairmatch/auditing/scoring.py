@@ -1,4 +1,4 @@
-"""The scores of a model: as a caller gives them, or as a fitted estimator makes them."""
+"""The scores of a model: passed by the caller, or computed by a fitted estimator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,24 @@ from fairmatch.tables.arrays import FloatArray, check_length, read_scores
 
 
 def read_model(y_score: Any, table: PeopleTable, scale: str = "probability") -> FloatArray:
-    """Read the scores of a model, or let it score the people."""
+    """Return the scores of a model, or let the model score the people.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,), or fitted estimator
+        The scores, or a model that scores ``table.X``.
+    table : PeopleTable
+        The people.
+    scale : {"probability", "real"}, default="probability"
+        Whether the scores are probabilities, or predictions in units of the target.
+    """
     n_rows = len(table.groups)
     method = "predict" if scale == "real" else "predict_proba"
     if hasattr(y_score, method) and table.X is None:
-        raise InputError("y_score is an estimator, which needs X to score the rows: pass X.")
+        raise InputError(
+            "y_score is an estimator and X is None, but an estimator needs X to score the rows. "
+            "Pass X."
+        )
     if scale == "real":
         if hasattr(y_score, method):
             return predict_people(y_score, table.X, table.sensitive_features)
@@ -52,13 +65,13 @@ def _read_probabilities(y_score: Any, n_rows: int | None = None) -> FloatArray:
 
 
 def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1) -> FloatArray:
-    """Take a classifier's probability of the positive label, for every row.
+    """Return a classifier's probability of the positive label for every row.
 
     Parameters
     ----------
     model : fitted estimator
-        With ``predict_proba``; it is given the sensitive features if it takes them and does not
-        find them in X.
+        A classifier with ``predict_proba``. It gets the sensitive features if it takes them and
+        does not find them in X.
     X : table or array
         The rows, as the model expects them.
     sensitive_features : array-like
@@ -76,19 +89,20 @@ def score_people(model: Any, X: Any, sensitive_features: Any, pos_label: Any = 1
     classes = np.asarray(getattr(model, "classes_", (0, 1))).tolist()
     if pos_label not in classes or probabilities.ndim != 2 or probabilities.shape[1] != 2:
         raise InputError(
-            f"The estimator knows the classes {classes}; two are needed, of which "
-            f"pos_label={pos_label!r} is one."
+            f"The estimator knows the classes {classes}. It must have two classes, and "
+            f"pos_label={pos_label!r} must be one of them. Pass the pos_label of this model."
         )
     return read_scores(probabilities[:, classes.index(pos_label)])
 
 
 def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
-    """Take a regressor's prediction for every row.
+    """Return a regressor's prediction for every row.
 
     Parameters
     ----------
     model : fitted estimator
-        With ``predict``; it is given the sensitive features as in `score_people`.
+        A regressor with ``predict``. It gets the sensitive features if it takes them and does not
+        find them in X.
     X : table or array
         The rows, as the model expects them.
     sensitive_features : array-like

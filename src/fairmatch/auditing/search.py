@@ -1,4 +1,4 @@
-"""A beam search for subsets, described in words, in which groups' mean scores differ most."""
+"""A beam search for describable subsets in which the groups' mean scores differ most."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from fairmatch.tables.arrays import BoolArray, FloatArray
 _WIDTH = 12
 _DEPTH = 3
 _LISTED = 20
-# A subset is the same find as another if they share this part of their people.
+# Two subsets count as the same find if they share more than this part of their people.
 _SAME = 0.7
-# A subset of more than this part of the people says what the gap over everybody says.
+# A subset with more than this part of the people adds nothing to the gap over everybody.
 _EVERYBODY = 0.95
-# Few of the same columns are kept, else one column's cuts would fill every place.
+# At most this many subsets on the same columns are kept. Otherwise the cuts of one column would
+# fill every place.
 _ALIKE = 3
 _PAIR_BLOCK = 4096
 
@@ -31,7 +32,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, order=True)
 class Find:
-    """A subset that the search looked at; the larger the merit, the worse the gap is for sure."""
+    """A subset that the search examined. A larger merit means a larger gap that is certain."""
 
     merit: float
     rules: frozenset[Rule] = field(compare=False)
@@ -40,10 +41,10 @@ class Find:
 
 
 class Merit:
-    """How bad a subset is for sure: its gap, less a margin that its few people leave open.
+    """The part of a subset's gap that is certain: the gap less a margin for few people.
 
-    The margin takes the spread of scores from the whole table, so that only the number of people
-    counts; else the search would add conditions that make scores alike and explain no gap.
+    The margin uses the spread of scores in the whole table, so it depends only on the number of
+    people. Otherwise the search would add conditions that make scores alike but explain no gap.
     """
 
     def __init__(self, data: Scored, n_rules: int) -> None:
@@ -58,21 +59,20 @@ class Merit:
             spread = np.average((scores - mean) ** 2, weights=weights.values)
             variance += float(spread) * weights.size / n_people
         self.spread = float(np.sqrt(max(variance, 1.0 / n_people)))
-        # A subset of k conditions is one of about n_rules ** k / k! that could have been found,
-        # with a choice of two groups: its gap counts as certain beyond the quantile that
-        # Bonferroni asks for.
+        # A subset of k conditions is one of about n_rules ** k / k! that could have been found, for
+        # each pair of groups. Bonferroni's correction for so many subsets sets the quantile.
         tail = (1.0 - data.pair_confidence) / 2.0
         self.quantiles = -ndtri(tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules))
 
     def __call__(self, sums: GroupSums, depth: int) -> FloatArray:
-        """Return the merit of subsets for every pair of groups, in the last axis."""
+        """Return the merit of subsets. The last axis holds the pairs of groups."""
         margin = self.spread * sums.root_counts()
         merit: FloatArray = np.abs(sums.differences()) - self.quantiles[depth - 1] * margin
         return merit
 
 
 class Search:
-    """A beam search for the conjunction of conditions with the worst gap that is certain."""
+    """A beam search for the combination of conditions whose certain gap is largest."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Search:
         return sums_of(self.scores[inside], self.group[inside], self.n_groups, self.weights[inside])
 
     def run(self) -> list[Find]:
-        """Search, and list the finds, the worst first and each only once."""
+        """Search, and return distinct finds. The polished ones come first, then the others."""
         pool = self._extend(frozenset())
         pool += self._pairs([rule for find in pool for rule in find.rules])
         beam = _best(pool, _WIDTH)
@@ -112,7 +112,7 @@ class Search:
         return self._distinct([*sorted(beam, reverse=True), *_best(pool, 20 * _LISTED)])
 
     def _judge(self, sums: GroupSums, depth: int) -> tuple[FloatArray, IndexArray]:
-        """Return the merit of each subset, and the pair of groups that has it."""
+        """Return the merit of each subset, and the pair of groups with the largest merit."""
         enough = sums.smaller() >= self.min_rows
         stated = np.flatnonzero(enough.any(axis=1))
         self.n_examined += len(stated)
@@ -123,7 +123,7 @@ class Search:
         return merit, pair
 
     def _extend(self, rules: frozenset[Rule]) -> list[Find]:
-        """Look at every subset that one more condition makes."""
+        """Examine every subset that one more condition makes."""
         if rules in self.extended:
             return self.extended[rules]
         inside = np.flatnonzero(all_hold(rules, self.coded, self.rows))
@@ -134,7 +134,7 @@ class Search:
             sums = self._sums_by_rule(column, self.codes[at][inside], people)
             merit, pair = self._judge(sums, len(rules) + 1)
             merit[_leaves_nobody_out(sums, n_inside)] = -np.inf
-            # Of a longer rule the best few are enough: the rest of a column are its neighbours.
+            # For a longer rule the best few are enough. The others in a column are neighbours.
             for k in np.argsort(-merit)[: _WIDTH if rules else None].tolist():
                 rule = Rule(at, *column.rules[k])
                 joined = _join(rules, rule)
@@ -151,7 +151,7 @@ class Search:
         return "split" if rule.code == column.median else "search"
 
     def _pairs(self, rules: list[Rule]) -> list[Find]:
-        """Look at every pair of levels and median splits, by matrix products, group by group."""
+        """Examine every pair of levels and median splits, by matrix products for each group."""
         rules = [rule for rule in rules if self._kind(rule) != "search"]
         if len(rules) < 2:
             return []
@@ -184,7 +184,7 @@ class Search:
         ]
 
     def _polish(self, find: Find) -> Find:
-        """Exchange one condition at a time, as long as that helps; leave out what does not."""
+        """Exchange or drop one condition at a time, as long as the merit grows."""
         for _ in range(2 * _DEPTH):
             better = find
             for rule in find.rules:
@@ -198,9 +198,9 @@ class Search:
     def _localise(self, find: Find) -> Find:
         """Move each limit to where the gap begins.
 
-        Near the best limit the merit is flat, and chance decides. The limit that sets the subset
-        apart most clearly, by the gap beyond that of everybody in standard errors, is found
-        sharply; it is taken if it costs no more than one standard error of merit.
+        Near the best limit the merit is flat, and chance decides between limits. Another criterion
+        has a sharp peak: the gap beyond that of everybody, in standard errors. The limit at this
+        peak is taken if it costs no more than one standard error of merit.
         """
         for rule in sorted(find.rules):
             column, rest = self.coded[rule.column], find.rules - {rule}
@@ -269,12 +269,12 @@ class Search:
 
 
 def _leaves_nobody_out(sums: GroupSums, n_before: FloatArray | float) -> BoolArray:
-    """Return which conditions hold for everybody before them, and so say nothing."""
+    """Return which conditions hold for everybody in the subset, and so add nothing."""
     return np.asarray(sums.counts.sum(axis=-1) >= n_before * (1.0 - 1e-6))
 
 
 def _best(pool: list[Find], n_finds: int) -> list[Find]:
-    """Keep the worst subsets, but few with the same columns, which are much the same subset."""
+    """Return the worst subsets, but only a few on the same columns, which are much alike."""
     found: dict[frozenset[Rule], Find] = {}
     uses: Counter[frozenset[int]] = Counter()
     for find in sorted(pool, reverse=True):
@@ -289,6 +289,6 @@ def _best(pool: list[Find], n_finds: int) -> list[Find]:
 
 
 def _join(rules: frozenset[Rule], new: Rule) -> frozenset[Rule]:
-    """Add a condition; of two limits on the same side of one column the new one is tighter."""
+    """Add a condition. It replaces a limit on the same side of its column, which is looser."""
     same = [r for r in rules if r.column == new.column and r.operator == new.operator]
     return (rules - set(same) if new.operator in ("<=", ">") else rules) | {new}

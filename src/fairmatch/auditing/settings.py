@@ -1,4 +1,4 @@
-"""What governs the statements of an audit: one object, made once and kept with the facts."""
+"""The settings of an audit: one object, made once and recorded with the facts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairmatch.auditing.weighting import KINDS
 from fairmatch.exceptions import InputError
 from fairmatch.tables.parameters import check_count, check_number
 
-# What people are called who have the favourable outcome, where the caller does not say.
+# What people with the favourable outcome are called by default.
 _OUTCOMES = {"high": "selected", "low": "not flagged"}
 
 SCALES = ("probability", "real")
@@ -21,32 +21,32 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """What governs the statements of an audit.
+    """The settings of an audit.
 
     Attributes
     ----------
     threshold : float
-        Where scores turn into decisions.
+        The score at which decisions change.
     confidence : float
         Level of the intervals.
     n_resamples : int
-        Bootstrap resamples, and permutations.
+        Number of bootstrap resamples, and of permutations.
     n_sample : int
-        People drawn of each group for the matchings.
+        How many people of each group are drawn for the matchings.
     n_subsets : int
-        Random half-spaces to look at.
+        Number of random half-spaces to examine.
     min_group_size : int
-        Nothing is stated of fewer people.
+        Nothing is stated about a group of fewer people.
     random_state : int
-        Seed of everything that is drawn.
+        Seed of all random draws.
     favourable : {"high", "low"}
         Which scores are good for a person.
     outcome : str or None
-        What people are called who have the favourable outcome.
+        What people with the favourable outcome are called. None uses the default words.
     weight_kind : {"survey", "counts"}
-        What weights are, where there are some.
+        What the weights are, if there are weights.
     scale : {"probability", "real"}
-        What scores are. Predictions of a number ("real") decide on nobody.
+        What the scores are. Predictions of a number ("real") decide on nobody.
 
     Examples
     --------
@@ -97,15 +97,15 @@ class AuditSettings:
 
     @property
     def named_outcome(self) -> str:
-        """What people are called who have the favourable outcome.
+        """What people with the favourable outcome are called.
 
-        "flagged" is what high scores lead to, so where low ones are good it is not the favourable
-        outcome.
+        High scores lead to "flagged". So where low scores are good, "flagged" is not the favourable
+        outcome, and "not flagged" takes its place.
         """
         if self.outcome is None or (self.favourable == "low" and self.outcome == "flagged"):
             return _OUTCOMES[self.favourable]
         return str(self.outcome).strip()
 
     def generator(self, *part: int) -> np.random.Generator:
-        """Return the random stream of a part of the audit, so that no part depends on another."""
+        """Return the random stream of one part of the audit. No part depends on another."""
         return np.random.default_rng([self.random_state, *part])

@@ -1,4 +1,4 @@
-"""Audits of tables that do not fit into memory: counts of everybody, and a sample of people."""
+"""Audits of tables that do not fit into memory, from counts of everybody and a sample."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def audit_dataset(
     Parameters
     ----------
     pattern : str
-        Which files: a folder, or a name with ``*`` in it.
+        The files: a folder, or a name with wildcards such as ``*``.
     roles : Roles
-        Which columns are what; one column of scores.
+        The role of each column. There must be one column of scores.
     pos_label : str
         The positive label, as it is written in the table.
     show : callable, optional
-        Called with how every column is read, before the work.
+        Called with the `RoleTable`, which describes every column, before the audit starts.
     progress : callable, optional
         Called with the name of each step before it starts.
     **settings
@@ -46,23 +46,25 @@ def audit_dataset(
     Returns
     -------
     Audit
-        Groups and gaps are of everybody, from counts by score. Matchings, subsets and people are
-        of a random sample of each group, which the seed fixes.
+        Groups and gaps are those of everybody, from counts by score. Matchings, subsets and people
+        are those of a random sample of each group, which the seed fixes.
     """
     if len(roles.scores) != 1:
         raise InputError(
-            f"{pattern} is read as one table, and {len(roles.scores)} columns of scores were "
-            "named. Name one with --score, and audit others one by one."
+            f"{pattern} is read as one table, which is audited for one column of scores, and "
+            f"{len(roles.scores)} columns of scores were named. Name one with --score, and audit "
+            "others one by one."
         )
     if settings.get("scale", "probability") != "probability":
         raise InputError(
-            f"{pattern} is read as one table, of which scores in [0, 1] are counted, and "
+            f"{pattern} is read as one table, in which scores in [0, 1] are counted, and "
             f"scale={settings['scale']!r} was given. Audit predictions in one file."
         )
     if roles.weight is not None:
         raise InputError(
-            "Weights of many Parquet files are not read. Sum them up by score, group and label "
-            "first, and audit that table with --weight-kind counts."
+            f"Column {roles.weight!r} was named as the weight, and weights in many Parquet files "
+            "are not read. First sum them up by score, group and label, and audit that table with "
+            "--weight-kind counts."
         )
     step = progress or (lambda name: None)
     step("counting")
@@ -102,7 +104,7 @@ def audit_dataset(
 
 
 def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit:
-    """Return what is known of everybody, with what is known of the sample beside it."""
+    """Return one audit made of the facts about everybody and the facts about the sample."""
     matched = tuple(gap for gap in drawn.gaps if gap.name == "matched_parity_gap")
     impact = whole.impact
     if len(data.attributes) == 1:
@@ -136,7 +138,7 @@ def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit
 
 
 def _digest(files: list[str]) -> str:
-    """Return the hash of the files' own hashes, in their order."""
+    """Return the hash of the files' hashes, in the order of the files."""
     whole = hashlib.sha256()
     for file in files:
         with Path(file).open("rb") as stream:
@@ -145,7 +147,7 @@ def _digest(files: list[str]) -> str:
 
 
 def _with_exact(whole: Audit, data: Dataset, sweep: Sweep) -> Audit:
-    """Return an audit of cells with the exact distances of everybody in their place."""
+    """Return an audit of cells in which exact distances replace those of the cells."""
     names = [", ".join(map(str, row)) for row in data.combinations.tolist()]
     exact = {
         "wasserstein_parity_gap": sweep.areas,

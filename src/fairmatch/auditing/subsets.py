@@ -1,8 +1,8 @@
-"""Where a model treats the groups differently: subsets that are searched, then confirmed.
+"""Subsets in which a model treats groups differently: found on some rows, confirmed on others.
 
-Who looks at many subsets finds a large gap in one of them by chance. So the rows are split at
-random: subsets are chosen on one part, and their gaps are taken on the other, which played no part
-in the choice. What is stated there needs a correction only for the few subsets that are listed.
+A search over many subsets finds a large gap in one of them by chance. So the rows are split at
+random. Subsets are chosen on one part, and their gaps are computed on the other, which plays no
+part in the choice. Statements then need a correction only for the few subsets that are listed.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from fairmatch.measures.closed_forms import fold
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.columns import Column
 
-# The search looks at no more rows than these; the gaps of what it finds are taken on all others.
+# The search uses at most this many rows. The gaps of its finds are computed on all other rows.
 _SEARCH_ROWS = 50_000
 HALF_SPACE_ROWS = 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some of the people: those that are searched, or those kept to confirm what is found.
+    """Some of the people: those that are searched, or those that confirm the finds.
 
     Attributes
     ----------
     rows : array of int
         Their rows.
     weights : RowWeights
-        The weights of these rows; of rows that stand for many people, those of this part.
+        The weights of these rows. If a row stands for many people, its weight is how many of them
+        are in this part.
     """
 
     rows: IndexArray
@@ -46,14 +47,14 @@ class Part:
 
 
 def split_people(data: Scored, n_most: int) -> tuple[Part, Part]:
-    """Split the people at random: to be searched, and to confirm what is found.
+    """Split the people at random: one part is searched, and the other confirms the finds.
 
     Parameters
     ----------
     data : Scored
         The rows. Groups that are not compared are left out of both parts.
     n_most : int
-        As many people are searched at most.
+        The largest number of people to search.
     """
     generator, weights = data.settings.generator(3), data.weights
     if weights.is_counts and weights.values is not None:
@@ -80,16 +81,16 @@ def scan_subsets(
     half_spaces: Part,
     half_space_features: FloatArray,
 ) -> SubsetScan:
-    """Look for subsets in which the groups' mean scores differ most.
+    """Search for subsets in which the groups' mean scores differ most.
 
     Parameters
     ----------
     data : Scored
         Scores and groups.
     columns : list of Column
-        What describes the people.
+        The columns that describe the people.
     half_spaces : Part
-        People on whom random half-spaces are looked at.
+        The people for whom random half-spaces are examined.
     half_space_features : array of shape (len(half_spaces.rows), n_features)
         Their encoded features.
     """
@@ -122,7 +123,7 @@ def scan_subsets(
 
 
 def _refuse(data: Scored, sizes: FloatArray, min_rows: int) -> str | None:
-    """Return why subsets are not searched, or None."""
+    """Return why subsets are not searched, or None if they are."""
     if data.refused:
         return f"Subsets were not searched. {data.refused}"
     if np.sum(sizes >= min_rows) >= 2:
@@ -137,7 +138,7 @@ def _refuse(data: Scored, sizes: FloatArray, min_rows: int) -> str | None:
 def _half_spaces(data: Scored, part: Part, features: FloatArray) -> HalfSpaces:
     settings, at, values = data.settings, np.arange(len(part.rows)), part.weights.values
     if part.weights.is_counts and values is not None:
-        # One row per person again, since people change groups by chance one by one.
+        # One row per person, because the shuffle moves people between groups one by one.
         at, values = np.repeat(at, values.astype(np.intp)), None
     kept = at[data.place[part.rows][at] >= 0]
     weights = None if values is None else values[kept]
@@ -165,7 +166,7 @@ def _largest_gaps(
     features: FloatArray,
     weights: FloatArray | None,
 ) -> FloatArray:
-    """Return the largest gap between a group and the reference, in random half-spaces."""
+    """Return the largest gap between a group and the reference group in random half-spaces."""
     found = []
     for codes in data.matched_pairs:
         pair = [data.compared.index(code) for code in codes]
@@ -188,7 +189,7 @@ def _largest_gaps(
 def _state(
     data: Scored, coded: list[CodedColumn], finds: list[Find], confirm: Part, merit: Merit
 ) -> tuple[SubsetGap, ...]:
-    """Take the gaps of the finds on people that the search has not seen, the worst first."""
+    """Compute the gaps of the finds on people whom the search has not seen, the worst first."""
     confidence = 1.0 - (1.0 - data.settings.confidence) / max(len(finds), 1)
     everybody = Part(np.arange(len(data.scores)), data.weights)
     stated = []

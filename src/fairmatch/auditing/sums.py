@@ -19,11 +19,11 @@ class GroupSums:
     Attributes
     ----------
     counts : array of shape (..., n_groups)
-        People.
+        Number of people, or their weight.
     scores : array of shape (..., n_groups)
         Sum of their scores.
     squares : array of shape (..., n_groups) or None
-        Sum of the squares of their scores, where it is needed.
+        Sum of the squares of their scores, or None where it is not needed.
     """
 
     counts: FloatArray
@@ -39,7 +39,7 @@ class GroupSums:
 
     @classmethod
     def joined(cls, parts: Iterable[GroupSums]) -> GroupSums:
-        """Return the subsets of several sums, one after the other."""
+        """Return the subsets of several sums, one after the other, without squares."""
         parts = list(parts)
         return cls(
             np.concatenate([part.counts for part in parts]),
@@ -51,22 +51,22 @@ class GroupSums:
 
     @property
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """First and second group of every pair, in the order of the methods' last axis."""
+        """First and second group of every pair, in the order of the last axis of the methods."""
         first, second = np.triu_indices(self.counts.shape[-1], k=1)
         return first, second
 
     def pair(self, at: int) -> GroupSums:
-        """Return the sums of two groups alone."""
+        """Return the sums of the two groups of one pair."""
         first, second = self.pairs
         return self[..., [first[at], second[at]]]
 
     def smaller(self) -> FloatArray:
-        """Return the people of the smaller group of every pair."""
+        """Return the number of people in the smaller group of every pair."""
         first, second = self.pairs
         return np.minimum(self.counts[..., first], self.counts[..., second])
 
     def differences(self) -> FloatArray:
-        """Return the second mean score less the first, of every pair; NaN without people."""
+        """Return the second mean score minus the first for every pair. It is NaN without people."""
         first, second = self.pairs
         with np.errstate(invalid="ignore", divide="ignore"):
             means = self.scores / self.counts
@@ -74,7 +74,7 @@ class GroupSums:
         return difference
 
     def root_counts(self) -> FloatArray:
-        r"""Return :math:`\sqrt{1/n_0 + 1/n_1}` of every pair."""
+        r"""Return :math:`\sqrt{1/n_0 + 1/n_1}` for every pair."""
         first, second = self.pairs
         with np.errstate(divide="ignore"):
             inverse = 1.0 / self.counts
@@ -87,16 +87,16 @@ def sums_of(
     n_groups: int,
     weights: FloatArray | None = None,
 ) -> GroupSums:
-    """Return the counts, and the sums of scores and of their squares, of some people.
+    """Return the counts, the sums of scores and the sums of squares of some people.
 
     Parameters
     ----------
     scores : array of shape (n_rows,)
         Their scores.
     group : array of int of shape (n_rows,)
-        Their groups, from 0.
+        Their groups, counted from 0.
     n_groups : int
-        How many groups there are.
+        Number of groups.
     weights : array of shape (n_rows,), optional
         How many people each row counts for.
     """

@@ -1,4 +1,4 @@
-"""One sweep over sorted scores: exact distances between groups, and a table of cells."""
+"""One sweep over sorted scores that computes exact distances and a table of cells."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from numpy.typing import NDArray
 from fairmatch.tables.arrays import FloatArray
 
 CELLS = 4096
-"""So many cells of equal mass stand for scores that are too many to be kept."""
+"""Number of cells of equal mass that stand for the scores, which are too many to keep."""
 
 _BLOCK_ROWS = 1_000_000
 
 
 class Sweep:
-    """Scores in ascending order, taken in as they come.
+    """A sweep over scores in ascending order, which arrive range by range.
 
     Parameters
     ----------
     sizes : array of shape (n_groups,)
-        People of each group.
+        Number of people in each group.
     borders : sequence of float
-        Scores that begin a cell of their own, such as the threshold.
+        Scores at which a cell must begin, such as the threshold.
 
     Attributes
     ----------
-    areas, largest : dict
-        Two codes to the area between their distribution functions, and to the largest difference.
+    areas : dict
+        Codes of two groups to the area between their distribution functions.
+    largest : dict
+        Codes of two groups to the largest difference between their distribution functions.
     """
 
     def __init__(self, sizes: Sequence[int], borders: Sequence[float]) -> None:
@@ -46,7 +48,7 @@ class Sweep:
         self._cells: dict[tuple[int, int, int, int], tuple[float, float]] = {}
 
     def take(self, scores: FloatArray, codes: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Take in the rows of a range of scores that lies above all that came before.
+        """Add the rows of a range of scores. The range must lie above all earlier ones.
 
         Parameters
         ----------
@@ -61,7 +63,7 @@ class Sweep:
         start = 0
         while start < len(order):
             end = min(start + _BLOCK_ROWS, len(order))
-            # Tied scores stay in one block: only after all of them a distribution function holds.
+            # Tied scores stay in one block: a distribution function is right only after all ties.
             while end < len(order) and scores[order[end]] == scores[order[end - 1]]:
                 tied = scores[order[end - 1]]
                 end = start + int(np.searchsorted(scores[order[start:]], tied, side="right"))

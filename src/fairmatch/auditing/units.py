@@ -1,4 +1,4 @@
-"""Predictions in units of the target: brought to [0, 1] for the audit, and its facts back."""
+"""Predictions in units of the target: scaled to [0, 1] for the audit, and its facts scaled back."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ _KNOWN = "the standard deviation is taken as known"
 
 @dataclass(frozen=True)
 class Units:
-    r"""A line between predictions and [0, 1], which gaps follow exactly.
+    r"""A linear map between predictions and [0, 1], under which gaps scale exactly.
 
     Attributes
     ----------
-    low, width : float
-        The smallest prediction, and how far the largest is from it; 1 where all are the same.
+    low : float
+        The smallest prediction.
+    width : float
+        The largest prediction minus the smallest, or 1 if all predictions are equal.
 
     Notes
     -----
     With :math:`u = (f - a) / b`, gaps of means, Wasserstein gaps and matched gaps of :math:`f`
-    are :math:`b` times those of :math:`u`; Kolmogorov-Smirnov gaps are the same.
+    are :math:`b` times those of :math:`u`. Kolmogorov-Smirnov gaps stay the same.
 
     Examples
     --------
@@ -53,7 +55,7 @@ class Units:
 
     @classmethod
     def of(cls, predictions: Sequence[FloatArray]) -> Units:
-        """Return the units in which some predictions, of one or several models, fill [0, 1]."""
+        """Return the units in which the predictions of one or several models fill [0, 1]."""
         low = min(float(own.min()) for own in predictions)
         high = max(float(own.max()) for own in predictions)
         with np.errstate(over="ignore"):
@@ -75,20 +77,20 @@ class Units:
         return self.low + self.width * share
 
     def length(self, share: float) -> float:
-        """Return a difference of predictions that is a share of the range."""
+        """Return the difference of predictions that corresponds to a share of the range."""
         return self.width * share
 
     def lengths(self, shares: Sequence[float]) -> tuple[float, ...]:
-        """Return several differences of predictions."""
+        """Return the differences of predictions that correspond to several shares."""
         return tuple(self.length(share) for share in shares)
 
     def between(self, fact: Estimate) -> Estimate:
-        """Return an estimated difference with its interval."""
+        """Return an estimated difference, with its interval, in units of the target."""
         value, low, high = (None if end is None else self.length(end) for end in _ends(fact))
         return Estimate(value, low, high, fact.refused)
 
     def at(self, fact: Estimate) -> Estimate:
-        """Return an estimated mean with its interval."""
+        """Return an estimated mean, with its interval, in units of the target."""
         value, low, high = (None if end is None else self.place(end) for end in _ends(fact))
         return Estimate(value, low, high, fact.refused)
 
@@ -98,14 +100,14 @@ def _ends(fact: Estimate | Gap) -> tuple[float | None, float | None, float | Non
 
 
 def in_units(audit: Audit, units: Units, predictions: FloatArray) -> Audit:
-    """Return an audit of shares of the range as one of the predictions themselves.
+    """Return an audit of scaled predictions with its facts in units of the target.
 
     Parameters
     ----------
     audit : Audit
-        Of predictions brought to [0, 1], with the standard deviation of relative gaps.
+        An audit of predictions scaled to [0, 1], with the standard deviation of relative gaps.
     units : Units
-        How they were brought there.
+        How the predictions were scaled.
     predictions : array of float
         The predictions of the people of the sample, as they were given.
     """
@@ -130,7 +132,7 @@ def _groups(groups: Sequence[GroupFacts], units: Units) -> tuple[GroupFacts, ...
 
 
 def _gaps(gaps: Sequence[Gap], units: Units, spread: Spread) -> tuple[Gap, ...]:
-    """Return gaps in units, and after them those of means and distances once more, relative."""
+    """Return gaps in units, followed by the relative version of each gap that has a unit."""
     found = [_scaled(gap, units.width) if gap.name in IN_UNITS else gap for gap in gaps]
     if spread.value > 0.0:
         found += [

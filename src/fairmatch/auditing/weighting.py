@@ -1,4 +1,4 @@
-"""What rows of unequal weight are worth: shares, means, and how many people they speak for."""
+"""Rows of unequal weight: their shares and means, and how many people they are worth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairmatch.measures.closed_forms import Limits
 from fairmatch.tables.arrays import BoolArray, FloatArray, read_weights
 
 KINDS = ("survey", "counts")
-"""What weights may be: of a survey, or numbers of people that a row stands for."""
+"""The kinds of weights: survey weights, or the number of people that a row stands for."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Moments:
     mean : float
         The weighted mean.
     variance : float
-        Variance of one value, such that ``variance / size`` is that of the mean.
+        Variance of one value. The variance of the mean is ``variance / size``.
     size : float
-        People that the mean rests on.
+        How many people the mean rests on.
     """
 
     mean: float
@@ -39,8 +39,8 @@ class Moments:
     def error(self) -> float:
         """Squared standard error of the mean.
 
-        Equal values of a few people do not prove that all such people have that value. One
-        success and one failure more would leave a variance of about one over the size.
+        If a few people have equal values, others may still have another value. So the variance is
+        at least about one over the size, as if there were one more success and one more failure.
         """
         floor = min(1.0 / self.size, 0.25)
         return max(self.variance, floor) / self.size
@@ -48,23 +48,23 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    r"""Weight of every row, and what the weights are.
+    r"""Weight of every row, and what kind of weight it is.
 
     Attributes
     ----------
     n_rows : int
-        How many rows there are.
+        Number of rows.
     values : array of shape (n_rows,) or None
-        Their weights; None where every row is one person.
+        Weight of every row. None means that every row is one person.
     is_counts : bool
-        Whether a weight is a number of people, rather than a weight of a survey.
+        Whether a weight is a number of people rather than a survey weight.
 
     Notes
     -----
-    Counts :math:`c` speak for :math:`\sum c` people. Weights :math:`w` of a survey speak for fewer
-    people than there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
-    variance of a weighted mean :math:`m` is taken by linearisation,
-    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`, and is never taken as smaller than Kish's size says.
+    Counts :math:`c` stand for :math:`\sum c` people. Survey weights :math:`w` are worth at most as
+    many people as there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
+    variance of a weighted mean :math:`m` comes from linearisation,
+    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`. It is never smaller than Kish's size implies.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class RowWeights:
     is_counts: bool = False
 
     def take(self, rows: NDArray[Any]) -> RowWeights:
-        """Return the weights of some rows, named by their positions or by a mask."""
+        """Return the weights of some rows, chosen by position or by a mask."""
         if self.values is None:
             return RowWeights(int(rows.sum()) if rows.dtype == bool else len(rows))
         values = self.values[rows]
@@ -98,12 +98,12 @@ class RowWeights:
 
     @property
     def people(self) -> int:
-        """How many people were seen."""
+        """How many people the rows hold."""
         return round(self.total) if self.is_counts else self.n_rows
 
     @property
     def size(self) -> float:
-        """How many people the rows speak for: the effective size."""
+        """The effective size: how many people of equal weight the rows are worth."""
         if not self.is_survey or self.n_rows == 0:
             return self.total
         assert self.values is not None
@@ -111,13 +111,13 @@ class RowWeights:
 
     @property
     def evidence(self) -> FloatArray | None:
-        """Weights that sum to the effective size; None where every row is one person."""
+        """Weights that sum to the effective size, or None if every row is one person."""
         if self.values is None or self.is_counts:
             return self.values
         return self.values * (self.size / self.total)
 
     def rate(self, hits: BoolArray) -> tuple[float, float]:
-        """Return the share of hits, and how many people it rests on."""
+        """Return the share of hits, and how many people the share rests on."""
         if self.values is None:
             return float(hits.sum() / len(hits)), len(hits)
         share = float(self.values @ hits / self.total)
@@ -141,29 +141,34 @@ class RowWeights:
 
 
 def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> RowWeights:
-    """Read the weights that a caller gave.
+    """Read and check the weights that a caller passes.
 
     Parameters
     ----------
     sample_weight : array-like of shape (n_rows,) or None
         The weights.
     kind : {"survey", "counts"}
-        What they are.
+        What the weights are.
     n_rows : int
-        How many rows there are.
+        Number of rows.
     """
     if kind not in KINDS:
-        raise InputError(f"weight_kind must be 'survey' or 'counts', got {kind!r}.")
+        raise InputError(
+            f"weight_kind must be 'survey' or 'counts', got {kind!r}. Pass one of the two."
+        )
     values = read_weights(sample_weight, n_rows=n_rows)
     if values is None:
         return RowWeights(n_rows)
     if not values.any():
-        raise InputError("sample_weight is 0 in every row: nobody is left to audit.")
+        raise InputError(
+            "sample_weight is 0 in every row, so nobody is left to audit. Pass a positive weight "
+            "for the people to audit."
+        )
     if kind == "counts" and (broken := values != np.rint(values)).any():
         row = int(np.argmax(broken))
         raise InputError(
             f"weight_kind='counts' asks for whole numbers of people, and row {row} has "
-            f"{values[row]:g}. Weights of a survey are weight_kind='survey'."
+            f"{values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
         )
     return RowWeights(n_rows, values, kind == "counts")
 
@@ -175,7 +180,7 @@ def mean_limits(moments: Moments, confidence: float) -> Limits:
 
 
 def difference_limits(first: Moments, second: Moments, confidence: float) -> Limits:
-    """Return Welch's interval of the second weighted mean less the first."""
+    """Return Welch's interval of the second weighted mean minus the first."""
     parts = np.array([first.error, second.error])
     freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
     freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
@@ -191,16 +196,21 @@ def _quantile(freedom: float, confidence: float) -> float:
 def draw_people(
     counts: FloatArray, n_people: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw people without replacement from rows that stand for many; return how many of each.
+    """Draw people without replacement from rows that stand for many people each.
 
     Parameters
     ----------
     counts : array of shape (n_rows,)
-        People of every row.
+        Number of people that each row stands for.
     n_people : int
-        How many to draw.
+        How many people to draw.
     generator : numpy Generator
-        Where they come from.
+        Source of the random draws.
+
+    Returns
+    -------
+    array of int, shape (n_rows,)
+        How many people of each row were drawn.
     """
     whole = counts.astype(np.int64)
     if (total := int(whole.sum())) < 1_000_000_000:  # what NumPy can draw from
@@ -208,5 +218,5 @@ def draw_people(
             whole, min(n_people, total), method="marginals"
         )
         return drawn
-    # Of so many people hardly anybody is drawn twice.
+    # Among so many people hardly anybody is drawn twice.
     return np.minimum(generator.multinomial(n_people, counts / counts.sum()), whole)

@@ -1,9 +1,9 @@
 """The paper's four benchmark tables, and a large one.
 
-Adult and German Credit are part of the package. Bank Marketing and the Dutch census are looked
-for in the folder that the environment variable ``FAIRMATCH_DATA`` names, then in the user's cache
-folder, and are otherwise downloaded once, with a checksum. ACSIncome is looked for in
-``FAIRMATCH_DATA`` alone.
+Adult and German Credit are part of the package. Bank Marketing and the Dutch census are searched
+for in the folder that the environment variable ``FAIRMATCH_DATA`` names, and then in the user's
+cache folder. If they are in neither, they are downloaded once and their checksum is verified.
+ACSIncome is searched for only in ``FAIRMATCH_DATA``.
 """
 
 from fairmatch.datasets.acsincome import load_acsincome

@@ -23,7 +23,7 @@ _NAMES = {
     "SEX": "sex",
     "RAC1P": "race",
 }
-# The words of the survey's codebook. RAC1P is the survey's code less one.
+# The words of the survey's codebook. RAC1P in this table is the survey's code minus one.
 _LEVELS = {
     "marital_status": {
         1: "married",
@@ -55,7 +55,7 @@ _LEVELS = {
         8: "two or more races",
     },
 }
-# Categories of which only the codes are known here.
+# Categories for which only the codes are known here.
 _CODES = ("relationship", "occupation", "place_of_birth")
 
 
@@ -65,14 +65,14 @@ def load_acsincome(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     Parameters
     ----------
     sensitive : {"sex", "race"} or sequence of them, default="sex"
-        The sensitive attribute, which leaves X. With a sequence the groups are the combinations
-        of its attributes, and ``sensitive_features`` is a table of them.
+        The sensitive attribute, which is left out of X. With a sequence, the groups are the
+        combinations of its attributes, and ``sensitive_features`` is a table of them.
 
     Returns
     -------
     Dataset
-        332,900 rows; Y = 1 is an income over $50,000; S is sex, of nine races, or both. Schooling,
-        hours a week and age are numbers; the other features are categories.
+        The table has 332,900 rows. Y = 1 is an income over $50,000. S is sex, race (nine groups),
+        or both. Schooling, hours per week and age are numbers. The other features are categories.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def load_acsincome(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     people = raw[list(_NAMES.values())].astype("int64")
     for column, words in _LEVELS.items():
         people[column] = pd.Categorical(people[column].map(words), categories=list(words.values()))
-    for column in _CODES:  # in the order of the codes, which are written without a decimal point
+    for column in _CODES:  # in the order of the codes, written without a decimal point
         category = people[column].astype("category")
         people[column] = category.cat.rename_categories(str)
     chosen = choose_sensitive(people[["sex", "race"]].astype(str), y, sensitive)

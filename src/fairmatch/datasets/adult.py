@@ -35,15 +35,15 @@ def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     Parameters
     ----------
     sensitive : {"sex", "race"} or sequence of them, default="sex"
-        The sensitive attribute, which leaves X. With a sequence the groups are the combinations
-        of its attributes, and ``sensitive_features`` is a table of them.
+        The sensitive attribute, which is left out of X. With a sequence, the groups are the
+        combinations of its attributes, and ``sensitive_features`` is a table of them.
 
     Returns
     -------
     Dataset
-        45,222 rows, the publisher's training rows before its test rows, those with a missing
-        value left out; Y = 1 is an income over $50,000; S is sex, of five races, or both. With
-        sex as S and one-hot encoded it has 101 features.
+        The table has 45,222 rows: the publisher's training rows, then its test rows. Rows with a
+        missing value are left out. Y = 1 is an income over $50,000. S is sex, race (five groups),
+        or both. With sex as S, the one-hot encoded table has 101 features.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
         ignore_index=True,
     )
     raw = raw.dropna().reset_index(drop=True)
-    # fnlwgt is the census's sampling weight, not a trait of the person.
+    # fnlwgt is the sampling weight of the census, not a trait of the person.
     people = raw.drop(columns=["fnlwgt", "income"])
     people["sex"] = people["sex"].str.lower()
     # adult.test ends each label with a full stop

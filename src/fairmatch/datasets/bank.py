@@ -30,9 +30,9 @@ def load_bank() -> Dataset:
     Returns
     -------
     Dataset
-        30,488 rows, those with an 'unknown' left out; Y = 1 is subscribing to a term deposit; S is
-        being 25 or over. `age` stays in X, so S is a function of X. One-hot encoded it has 57
-        features.
+        The table has 30,488 rows. Rows with an 'unknown' value are left out. Y = 1 is a
+        subscription to a term deposit. S is an age of 25 or over. The column `age` stays in X, so
+        S is a function of X. The one-hot encoded table has 57 features.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The datasets by their short names: what each looks like, and whether it is here."""
+"""The datasets by short name: what each looks like, and whether it is available."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _LOADERS: dict[str, Callable[..., Dataset]] = {
     "dutch": load_dutch,
     "acsincome": load_acsincome,
 }
-# Tables of which more than one attribute may be sensitive.
+# Tables that offer a choice of sensitive attributes.
 _WITH_CHOICE = ("adult", "acsincome")
 
 DATASET_NAMES: tuple[str, ...] = tuple(_LOADERS)
@@ -43,8 +43,8 @@ def load_dataset(name: str, *, sensitive: str | Sequence[str] | None = None) -> 
     name : str
         One of ``DATASET_NAMES``.
     sensitive : str or sequence of str, optional
-        The sensitive attributes, of the tables that offer a choice (adult and acsincome: sex,
-        race, or both).
+        The sensitive attributes, for the tables that offer a choice. These are adult and acsincome,
+        with sex, race, or both.
 
     Returns
     -------
@@ -54,9 +54,11 @@ def load_dataset(name: str, *, sensitive: str | Sequence[str] | None = None) -> 
     Raises
     ------
     DatasetError
-        If there is no such dataset, or its file cannot be had.
+        If there is no such dataset, or if its file is neither found nor downloaded.
     InputError
         If the table has no such sensitive attribute, or offers no choice.
+    MissingExtraError
+        If the table is acsincome and pyarrow, which reads it, is not installed.
 
     Examples
     --------
@@ -64,13 +66,13 @@ def load_dataset(name: str, *, sensitive: str | Sequence[str] | None = None) -> 
     >>> load_dataset("german").y.sum()
     np.int64(700)
     """
-    find_source(name)  # says which names there are
+    find_source(name)  # its error lists the known names
     if sensitive is None:
         return _LOADERS[name]()
     if name not in _WITH_CHOICE:
         raise InputError(
-            f"The sensitive attribute of {name!r} cannot be chosen, got {sensitive!r}: leave it "
-            f"out. It can be chosen of {' and '.join(_WITH_CHOICE)}."
+            f"The sensitive attribute of {name!r} cannot be chosen, got {sensitive!r}. Leave it "
+            f"out. Only {' and '.join(_WITH_CHOICE)} offer a choice."
         )
     return _LOADERS[name](sensitive=sensitive)
 
@@ -100,13 +102,15 @@ def find_source(name: str) -> Source:
     'Dutch Census 2001'
     """
     if name not in SOURCES:
-        raise DatasetError(f"There is no dataset {name!r}; there are {', '.join(DATASET_NAMES)}.")
+        raise DatasetError(
+            f"There is no dataset {name!r}. Choose one of {', '.join(DATASET_NAMES)}."
+        )
     return SOURCES[name]
 
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """The size of a group, and its share of Y = 1.
+    """The size of a group, and the share of its rows with Y = 1.
 
     Parameters
     ----------
@@ -138,11 +142,12 @@ class DatasetSummary:
     name, title, licence : str
         Short name, full name, and the licence of the data.
     location : pathlib.Path, "bundled" or None
-        Where the table is; None if it is not here.
+        Where the table is. It is None if the table is not available.
     n_rows, n_features : int or None
-        Rows, and features after encoding; None if the table is not here.
+        Number of rows, and number of features after encoding. They are None if the table is not
+        available.
     groups : tuple of GroupSummary
-        The groups, in the order of their codes; empty if the table is not here.
+        The groups, in the order of their codes. It is empty if the table is not available.
 
     Examples
     --------
@@ -162,7 +167,7 @@ class DatasetSummary:
 
 
 def summarise(name: str) -> DatasetSummary:
-    """Summarise a dataset, if it is here; nothing is downloaded.
+    """Summarise a dataset if it is available. Nothing is downloaded.
 
     Parameters
     ----------
@@ -172,12 +177,12 @@ def summarise(name: str) -> DatasetSummary:
     Returns
     -------
     DatasetSummary
-        With numbers if the table is bundled or on disk, without if it is not.
+        A summary with numbers if the table is bundled or on disk, and without them otherwise.
 
     Raises
     ------
     DatasetError
-        If there is no such dataset, or its file is damaged.
+        If there is no such dataset, or if its file is damaged.
 
     Examples
     --------
@@ -192,7 +197,7 @@ def summarise(name: str) -> DatasetSummary:
         return DatasetSummary(name, source.title, source.licence, None)
     dataset = load_dataset(name)
     by_group = dataset.y.groupby(dataset.group)
-    encoder = TableEncoder(max_levels=None).fit(dataset.X)  # what is counted is every level
+    encoder = TableEncoder(max_levels=None).fit(dataset.X)  # every level counts as a feature
     return DatasetSummary(
         name,
         source.title,

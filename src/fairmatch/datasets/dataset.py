@@ -1,4 +1,4 @@
-"""A benchmark table with everything that is known about it."""
+"""A benchmark table, and what its parts mean."""
 
 from dataclasses import dataclass
 
@@ -17,23 +17,23 @@ class Dataset:
     Parameters
     ----------
     name : str
-        Short name, the key of the registry.
+        Short name, one of ``DATASET_NAMES``.
     X : pandas.DataFrame of shape (n_rows, n_columns)
-        Features under readable names; categoricals have the ``category`` dtype with fixed levels.
+        Features with readable names. Categorical columns have the ``category`` dtype with fixed
+        levels.
     y : pandas.Series of shape (n_rows,)
         Labels, 0 or 1.
     sensitive_features : pandas.Series or pandas.DataFrame with n_rows rows
-        Each row's group as a readable string, or a table of several attributes, whose
+        The group of each row as a readable string, or a table of several attributes, whose
         combinations are the groups.
     groups : tuple of str
-        The groups in the order of their codes: in the paper S = 0, then S = 1.
+        The groups in the order of their codes. In the paper's tables S = 0 comes before S = 1.
     favoured_group : str
-        The group with the highest rate of Y = 1. Of the paper's two it is S = 1 everywhere but on
-        Bank.
+        The group with the highest rate of Y = 1. In the paper's tables it is S = 1, except in Bank.
     positive_label : str
         What Y = 1 means.
     batch_size : int
-        The mini-batch size that the paper uses on this table, or on one of its size.
+        The mini-batch size that the paper uses for this table, or for one of its size.
     description : str
         What a row is, and how the table was prepared.
 
@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def group(self) -> npt.NDArray[np.int64]:
-        """The paper's S: for each row the position of its group in `groups`."""
+        """The paper's S: the position of each row's group in `groups`."""
         names = name_groups(self.sensitive_features)
         return pd.Index(self.groups).get_indexer(pd.Index(names)).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Get the content of a source file: bundled, found on disk, or downloaded; always checked."""
+"""The content of a source file: bundled, found on disk, or downloaded, and always checked."""
 
 import gzip
 import hashlib
@@ -19,12 +19,12 @@ FOLDER_VARIABLE = "FAIRMATCH_DATA"
 
 
 def cache_folder() -> Path:
-    """Return the folder that downloads are kept in.
+    """Return the folder in which downloads are kept.
 
     Returns
     -------
     pathlib.Path
-        The user's cache folder for fairmatch; it need not exist.
+        The user's cache folder for fairmatch. It need not exist.
 
     Examples
     --------
@@ -38,18 +38,18 @@ def cache_folder() -> Path:
 
 
 def locate(file: SourceFile) -> Path | None:
-    """Find a file on disk; nothing is downloaded.
+    """Find a file on disk. Nothing is downloaded.
 
     Parameters
     ----------
     file : SourceFile
-        The file to look for, first in ``$FAIRMATCH_DATA``; then in the cache folder, if it is one
-        that is downloaded.
+        The file to find. ``$FAIRMATCH_DATA`` is searched first, and then the cache folder if the
+        file can be downloaded.
 
     Returns
     -------
     pathlib.Path or None
-        Where it is, or None if it is in neither.
+        The path of the file, or None if it is in neither folder.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def read_content(file: SourceFile) -> bytes:
     Raises
     ------
     DatasetError
-        If the file is damaged, or is absent and cannot be downloaded.
+        If the file is damaged, or if it is absent and cannot be downloaded.
 
     Examples
     --------
@@ -101,7 +101,9 @@ def read_content(file: SourceFile) -> bytes:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
+            raise DatasetError(
+                f"{path} cannot be read: {error.strerror}. Make the file readable, or remove it."
+            ) from error
         return _verified(
             content,
             file,
@@ -111,7 +113,7 @@ def read_content(file: SourceFile) -> bytes:
     if not file.downloaded:
         raise DatasetError(
             f"{file.name} is not here, and it is not downloaded for you. Set {FOLDER_VARIABLE} to "
-            f"a folder that holds it; the publisher's file is at {file.address}."
+            f"a folder that holds it. The publisher's file is at {file.address}."
         )
     return _download(file)
 
@@ -146,7 +148,7 @@ def _download(file: SourceFile) -> bytes:
         content,
         file,
         where=f"the download from {file.address}",
-        remedy="Nothing was kept; the publisher may have changed the file.",
+        remedy="Nothing was kept. The publisher may have changed the file: find an older copy.",
     )
     path = cache_folder() / file.name
     try:
@@ -165,8 +167,8 @@ def _fetch(address: str) -> bytes:
 
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "download"
-        # The downloader alone, not pooch.retrieve: what has a known checksum is the file inside
-        # the archive, and that is checked by _verified.
+        # Only the downloader, not pooch.retrieve: the known checksum belongs to the file inside
+        # the archive, and _verified checks it.
         pooch.HTTPDownloader(timeout=60)(address, str(target), None)
         return target.read_bytes()
 

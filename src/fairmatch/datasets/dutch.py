@@ -10,8 +10,8 @@ from fairmatch.datasets.sources import SOURCES
 
 _REGIONS = {1: "Netherlands", 2: "rest of Europe", 3: "rest of the world"}
 
-# The words of the census codebook for the levels that occur; docs/evidence/datasets.md says how the
-# codebook was matched to these codes.
+# The words of the census codebook for the levels that occur. docs/evidence/datasets.md explains how
+# the codebook was matched to these codes.
 _LEVELS = {
     "age": {code: f"{5 * code - 5} to {5 * code - 1}" for code in range(4, 16)},
     "household_position": {
@@ -61,8 +61,8 @@ def load_dutch() -> Dataset:
     Returns
     -------
     Dataset
-        60,420 rows; Y = 1 is a high-level occupation; S is sex. Every feature is categorical,
-        age too (five-year bands). One-hot encoded it has 59 features.
+        The table has 60,420 rows. Y = 1 is a high-level occupation. S is sex. Every feature is
+        categorical, even age (in five-year bands). The one-hot encoded table has 59 features.
 
     Raises
     ------

@@ -32,8 +32,8 @@ _COLUMNS = [
     "credit",
 ]
 
-# The levels that occur, in the codebook's order, in words. The codebook's A47 (vacation) and
-# A95 (single women) have no rows.
+# The levels that occur, in words and in the codebook's order. The codebook's A47 (vacation) and A95
+# (single women) have no rows.
 _LEVELS = {
     "checking_account": {
         "A11": "below 0 DM",
@@ -93,7 +93,7 @@ _LEVELS = {
     "foreign_worker": {"A201": "yes", "A202": "no"},
 }
 
-_WOMEN = "A92"  # divorced, separated or married; every other code that occurs is a man's
+_WOMEN = "A92"  # divorced, separated or married women; all other codes that occur are men's
 
 
 def load_german() -> Dataset:
@@ -102,8 +102,8 @@ def load_german() -> Dataset:
     Returns
     -------
     Dataset
-        1,000 rows; Y = 1 is good credit; S is sex, read from the personal status, which is then
-        left out of X. One-hot encoded it has 57 features.
+        The table has 1,000 rows. Y = 1 is good credit. S is sex, which is read from the personal
+        status; that column is left out of X. The one-hot encoded table has 57 features.
 
     Examples
     --------

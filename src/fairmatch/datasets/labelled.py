@@ -1,4 +1,4 @@
-"""A table with its label and group columns: a file, or a dataset that knows its own."""
+"""A table with its label and group columns, from a file or from a dataset."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -21,20 +21,20 @@ def read_labelled(
     positive: str | None = None,
     **reading: Any,
 ) -> LabelledTable:
-    """Read a file with its label and group columns, or a dataset that knows its own.
+    """Read a file with its label and group columns, or a dataset, which knows its own.
 
     Parameters
     ----------
     name : str
-        A file, or the name of a dataset. A file of the same name is preferred.
+        A file, or the name of a dataset. A file with the name of a dataset takes precedence.
     target : str or None
-        Name of the column with the labels; None is for datasets.
+        Name of the column with the labels. A dataset needs none.
     sensitive : str, sequence of str or None
-        Name of the column with the groups, or of several, whose combinations are the groups; a
-        text may hold several names with commas between them. None is for datasets.
+        Name of the column with the groups, or names of several columns, whose combinations are the
+        groups. A text may hold several names separated by commas. A dataset needs none.
     positive : str, optional
-        The label that is positive, as it is written. The labels are then 1 where it stands and 0
-        elsewhere.
+        The positive label, as it is written in the file. Labels become 1 where they equal it, and
+        0 elsewhere. It is not used for a dataset.
     **reading
         Further arguments of `fairmatch.tables.files.read_table`.
 
@@ -46,9 +46,9 @@ def read_labelled(
     Raises
     ------
     InputError
-        If a file is given without the names of its columns, or these have missing values.
+        If a file is given without the names of its columns, or if these have missing values.
     ColumnError
-        If columns are not there, or one is named twice.
+        If columns are missing, or if one is named twice.
 
     Examples
     --------
@@ -69,7 +69,9 @@ def read_labelled(
     columns = split_names(sensitive, list(frame.columns))
     check_names([target, *columns], list(frame.columns), table=name)
     if target in columns:
-        raise ColumnError(f"--target and --sensitive are the same column, {target!r}.")
+        raise ColumnError(
+            f"--target and --sensitive are the same column, {target!r}. Name two columns."
+        )
     missing = {c: int(frame[c].isna().sum()) for c in (target, *columns)}
     if any(missing.values()):
         said = " and ".join(
@@ -78,7 +80,7 @@ def read_labelled(
             if n
         )
         raise InputError(
-            f"{said}. A model learns only from people whose label and group are known: take those "
+            f"{said}. A model learns only from people whose label and group are known. Take those "
             f"rows out of the file. {MISSING_WORDS}"
         )
     if positive is not None:
@@ -87,14 +89,14 @@ def read_labelled(
 
 
 def split_names(given: str | Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the columns that were named, one or several with commas between them.
+    """Return the columns that were named: one, or several separated by commas.
 
     Parameters
     ----------
     given : str or sequence of str
-        What was written.
+        The names as they were written.
     known : sequence of str
-        Columns of the table: one whose name holds a comma is named by its whole name.
+        Columns of the table. A column may have a comma in its name.
 
     Raises
     ------
@@ -112,7 +114,7 @@ def split_names(given: str | Sequence[str], known: Sequence[str]) -> list[str]:
     names = list(given)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ColumnError(f"--sensitive names the column {twice!r} twice.")
+        raise ColumnError(f"--sensitive names the column {twice!r} twice. Name it once.")
     return names
 
 

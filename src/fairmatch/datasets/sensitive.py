@@ -1,4 +1,4 @@
-"""Which attributes of a table are sensitive, and the groups that they form."""
+"""The sensitive attributes of a table, and the groups that they form."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -11,14 +11,14 @@ SensitiveFeatures: TypeAlias = "pd.Series[str] | pd.DataFrame"
 
 
 class SensitiveChoice(NamedTuple):
-    """The sensitive attributes of a table, as a loader's caller chose them.
+    """The sensitive attributes of a table, as the caller of a loader chose them.
 
     Attributes
     ----------
     features : pandas.Series or pandas.DataFrame
         One column, or a table of several attributes.
     names : list of str
-        Names of the attributes; these columns leave X.
+        Names of the attributes. These columns are left out of X.
     groups : tuple of str
         The groups that occur, sorted.
     favoured_group : str
@@ -66,11 +66,11 @@ def choose_sensitive(
     Parameters
     ----------
     attributes : pandas.DataFrame
-        The attributes that may be chosen, as text.
+        The attributes to choose from, as text.
     y : pandas.Series
         Labels, 0 or 1.
     sensitive : str or sequence of str
-        The name of an attribute, or names of several.
+        Name of an attribute, or names of several.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def choose_sensitive(
     Raises
     ------
     InputError
-        If there is no such attribute, none is named, or one is named twice.
+        If there is no such attribute, if none is named, or if one is named twice.
 
     Examples
     --------

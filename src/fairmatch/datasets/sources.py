@@ -10,17 +10,18 @@ class SourceFile:
     Parameters
     ----------
     name : str
-        Name of the file, and the name it is looked up by on disk.
+        Name of the file, by which it is also found on disk.
     sha256 : str
-        Checksum of the (uncompressed) file.
+        Checksum of the uncompressed file.
     address : str
-        Where the publisher serves it, or the archive that holds it.
+        Where the publisher serves the file, or the archive that holds it.
     members : tuple of str
-        The way through nested zip archives, outermost first; empty if `address` is the file.
+        The path through nested zip archives, outermost first. It is empty if `address` is the
+        file itself.
     bundled : bool
         Whether the file is part of the package.
     downloaded : bool
-        Whether it is downloaded when it is needed and not here.
+        Whether the file is downloaded if it is needed and not found.
 
     Examples
     --------
@@ -69,7 +70,7 @@ class Source:
 
     @property
     def downloaded(self) -> bool:
-        """Whether the files that are needed and not here are downloaded."""
+        """Whether files that are needed and not found are downloaded."""
         return all(file.downloaded for file in self.files)
 
 

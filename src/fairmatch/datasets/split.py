@@ -14,7 +14,7 @@ from fairmatch.tables.encoder import TableEncoder
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """Training and test rows of a dataset, encoded by what the training rows show.
+    """Training and test rows of a dataset, encoded with what the training rows show.
 
     Parameters
     ----------
@@ -23,13 +23,13 @@ class Split:
     y_train, y_test : ndarray of shape (n_rows,)
         Labels, 0 or 1.
     group_train, group_test : ndarray of shape (n_rows,)
-        The paper's S, 0 or 1.
+        The paper's S: the position of each row's group in ``Dataset.groups``.
     sensitive_features_train, sensitive_features_test : ndarray of shape (n_rows,)
-        The groups' names.
+        The name of each row's group.
     train_index, test_index : ndarray of shape (n_rows,)
         Row positions in the dataset.
     encoder : TableEncoder
-        Fitted on the training rows alone.
+        The encoder, fitted on the training rows only.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Split:
 
 
 def paper_split(dataset: Dataset, seed: int, *, test_size: float = 0.2) -> Split:
-    """Split a dataset at random, and encode it by its training rows.
+    """Split a dataset at random, and encode it with what the training rows show.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def paper_split(dataset: Dataset, seed: int, *, test_size: float = 0.2) -> Split
     seed : int
         The same seed gives the same split, bit for bit.
     test_size : float, default=0.2
-        Share of the rows that are test rows; their number is rounded up, as in the paper's
-        Table of datasets (6,098 of Bank's 30,488).
+        Share of the rows that are test rows. Their number is rounded up, as in the paper's table
+        of datasets (6,098 of Bank's 30,488 rows).
 
     Returns
     -------
@@ -89,10 +89,11 @@ def paper_split(dataset: Dataset, seed: int, *, test_size: float = 0.2) -> Split
     n_test = math.ceil(round(test_size * n_rows, 6)) if 0 < test_size < 1 else 0
     if not 0 < n_test < n_rows:
         raise InputError(
-            f"test_size must leave training rows and test rows of {n_rows}, got {test_size}"
+            f"test_size must leave both training rows and test rows of {n_rows}, got {test_size}. "
+            "Pass a share between 0 and 1, such as 0.2."
         )
     order = np.random.default_rng(seed).permutation(n_rows)
-    # In the table's own order, so that a split reads like a part of the table.
+    # Rows stay in the table's order, so a split reads like a part of the table.
     test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
     encoder = TableEncoder().fit(dataset.X.iloc[train])
     encoded = encoder.transform(dataset.X)

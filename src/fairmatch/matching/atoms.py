@@ -1,4 +1,4 @@
-"""Rows of a group as atoms: identical points merged, masses counted in whole units."""
+"""Rows of a group as atoms: identical points are merged, and masses are whole units."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fairmatch.matching.problem import MASS_UNITS, Atoms, Floats, Index
 
 
 def unit_count(a: Floats, b: Floats) -> int:
-    """Count the integer units that one stands for, such that uniform masses are whole units."""
+    """Return how many units a total mass of one has. Uniform masses are then whole units."""
     uniform = all(np.ptp(m[m > 0]) == 0 for m in (a, b))
     common = math.lcm(np.count_nonzero(a), np.count_nonzero(b))
     return common if uniform and common <= MASS_UNITS else MASS_UNITS
 
 
 def whole_units(mass: Floats, total: int) -> Floats:
-    """Round masses to whole units such that every one is within a unit and the sum is exact."""
+    """Round masses to whole units. Each is off by at most one unit, and the sum is exact."""
     running = np.cumsum(mass)
     return np.diff(np.rint(running / running[-1] * total), prepend=0.0)
 
@@ -27,10 +27,10 @@ def whole_units(mass: Floats, total: int) -> Floats:
 def level_units(
     mass: tuple[Floats, Floats], score: tuple[Floats, Floats], total: int
 ) -> tuple[Floats, Floats]:
-    """Round the masses of two groups to whole units such that equal shares stay equal.
+    """Round the masses of two groups to whole units. Equal shares stay equal.
 
-    Where both groups have the same share of people up to some score, but for rounding, they have
-    the same number of units up to it.
+    If both groups have the same share of people up to some score, apart from rounding, they get
+    the same number of units up to that score.
     """
     orders = [np.argsort(s, kind="stable") for s in score]
     ends = [np.cumsum(whole_units(m[order], total)) for m, order in zip(mass, orders, strict=True)]
@@ -55,7 +55,7 @@ def level_units(
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of one group that carry mass, merged into atoms of identical points.
+    """The rows of one group that carry mass, merged into atoms of identical points.
 
     Attributes
     ----------
@@ -86,15 +86,15 @@ class Group:
         units: Floats,
         rng: np.random.Generator,
     ) -> Group:
-        """Merge rows that agree in everything that a cost depends on."""
+        """Merge rows that agree in everything on which a cost depends."""
         rows = np.flatnonzero(units > 0)
         numbers, codes, units = numbers[rows] + 0.0, codes[rows], units[rows]  # no -0.0
         points = numbers
         if codes.shape[1] or score is not None:
             scores = [] if score is None else [score[rows, None]]
             points = np.hstack([numbers, codes, *scores])
-        # Rows are told apart by a random linear hash of their bits, far cheaper than sorting
-        # them; atoms come out in the order of the hash, that is, shuffled.
+        # A random linear hash of their bits tells rows apart, which is far cheaper than sorting
+        # them. Atoms come out in the order of the hash, that is, shuffled.
         bits = points.view(np.uint64)
         odd = rng.integers(2**63, size=points.shape[1], dtype=np.uint64) | np.uint64(1)
         key = ((bits ^ (bits >> np.uint64(32))) * odd).sum(axis=1)
@@ -105,10 +105,15 @@ class Group:
         return cls(rows, units, label, rows[first], Atoms(numbers[first], codes[first], weight))
 
     def split(self, owner: Index, flow: Floats) -> tuple[Index, Index, Floats]:
-        """Share arcs, each leaving atom ``owner``, among rows: (arc, row, flow) of each part.
+        """Share the flow of arcs, each of which leaves atom ``owner``, among the atom's rows.
 
-        Arcs and rows, sorted by atom, are two partitions of the same mass interval into pieces of
-        whole units; their common refinement has no more parts than both have pieces.
+        Sorted by atom, both arcs and rows cut the same interval of mass into pieces of whole
+        units. Their common refinement has no more parts than the two have pieces together.
+
+        Returns
+        -------
+        arc, row, flow
+            The arc, the row and the flow of each part.
         """
         arcs, rows = np.argsort(owner, kind="stable"), np.argsort(self.label, kind="stable")
         arc_end, row_end = np.cumsum(flow[arcs]), np.cumsum(self.units[rows])

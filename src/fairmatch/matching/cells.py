@@ -1,4 +1,4 @@
-"""A plan's pairs cut into cells of near ones: along random directions, in halves."""
+"""Division of a plan's pairs into cells of near pairs, by halving along random directions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAMPLE = 256  # pairs whose spread a direction follows
 def random_staircase(
     units: tuple[Floats, Floats], generator: np.random.Generator
 ) -> tuple[Index, Index, Floats]:
-    """Return a plan that knows nothing: both groups in random order, matched as they come.
+    """Return a random plan: both groups are shuffled and matched in that order.
 
     Parameters
     ----------
@@ -26,7 +26,8 @@ def random_staircase(
     Returns
     -------
     source, target, flow
-        Neighbouring pairs are a random sample of both groups.
+        Rows of both groups, and the mass of each pair. Consecutive pairs are a random sample of
+        both groups.
     """
     orders = [generator.permutation(np.flatnonzero(side > 0)) for side in units]
     ends = [np.cumsum(side[order]) for side, order in zip(units, orders, strict=True)]
@@ -51,15 +52,15 @@ def near_cells(
     source, target : arrays of int, shape (n_pairs,)
         The pairs, by rows of both groups.
     size : int
-        Greatest number of pairs in a cell.
+        Largest number of pairs in a cell.
     generator : numpy.random.Generator
         Draws the directions.
 
     Returns
     -------
     list of arrays of int
-        Positions of pairs. A part is cut in two along a random direction in which it is spread,
-        by the middle of its pairs, until it is small enough.
+        Positions of the pairs in each cell. A cell that is too large is cut in two near the middle
+        of its pairs, along a random direction in which it is spread.
     """
     cells, todo = [], [np.arange(len(source))]
     while todo:
@@ -80,8 +81,8 @@ def _along(
 ) -> NDArray[np.float64]:
     """Return where pairs lie along a random direction.
 
-    A direction is a random combination of sampled pairs, less their mean. Of one-hot columns it
-    needs a number for every level, and no column.
+    The direction is a random combination of sampled pairs, minus their mean. For categories it
+    needs one number per level, and no one-hot columns.
     """
     drawn = generator.integers(len(source), size=_SAMPLE)
     factors = generator.normal(size=_SAMPLE)
@@ -98,13 +99,13 @@ def _along(
         for code in codes:
             seen = code[drawn]
             levels += np.bincount(np.where(seen < 0, known, seen), factors, known + 1)
-        levels[known] = 0.0  # what is unknown is nowhere; its code, -1, is the last place
+        levels[known] = 0.0  # an unknown level adds nothing; its code, -1, is the last place
         for code in codes:
             value += levels[code]
     return value
 
 
 def next_cells(n_pairs: int, size: int) -> list[Index]:
-    """Return cells of pairs that come one after the other."""
+    """Return cells of consecutive pairs, with at most ``size`` pairs each."""
     count = -(-n_pairs // size)
     return np.array_split(np.arange(n_pairs), count)

@@ -1,4 +1,4 @@
-"""The central object: who is matched with whom, with how much mass."""
+"""The central object: who is matched with whom, and with how much mass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,14 +16,14 @@ from fairmatch.tables.located import read_points
 
 IndexArray = NDArray[np.intp]
 
-# Pairs are gathered in blocks of this many feature values, so that ten million pairs of wide rows
-# never need a second copy of the table in memory.
+# Pairs are gathered in blocks of this many feature values. So even ten million pairs of wide rows
+# need no second copy of the table in memory.
 _BLOCK_VALUES = 4_000_000
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a transport plan is, and who says so.
+    """How good a transport plan is, and how that is known.
 
     Attributes
     ----------
@@ -32,10 +32,10 @@ class Certificate:
     bound : float
         A lower bound on the cost of every plan (dual value).
     solver : str
-        The way that was taken.
+        The method that found the plan.
     confidence : float, optional
-        None where the bound is proven. Otherwise the bound is an estimate from a sample, and
-        holds with this probability over the draw.
+        None if the bound is proven. Otherwise the bound is an estimate from a random sample, and
+        holds with this probability.
     """
 
     cost: float
@@ -50,7 +50,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Primal minus dual value; zero at the optimum, up to rounding."""
+        """Primal value minus dual value. It is zero at the optimum, up to rounding."""
         return self.cost - self.bound
 
     @property
@@ -63,37 +63,37 @@ class Certificate:
 class Coupling:
     r"""A matching of people across groups.
 
-    A sparse joint distribution: pair ``k`` matches row ``source_index[k]`` with row
+    A coupling is a sparse joint distribution. Pair ``k`` matches row ``source_index[k]`` with row
     ``target_index[k]`` and carries ``mass[k]``. Rows are positions in the table that was matched.
 
-    A coupling of two groups is one part. With more groups every group is matched with a reference
-    group, and with a criterion that compares people of the same class every class is matched by
+    A coupling of two groups is one part. With more groups, every other group is matched with a
+    reference group. If the criterion compares people of the same class, each class is matched by
     itself. Each of these matchings is a part, and the coupling is their weighted sum.
 
     Parameters
     ----------
     source_index, target_index : array of int, shape (n_pairs,)
-        Row positions, of the source group and of the target group.
+        Row positions of the source group and of the target group.
     mass : array of float, shape (n_pairs,)
-        Non-negative, sums to 1.
+        Mass of each pair. Masses are not negative and sum to 1.
     n_rows : int
-        Length of the table that was matched.
+        Number of rows of the table that was matched.
     groups : tuple
-        Label of the source group and label of the target group; with several parts, the labels of
-        all the groups that are matched.
+        Label of the source group and label of the target group. With several parts, these are the
+        labels of all groups that are matched.
     certificate : Certificate, optional
-        Proof of optimality, where the coupling came from a solver.
+        Proof of optimality, if the coupling came from a solver.
     undetermined : float, default=0
-        Share of the mass whose partners were settled by row order because scores are tied.
+        Share of the mass that is matched by row order because scores are tied.
     marginal_error : float, default=0
-        Total variation between the coupling's marginals and the groups' own. Only couplings put
-        together from mini-batches have one.
+        Total variation between the coupling's marginals and those of the groups. Only couplings
+        made from mini-batches have such an error.
     label : bool, optional
         The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
     weight : float, default=1
-        Weight of this coupling in the one that it is a part of.
+        Weight of this coupling in the coupling that it is a part of.
     members : tuple of Coupling, default=()
-        The parts, where there are several; `join_parts` makes such a coupling.
+        The parts, if there are several. `join_parts` makes such a coupling.
 
     Notes
     -----
@@ -132,25 +132,25 @@ class Coupling:
         if not len(source) == len(target) == len(mass):
             raise CouplingError(
                 "source_index, target_index and mass describe the same pairs and must be equally "
-                f"long; got {len(source)}, {len(target)} and {len(mass)}."
+                f"long; got {len(source)}, {len(target)} and {len(mass)}. Pass one entry per pair."
             )
         for positions, side in ((source, "source_index"), (target, "target_index")):
             if positions.min() < 0 or positions.max() >= self.n_rows:
                 raise CouplingError(
                     f"{side} must hold row positions from 0 to {self.n_rows - 1}, got "
-                    f"{positions.min()} to {positions.max()}."
+                    f"{positions.min()} to {positions.max()}. Check n_rows."
                 )
         if not mass.min() >= 0.0:
-            raise CouplingError("mass must not be negative or NaN.")
+            raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Fix it.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
         if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
             raise CouplingError(
-                f"groups must be two different labels, got {self.groups!r}. Couplings of more "
-                "groups are put together by fairmatch.matching.parts.join_parts."
+                f"groups must be two different labels, got {self.groups!r}. For more groups, join "
+                "couplings with fairmatch.matching.parts.join_parts."
             )
         for name, array in (("source_index", source), ("target_index", target), ("mass", mass)):
-            # A copy, so that nobody holds a writeable array of a frozen object.
+            # A copy, because no caller may hold a writeable array of a frozen object.
             array = array.copy() if array.flags.writeable else array
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -181,7 +181,7 @@ class Coupling:
 
     @property
     def parts(self) -> tuple["Coupling", ...]:
-        """The matchings of two groups each, whose weighted sum this coupling is."""
+        """The parts whose weighted sum is this coupling. Each matches two groups."""
         return self.members or (self,)
 
     @property
@@ -196,14 +196,14 @@ class Coupling:
         )
 
     def marginals(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mass of every row of the table as a source, and as a target."""
+        """Return the mass of every row of the table as a source, and its mass as a target."""
         as_source, as_target = np.zeros(self.n_rows), np.zeros(self.n_rows)
         as_source += np.bincount(self.source_index, self.mass, minlength=self.n_rows)
         as_target += np.bincount(self.target_index, self.mass, minlength=self.n_rows)
         return as_source, as_target
 
     def expect(self, values: ArrayLike | Callable[[IndexArray, IndexArray], ArrayLike]) -> float:
-        """Return the mean of a function of pairs.
+        """Return the mean of a function of pairs, weighted by their mass.
 
         Parameters
         ----------
@@ -215,23 +215,25 @@ class Coupling:
         array = read_numbers(values, "values")
         if len(array) != len(self):
             raise CouplingError(
-                f"values has {len(array)} entries, the coupling has {len(self)} pairs."
+                f"values has {len(array)} entries, the coupling has {len(self)} pairs. Pass one "
+                "value per pair."
             )
         return float(array @ self.mass)
 
     def gap(self, scores: ArrayLike) -> float:
         """Return the mean score gap between matched people: the paper's MDP (equation 2).
 
-        With several parts it is their weighted mean, which is what a penalty descends.
+        ``scores`` holds one score per row of the table. With several parts the gap is their
+        weighted mean. Training with a penalty reduces this mean.
         """
         return float(self.gaps(scores) @ self.mass)
 
     def largest_gap(self, scores: ArrayLike) -> float:
-        """Return the largest mean score gap of a part: `matched_parity_gap`."""
+        """Return the largest mean score gap of any part, given one score per row of the table."""
         return max(part.gap(scores) for part in self.parts)
 
     def gaps(self, scores: ArrayLike) -> FloatArray:
-        """Return the score gap of every pair."""
+        """Return the score gap of every pair, given one score per row of the table."""
         array = read_numbers(scores, "scores")
         self.check_rows(len(array))
         return np.abs(array[self.source_index] - array[self.target_index])
@@ -242,12 +244,13 @@ class Coupling:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), table or Points
-            What people were matched on, as `OptimalTransportMatcher.match` takes it.
+            The features, one row per row of the table. Numbers are used as they are, and a table
+            with categories is encoded by `TableEncoder`.
         """
         return float(self.costs(X) @ self.mass)
 
     def costs(self, X: Any) -> FloatArray:
-        """Return the squared distance of every pair."""
+        """Return the squared distance of every pair, given X as in `transport_cost`."""
         points = read_points(X)
         self.check_rows(len(points))
         return np.concatenate(
@@ -258,7 +261,7 @@ class Coupling:
         )
 
     def costs_by_feature(self, X: ArrayLike) -> FloatArray:
-        """Return the transport cost split over the columns of X; the parts sum to the whole."""
+        """Return the part of the transport cost that comes from each column of a numeric X."""
         features = read_features(X)
         self.check_rows(len(features))
         parts = np.zeros(features.shape[1])
@@ -267,9 +270,9 @@ class Coupling:
         return parts
 
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
-        """Return the rows that a row is matched with, likeliest first, and their probabilities."""
+        """Return the partners of a row, the likeliest first, and their probabilities."""
         if not 0 <= row < self.n_rows:
-            raise CouplingError(f"Row {row} is not in the table of {self.n_rows} rows.")
+            raise CouplingError(f"Row {row} is not in the table of {self.n_rows} rows, from 0.")
         as_source, as_target = self.source_index == row, self.target_index == row
         partners = np.concatenate([self.target_index[as_source], self.source_index[as_target]])
         mass = np.concatenate([self.mass[as_source], self.mass[as_target]])
@@ -285,7 +288,7 @@ class Coupling:
         return sparse.coo_array((self.mass, (self.source_index, self.target_index)), shape=shape)
 
     def to_dense(self, sensitive_features: ArrayLike) -> FloatArray:
-        """Return the plan as a matrix of the source group's rows by the target group's rows."""
+        """Return the plan as a matrix of source rows by target rows, given each row's group."""
         if self.members:
             raise CouplingError(
                 f"This coupling has {len(self.members)} parts, and a matrix holds one. Take "
@@ -300,12 +303,13 @@ class Coupling:
 
     @classmethod
     def from_plan(cls, plan: Any, sensitive_features: ArrayLike, **facts: Any) -> "Coupling":
-        """Make a coupling from a dense or SciPy-sparse plan.
+        """Return the coupling of a dense or SciPy-sparse plan.
 
         Parameters
         ----------
         plan : array or sparse matrix of shape (n_source, n_target)
-            Mass between the k-th row of the smaller group label and the l-th of the other.
+            Entry (k, l) is the mass between the k-th row of the first group and the l-th row of
+            the second. The groups are ordered by their sorted labels.
         sensitive_features : array-like of shape (n_rows,)
             Group of every row.
         **facts
@@ -317,7 +321,8 @@ class Coupling:
         if plan.shape != (len(rows[0]), len(rows[1])):
             raise CouplingError(
                 f"The plan has shape {plan.shape}; the groups {groups.labels[0]!r} and "
-                f"{groups.labels[1]!r} have {len(rows[0])} and {len(rows[1])} rows."
+                f"{groups.labels[1]!r} have {len(rows[0])} and {len(rows[1])} rows. Pass a plan of "
+                "that shape."
             )
         entries = sparse.coo_array(plan)
         keep = entries.data != 0
@@ -331,7 +336,7 @@ class Coupling:
         )
 
     def check_rows(self, n_rows: int) -> None:
-        """Raise unless a table has the length of the one that was matched."""
+        """Raise unless a table has as many rows as the one that was matched."""
         if n_rows != self.n_rows:
             raise CouplingError(
                 f"This coupling was made for a table of {self.n_rows} rows and is used on one of "
@@ -339,7 +344,7 @@ class Coupling:
             )
 
     def read_groups(self, sensitive_features: ArrayLike) -> Groups:
-        """Return the groups of a table, or raise unless they are the ones that were matched."""
+        """Return the groups of a table. Raise unless they are the groups that were matched."""
         groups = read_groups(sensitive_features)
         self.check_groups(groups)
         return groups
@@ -351,7 +356,7 @@ class Coupling:
             if not set(part.groups) <= set(groups.labels):
                 raise CouplingError(
                     f"This coupling matches {part.groups[0]!r} with {part.groups[1]!r}; the "
-                    f"groups given are {listed(groups.labels)}."
+                    f"groups given are {listed(groups.labels)}. Match these groups on their own."
                 )
             for rows, label in zip(
                 (part.source_index, part.target_index), part.groups, strict=True
@@ -359,7 +364,7 @@ class Coupling:
                 if (groups.codes[rows] != groups.code_of(label)).any():
                     raise CouplingError(
                         "This coupling points at rows of the wrong group: the table is not the "
-                        "one that was matched, or its rows are in another order."
+                        "one that was matched, or its rows are in another order. Match it again."
                     )
 
     def _blocks(self, width: int) -> list[slice]:
@@ -374,18 +379,21 @@ class Coupling:
 
 
 def check_coupling(coupling: Any, *, optional: bool = True) -> None:
-    """Raise unless what was given as a ready matching is one, or may be left out and is."""
+    """Raise unless the argument is a Coupling, or is None and optional."""
     if not (isinstance(coupling, Coupling) or (optional and coupling is None)):
         raise CouplingError(
-            "coupling must be a Coupling, such as OptimalTransportMatcher().match gives; got "
-            f"{coupling!r}."
+            f"coupling must be a Coupling, got {coupling!r}. Pass the result of a matcher, such as "
+            "OptimalTransportMatcher().match."
         )
 
 
 def _positions(values: ArrayLike) -> IndexArray:
     array = np.asarray(values)
     if array.ndim != 1 or len(array) == 0:
-        raise CouplingError("A coupling needs at least one pair, as one-dimensional arrays.")
+        raise CouplingError(
+            f"A coupling needs at least one pair, as one-dimensional arrays; got shape "
+            f"{array.shape}. Pass one row position per pair."
+        )
     if array.dtype.kind not in "iu":
-        raise CouplingError(f"Row positions must be integers, got dtype {array.dtype}.")
+        raise CouplingError(f"Row positions must be integers, got dtype {array.dtype}. Cast them.")
     return array.astype(np.intp, copy=False)

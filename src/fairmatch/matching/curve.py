@@ -1,4 +1,4 @@
-"""How near the people are whom a model treats alike: one curve per model."""
+"""How near people can be whom a model treats alike, as one curve per model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,36 +15,39 @@ from fairmatch.tables.criterion import Criterion
 from fairmatch.tables.parameters import check_number
 from fairmatch.tables.points import Points
 
-#: The slack at which a model's position is read; docs/evidence/nearest.md shows why.
+#: The slack at which a model's position is read. docs/evidence/nearest.md shows why.
 POSITION_SLACK = 0.005
 
 
 @dataclass(frozen=True, eq=False)
 class MatchingCurve:
-    r"""The least transport cost of a matching at every mean score gap that is allowed.
+    r"""The least transport cost of a matching at every allowed mean score gap.
 
-    The curve is convex and falls, from the nearest fair matching to the nearest matching at all.
-    `matching_curve` makes it.
+    The curve is convex. It falls from the nearest fair matching to the nearest matching of all.
+    `matching_curve` computes it.
 
     Attributes
     ----------
     slack : array of shape (n_points,)
-        By how much the mean score gap may exceed the least possible one; begins with 0.
+        How far the mean score gap may exceed the least possible one. The first slack is 0.
     cost : array of shape (n_points,)
-        The least transport cost with that slack.
+        The least transport cost at that slack.
     least_gap : float
-        The least possible mean score gap: the Wasserstein parity gap of two groups, and the
-        weighted mean of the parts' own where there are several.
+        The least possible mean score gap. For two groups it is their Wasserstein parity gap. With
+        several parts it is the weighted mean of theirs.
     random_cost : float
-        Mean squared distance of people who are matched at random.
+        Mean squared distance between people who are matched at random.
     groups : tuple
-        Label of the source group and of the target group; with several parts, of all groups.
+        Labels of the source group and of the target group. With several parts, these are the
+        labels of all groups.
     label : bool or None
-        The class whose people are matched.
+        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
     weight : float
-        Weight in the curve that this is a part of.
+        Weight of this curve in the curve that it is a part of.
+    members : tuple of MatchingCurve
+        The parts, if there are several. Otherwise it is empty.
     parts : tuple of MatchingCurve
-        The curves whose weighted sum this is; a curve of two groups is its only part.
+        The curves whose weighted sum this is. A curve of two groups is its own only part.
 
     Examples
     --------
@@ -74,21 +77,27 @@ class MatchingCurve:
 
     @property
     def parts(self) -> tuple["MatchingCurve", ...]:
-        """The curves whose weighted sum this is."""
+        """The curves whose weighted sum this is. A curve of two groups is its own only part."""
         return self.members or (self,)
 
     @property
     def gap(self) -> FloatArray:
-        """The mean score gap that is allowed at every point."""
+        """The allowed mean score gap at every point."""
         return self.least_gap + self.slack
 
     @property
     def nearest_cost(self) -> float:
-        """The cost of the nearest matching, which the scores do not bind."""
+        """The cost of the nearest matching, for which scores play no part."""
         return float(self.cost[-1])
 
     def cost_at(self, slack: float) -> float:
-        """Return the least cost with a slack, between two points by their chord."""
+        """Return the least cost at a slack. Between two points it is read off their chord.
+
+        Parameters
+        ----------
+        slack : float
+            How far the mean score gap may exceed the least possible one.
+        """
         check_number("slack", slack, "[0, inf]")
         return float(np.interp(slack, self.slack, self.cost))
 
@@ -98,12 +107,12 @@ class MatchingCurve:
         Parameters
         ----------
         slack : float, default=0.005
-            By how much the mean score gap may exceed the least possible one.
+            How far the mean score gap may exceed the least possible one.
 
         Returns
         -------
         float or None
-            :math:`(C(\text{slack}) - C_\min) / (C_\text{random} - C_\min)`; None where all
+            :math:`(C(\text{slack}) - C_\min) / (C_\text{random} - C_\min)`. It is None if all
             matchings cost the same.
         """
         span = self.random_cost - self.nearest_cost
@@ -134,34 +143,35 @@ def matching_curve(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     X : array-like of shape (n_rows, n_features), table or Points
-        What people are near to each other in. Numbers are taken as they are; a table with
-        categories is encoded as `OptimalTransportMatcher.match` does it.
+        The features, which decide who is near to whom. Numbers are used as they are. A table with
+        categories is encoded by `TableEncoder`: numbers are scaled to [0, 1], and two different
+        levels are at squared distance 2.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; needed where the criterion compares people of the same class.
-    criterion : str, default="demographic_parity"
+        Labels of two classes. They are needed if the criterion compares people of the same class.
+    criterion : str or Criterion, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
-        The group that every other is matched with; by default the largest.
+        The group with which every other group is matched. By default it is the largest.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     pos_label : default=1
         The label that counts as positive.
     accuracy : float, default=1e-3
-        By how much a position that is read off the curve may be too great, anywhere.
+        Largest error of a position that is read off the curve. Such a position is never too small.
     tolerance : float, default=1e-9
-        Relative duality gap to which the points of the curve are proven.
+        Relative duality gap to which the two ends of the curve are proven.
 
     Returns
     -------
     MatchingCurve
-        With several parts, every part has the same slack.
+        The curve. With several parts, its cost at a slack allows every part the same slack.
 
     Notes
     -----
     Every point is a matching that is optimal at one price of the score gap, so it lies on the
-    curve. Between two neighbours the curve lies below their chord, and above the line whose slope
-    is the price that has been tried between them. Points are added until the two are near enough.
+    curve. Between two neighbours the curve lies below their chord. It lies above the line whose
+    slope is the price that was tried between them. Points are added until both are close enough.
 
     Examples
     --------
@@ -226,7 +236,7 @@ def _joined(curves: list[MatchingCurve]) -> MatchingCurve:
 
 
 def _random_cost(given: ScoredParts, part: PartRows, features: Points) -> float:
-    """Compute the mean squared distance of people of both groups, drawn independently."""
+    """Compute the mean squared distance between people of both groups, drawn independently."""
     sides = [features[rows] for rows in part.in_order]
     shares = [
         np.full(len(rows), 1.0) if given.weights is None else given.weights[rows]
@@ -238,7 +248,7 @@ def _random_cost(given: ScoredParts, part: PartRows, features: Points) -> float:
     for share, side, mean in zip(shares, sides, means, strict=True):
         cost += (share @ (side.numbers - mean) ** 2).sum()
     for codes in zip(*(side.codes.T for side in sides), strict=True):
-        # One place more, the last, for levels that were not seen in fit.
+        # One more place, the last, is for levels that were not seen in fit.
         n_levels = int(max(code.max() for code in codes)) + 2
         one, other = (
             np.bincount(code % n_levels, share, n_levels)[:-1]
@@ -249,7 +259,7 @@ def _random_cost(given: ScoredParts, part: PartRows, features: Points) -> float:
 
 
 def _hull(points: list[tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
-    """Return the points of a falling convex curve: rounding may have put some above it."""
+    """Return the points of a falling convex curve, without those that rounding puts above it."""
     kept: list[tuple[float, float]] = []
     for x, y in sorted(points):
         if kept and y >= kept[-1][1]:

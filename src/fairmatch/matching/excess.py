@@ -1,8 +1,8 @@
-r"""How far a pair of scores is from what a fairest matching does with them.
+r"""The excess of a pair of scores: how much worse it is than in a fairest matching.
 
-A coupling of two groups has a mean score gap of at least the Wasserstein distance of their scores.
-It attains it if and only if mass crosses a score level only in the direction in which the two
-distribution functions differ there. Both facts are one inequality, pair by pair.
+The mean score gap of a coupling of two groups is at least the Wasserstein distance of their scores.
+It equals that distance if and only if mass crosses each score level only in the direction in which
+the two distribution functions differ there. One inequality per pair states both facts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 T = TypeVar("T", bound=np.generic)
 
-#: Scores in [0, 1] are counted in these units, so that sums and differences of them are exact.
+#: Scores in [0, 1] are counted in these units, which makes their sums and differences exact.
 SCORE_UNIT = 2.0**-50
 
 
@@ -28,14 +28,15 @@ class ScoreTerm:
     Attributes
     ----------
     price : float
-        Cost of a unit of excess; infinite where only pairs without excess are allowed.
+        Cost of one unit of excess. It is infinite if only pairs without excess are allowed.
     score, lift : pair of arrays of float
-        Score of every source and target atom, and the Kantorovich potential there.
-    level, low, high : pair of arrays, array, array of int
-        Number of the score of every atom among all scores, and between which numbers the target
-        of a source atom must lie.
+        Score of every source and target atom, and the Kantorovich potential at that score.
+    level : pair of arrays of int
+        Position of every atom's score among all scores.
+    low, high : arrays of int
+        The positions between which the target of a source atom must lie to have no excess.
     component : pair of arrays of int
-        Atoms of different components are never matched without excess.
+        Component of every atom. Atoms of different components are never matched without excess.
 
     Notes
     -----
@@ -45,9 +46,9 @@ class ScoreTerm:
     .. math:: e(s, t) = |s - t| - (G(t) - G(s)) \ge 0 .
 
     The mean of :math:`G(t) - G(s)` is the same for every coupling, namely
-    :math:`\int |D| = W_1`. So the mean excess of a coupling is its mean score gap minus W₁, and
-    zero if and only if no pair has any: mass moves up only through D > 0, down only through
-    D < 0, and not at all through D = 0.
+    :math:`\int |D| = W_1`. So the mean excess of a coupling is its mean score gap minus W₁. It is
+    zero if and only if no pair has excess: mass moves up only where D > 0, down only where D < 0,
+    and not at all where D = 0.
     """
 
     price: float
@@ -62,7 +63,10 @@ class ScoreTerm:
     def between(
         cls, score0: Floats, weight0: Floats, score1: Floats, weight1: Floats, price: float
     ) -> ScoreTerm:
-        """Compare scores, multiples of `SCORE_UNIT`, whose weights are whole and balanced."""
+        """Return the term of two groups. Scores are multiples of `SCORE_UNIT`.
+
+        Weights are whole numbers, with the same sum in both groups.
+        """
         levels, number = np.unique(np.concatenate([score0, score1]), return_inverse=True)
         level = number[: len(score0)], number[len(score0) :]
         below = np.cumsum(
@@ -87,7 +91,7 @@ class ScoreTerm:
         )
 
     def first(self, count0: int, count1: int) -> ScoreTerm:
-        """Restrict to the first atoms of both groups."""
+        """Return the term of the first atoms of both groups."""
 
         def both(pair: tuple[NDArray[T], NDArray[T]]) -> tuple[NDArray[T], NDArray[T]]:
             return pair[0][:count0], pair[1][:count1]
@@ -116,7 +120,7 @@ class ScoreTerm:
         return block
 
     def forbidden(self, part: slice) -> NDArray[np.bool_]:
-        """Return which targets a block of source atoms may not be matched with."""
+        """Return a mask of the targets with which a block of source atoms may not be matched."""
         level = self.level[1]
         return (level < self.low[part, None]) | (level > self.high[part, None])
 

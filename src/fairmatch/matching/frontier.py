@@ -1,8 +1,8 @@
-r"""The least transport cost at every mean score gap that is allowed between two groups.
+r"""The least transport cost at every allowed mean score gap between two groups.
 
 A price on the excess of a pair's score gap turns the bound on the mean gap into a cost. The plans
-at two prices are two points of a convex curve; where the bound lies between them, the price that
-belongs to their chord gives a better one, until no price does.
+at two prices are two points of a convex curve. If the bound lies between them, the price equal to
+the slope of their chord gives a better plan, until no price does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Point:
     excess, cost : float
         Mean score gap beyond the least possible one, and transport cost.
     price, bound : float
-        No plan has less than ``bound`` as its transport cost and the price of its excess.
+        The price of a unit of excess, and a lower bound at this price. For every plan, the
+        transport cost plus the price of its excess is at least ``bound``.
     plan : TransportPlan
         The plan.
     """
@@ -47,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Pairs of two optimal plans, mixed so that a bound on the mean score gap is met."""
+    """A mixture of two optimal plans that meets a bound on the mean score gap."""
 
     source: IndexArray
     target: IndexArray
@@ -56,7 +57,7 @@ class Mixture:
 
 
 class Frontier:
-    """Optimal plans of two groups, found as they are asked for.
+    """Optimal plans of two groups, each found when it is requested.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class Frontier:
     Attributes
     ----------
     points : list of Point
-        What has been found, from the least excess to the greatest.
+        The plans found so far, from the least excess to the greatest.
     """
 
     def __init__(self, transport: Transport, tolerance: float) -> None:
@@ -77,13 +78,13 @@ class Frontier:
 
     @property
     def fairest(self) -> Point:
-        """The plan of least cost among those of the least mean score gap."""
+        """The plan of least cost among those with the least mean score gap."""
         known = [point for point in self.points if point.price == np.inf]
         return known[0] if known else self.at_price(np.inf)
 
     @property
     def nearest(self) -> Point:
-        """The plan of least cost among all."""
+        """The plan of least cost among all plans."""
         known = [point for point in self.points if point.price == 0.0]
         return known[0] if known else self.at_price(0.0)
 
@@ -103,12 +104,12 @@ class Frontier:
         return point
 
     def at_slack(self, slack: float) -> Mixture:
-        """Return the plan of least cost whose mean score gap is at most ``slack`` too large.
+        """Return the plan of least cost with a mean score gap at most ``slack`` above the least.
 
         Raises
         ------
         SolverError
-            If its cost is not proven to within the tolerance.
+            If the cost of the plan is not proven to within the tolerance.
         """
         if slack == 0.0:
             return _mixture(self.fairest, self.fairest, 0.0, self.fairest.bound)
@@ -130,7 +131,7 @@ class Frontier:
         return _mixture(fair, near, share, bound)
 
     def refine(self, height: float) -> None:
-        """Find plans until the chords between them are nowhere more than ``height`` too high."""
+        """Find plans until their chords lie nowhere more than ``height`` above the curve."""
         ends = [(self.fairest, self.nearest)]
         while ends:
             fair, near = ends.pop()
@@ -143,9 +144,10 @@ class Frontier:
 
 
 def _too_high(fair: Point, near: Point) -> float:
-    """Return by how much the chord of two points can lie above the curve.
+    """Return how far the chord of two points can lie above the curve.
 
-    The curve lies above the line through either point that has the point's price as its slope.
+    Through each point goes a line with minus the point's price as its slope. The curve lies above
+    both lines.
     """
     width, fall = near.excess - fair.excess, fair.cost - near.cost
     if width <= 0.0 or not near.price < fall / width < fair.price:

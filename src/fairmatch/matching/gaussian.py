@@ -41,14 +41,23 @@ class GaussianMap:
     def between(
         cls, mean0: ArrayLike, covariance0: ArrayLike, mean1: ArrayLike, covariance1: ArrayLike
     ) -> "GaussianMap":
-        """Return the map from N(mean0, covariance0) to N(mean1, covariance1)."""
+        """Return the map from N(mean0, covariance0) to N(mean1, covariance1).
+
+        Parameters
+        ----------
+        mean0, mean1 : array-like of shape (d,)
+            Means of the source and of the target distribution.
+        covariance0, covariance1 : array-like of shape (d, d)
+            Their covariances. That of the source must be positive definite.
+        """
         start, goal = np.asarray(mean0, dtype=float), np.asarray(mean1, dtype=float)
         sigma0, sigma1 = np.asarray(covariance0, dtype=float), np.asarray(covariance1, dtype=float)
         values, vectors = np.linalg.eigh(sigma0)
         if values.min() <= 0.0:
             raise InputError(
-                "covariance0 must be positive definite: the map is not unique where the source "
-                "has no spread."
+                "covariance0 must be positive definite, and its smallest eigenvalue is "
+                f"{values.min():g}. The map is not unique where the source has no spread: leave "
+                "out columns that depend on others."
             )
         root = (vectors * np.sqrt(values)) @ vectors.T
         inverse = (vectors / np.sqrt(values)) @ vectors.T
@@ -58,6 +67,6 @@ class GaussianMap:
         return cls(matrix, goal - matrix @ start)
 
     def __call__(self, X: ArrayLike) -> FloatArray:
-        """Return where points are moved to."""
+        """Return the places to which the points X are moved."""
         moved: FloatArray = np.asarray(X, dtype=float) @ self.matrix.T + self.offset
         return moved

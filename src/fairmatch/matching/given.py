@@ -1,4 +1,4 @@
-"""What a caller of the solver gives: points and masses of one group, checked."""
+"""The arguments of the solver, checked: points and masses of one group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairmatch.tables.points import Points
 
 
 def read_transport_points(points: ArrayLike | Points, name: str) -> Points:
-    """Return finite points of one group, or raise what is wrong with them."""
+    """Return the points of one group. Raise an error unless they are finite and not empty."""
     if not isinstance(points, Points):
         array = np.asarray(points, dtype=np.float64)
         if array.ndim != 2:
@@ -34,7 +34,7 @@ def _not_points(name: str, shape: tuple[int, ...]) -> str:
 
 
 def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
-    """Return the masses of one group, uniform where none are given, or raise what is wrong."""
+    """Return the masses of one group, which are uniform by default. Raise if they are wrong."""
     if mass is None:
         return np.full(count, 1.0 / count)
     array = np.asarray(mass, dtype=np.float64)
@@ -44,7 +44,7 @@ def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
         )
     if not (array >= 0).all() or abs(array.sum() - 1.0) > 1e-6:
         raise ValueError(
-            f"{name} mass must be non-negative and sum to 1; its least is {array.min()} and it "
-            f"sums to {array.sum()}. Divide it by its sum."
+            f"{name} mass must be non-negative and sum to 1. Its smallest entry is {array.min()}, "
+            f"and it sums to {array.sum()}. Divide it by its sum."
         )
     return array

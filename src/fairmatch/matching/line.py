@@ -1,4 +1,4 @@
-"""Transport between points on a line: sorting both groups solves it, whatever floats can prove."""
+"""Transport between points on a line, which sorting both groups solves exactly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
 
 def line_of(problem: Problem) -> tuple[Floats, Floats] | None:
-    """Return where the atoms of both groups lie on a line, or None where they lie on none.
+    """Return the places of the atoms of both groups on a line, or None if they lie on no line.
 
-    They do if at most one number differs among them and no category does, and if scores add
+    They lie on a line if they differ in at most one number and in no category, and if scores add
     nothing to the cost.
     """
     if problem.term is not None and problem.term.price > 0.0:
@@ -37,20 +37,20 @@ def solve_line(problem: Problem, x: Floats, z: Floats) -> Solution:
     Parameters
     ----------
     problem : Problem
-        What is to be solved.
+        The problem to solve.
     x, z : arrays of float
-        Places of the source and of the target atoms.
+        Places of the source atoms and of the target atoms.
 
     Returns
     -------
     Solution
-        The bound is the cost, less the rounding of its sum.
+        The optimal plan. Its bound is the cost minus the rounding error of the sum.
 
     Notes
     -----
-    For a convex cost the monotone plan is optimal, so that no dual is needed for a proof. The
-    potentials, which others start from, are those of the plan's own arcs: from a source to the
-    next one, which meet at the target :math:`z`,
+    For a convex cost the monotone plan is optimal, so the proof needs no dual. The potentials,
+    from which other solvers start, follow from the plan's arcs. Two neighbouring sources meet at a
+    target :math:`z`, and their potentials differ by
 
     .. math:: u_{i + 1} - u_i = (x_{i + 1} - x_i) (x_{i + 1} + x_i - 2 z) .
     """

@@ -1,4 +1,4 @@
-"""The transport cost of a model's fair matching, estimated on mini-batches as in the paper."""
+"""An estimate of the transport cost of a model's fair matching, on mini-batches as in the paper."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class BatchEstimate:
     Attributes
     ----------
     mean, standard_error : float
-        Over the batches.
+        Mean over the batches, and its standard error. The error is NaN for a single batch.
     costs : array of shape (n_batches,)
         Cost in each batch.
     """
@@ -39,18 +39,18 @@ def minibatch_transport_cost(
 ) -> BatchEstimate:
     r"""Estimate the transport cost of a model's fair matching as the paper does.
 
-    Draws ``batch_size`` people of each group, matches equal ranks, and averages the squared
-    distance over ``n_batches`` draws. `fair_matching` gives the exact value for all rows; the
-    estimate differs from it by a bias that falls as batches grow (Remark A.2, whose second
-    exponent is printed with the wrong sign: the rate is
-    :math:`n_0^{-1/2} + n_1^{-1/2}`, so :math:`m^{-1/2}`).
+    Each batch holds ``batch_size`` people of each group, and equal ranks are matched. The squared
+    distance is averaged over ``n_batches`` batches. `fair_matching` gives the exact value for all
+    rows. The estimate has a bias, which falls as batches grow (Remark A.2). The remark prints its
+    second exponent with the wrong sign: the rate is :math:`n_0^{-1/2} + n_1^{-1/2}`, which is of
+    order :math:`m^{-1/2}` for batches of :math:`m` people.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,)
-        Group of every row, of two groups.
+        Group of every row. There must be two groups.
     X : array-like of shape (n_rows, n_features)
         Encoded features.
     batch_size : int, default=1024
@@ -58,7 +58,12 @@ def minibatch_transport_cost(
     n_batches : int, default=100
         Number of draws.
     random_state : int or numpy Generator, optional
-        Same seed, same draws.
+        Source of the draws. The same seed gives the same draws.
+
+    Returns
+    -------
+    BatchEstimate
+        The mean cost, its standard error, and the cost of each batch.
 
     Examples
     --------

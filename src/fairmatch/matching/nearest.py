@@ -1,4 +1,4 @@
-"""Who is treated like whom, read most kindly: the nearest of the fairest matchings."""
+"""The nearest of the fairest matchings: the kindest reading of who is treated like whom."""
 
 from typing import Any
 
@@ -29,10 +29,10 @@ def nearest_fair_matching(
     pos_label: Any = 1,
     tolerance: float = EXACT,
 ) -> Coupling:
-    r"""Match people whom a model treats alike, and who are as near to each other as that allows.
+    r"""Match people whom a model treats alike and who are as near to each other as that allows.
 
-    Many matchings have the least possible mean score gap, the Wasserstein parity gap. This is the
-    one of least transport cost among them: the kindest reading of a model.
+    Many matchings have the least possible mean score gap, which is the Wasserstein parity gap. This
+    function returns the one with the least transport cost: the kindest reading of a model.
 
     Parameters
     ----------
@@ -41,31 +41,32 @@ def nearest_fair_matching(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     X : array-like of shape (n_rows, n_features), table or Points
-        What people are near to each other in. Numbers are taken as they are; a table with
-        categories is encoded as `OptimalTransportMatcher.match` does it.
+        The features, which decide who is near to whom. Numbers are used as they are. A table with
+        categories is encoded by `TableEncoder`: numbers are scaled to [0, 1], and two different
+        levels are at squared distance 2.
     slack : float, default=0.0
-        By how much the mean score gap of every part may exceed the least possible one. Infinity
-        gives the matching of `OptimalTransportMatcher`.
+        How far the mean score gap of every part may exceed the least possible one. Infinity gives
+        the matching of `OptimalTransportMatcher`.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; needed where the criterion compares people of the same class.
-    criterion : str, default="demographic_parity"
+        Labels of two classes. They are needed if the criterion compares people of the same class.
+    criterion : str or Criterion, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
-        The group that every other is matched with; by default the largest.
+        The group with which every other group is matched. By default it is the largest.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     pos_label : default=1
         The label that counts as positive.
     tolerance : float, default=1e-9
-        Relative duality gap that must be proven; 1e-9 counts as exact.
+        Relative duality gap that must be proven. A gap of 1e-9 counts as exact.
 
     Returns
     -------
     Coupling
-        From every other group to the reference group. The certificate of every part holds its
-        transport cost, and a lower bound on the cost of every matching that keeps the same bound
-        on the mean score gap.
+        A coupling from every other group to the reference group. The certificate of a part holds
+        its transport cost. It also holds a lower bound on the cost of every matching whose mean
+        score gap stays within the same limit.
 
     Raises
     ------
@@ -79,12 +80,11 @@ def nearest_fair_matching(
     .. math:: \min_Q \mathbb{E}_Q \|x_i - x_j\|^2 \quad\text{such that}\quad
               \mathbb{E}_Q |f_i - f_j| \le W_1 + \text{slack} .
 
-    Without slack this is optimal transport on the pairs that are allowed: going from the first
-    group to the second, a pair may cross a score level t upwards only where
-    :math:`F_0(t) > F_1(t)`, downwards only where :math:`F_0(t) < F_1(t)`, and not at all where
-    they are equal. With slack, a price on the score gap is searched, and the two optimal
-    matchings at the critical price are mixed so that the bound is met. docs/explain/theory.md has
-    the proof.
+    Without slack this is optimal transport on the allowed pairs. From the first group to the
+    second, a pair may cross a score level t upwards only where :math:`F_0(t) > F_1(t)`, and
+    downwards only where :math:`F_0(t) < F_1(t)`. It may not cross t where they are equal. With
+    slack, a price on the score gap is searched for. The two optimal matchings at the critical
+    price are then mixed to meet the bound. docs/explain/theory.md has the proof.
 
     Examples
     --------
@@ -131,12 +131,20 @@ def read_scored(
     tolerance: float,
     **more: Any,
 ) -> tuple[ScoredParts, Points]:
-    """Return scores in their parts, and features, or raise what is wrong with them."""
+    """Return the scores by part, and the features. Raise if something is wrong with them.
+
+    Parameters
+    ----------
+    caller : str
+        How errors name the calling function.
+    y_score, sensitive_features, X, tolerance, **more
+        The arguments of `nearest_fair_matching`, as the caller passed them.
+    """
     check_number("tolerance", tolerance, "(0, 1)")
     if X is None:
         raise InputError(
-            f"{caller} got X=None and needs the encoded features, between which distances are "
-            "taken. Pass X, or use fair_matching, which needs the scores alone."
+            f"{caller} got X=None and needs the features, between which distances are computed. "
+            "Pass X, or use fair_matching, which needs only the scores."
         )
     given = ScoredParts.read(y_score, sensitive_features, **more)
     return given, read_points(X, n_rows=len(given.scores))
@@ -145,7 +153,7 @@ def read_scored(
 def part_frontier(
     given: ScoredParts, part: PartRows, features: Points, tolerance: float
 ) -> Frontier:
-    """Return the frontier of one part, whose groups are in the part's order."""
+    """Return the frontier of one part, with the groups in the order of `PartRows.in_order`."""
     rows = part.in_order
     first, second = (features[r] for r in rows)
     weights = given.weights

@@ -1,4 +1,4 @@
-"""Which groups are matched with which: one part per group and class, each with its reference."""
+"""The parts of a matching: each group with the reference group, within each compared class."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,18 +17,18 @@ PART_WEIGHTS = ("equal", "size")
 
 @dataclass(frozen=True, eq=False)
 class PartRows:
-    """The rows of two groups that are to be matched with each other.
+    """The rows of two groups to be matched with each other.
 
     Attributes
     ----------
     source, target : int
-        Codes of a group and of its reference group.
+        Code of a group, and code of the reference group.
     label : bool or None
         The class of the rows: True is Y = 1, False is Y = 0, None is everybody.
     source_rows, target_rows : array of int
         Positions of the rows that carry mass.
     weight : float
-        Weight of the part; the weights of all parts sum to 1.
+        Weight of the part. The weights of all parts sum to 1.
     """
 
     source: int
@@ -40,10 +40,10 @@ class PartRows:
 
     @property
     def in_order(self) -> tuple[IndexArray, IndexArray]:
-        """The rows of the group with the smaller code, and of the other.
+        """The rows of the group with the smaller code, and then those of the other group.
 
-        Which of two groups is the larger must not decide which of several optimal matchings is
-        found, so groups are matched in this order and turned round afterwards.
+        There may be several optimal matchings. Which one is found must not depend on which group
+        is larger. So groups are matched in this order, and the result is reversed if necessary.
         """
         rows = self.source_rows, self.target_rows
         return rows if self.source < self.target else (rows[1], rows[0])
@@ -56,7 +56,7 @@ class PartRows:
         Parameters
         ----------
         first, second : array of int
-            Row positions in the groups `in_order`.
+            Row positions of the two groups, in the order of `in_order`.
         mass : array of float
             Mass of every pair.
         groups : Groups
@@ -65,7 +65,7 @@ class PartRows:
             Further fields of the coupling, such as its certificate.
         """
         for array in (first, second, mass):
-            array.flags.writeable = False  # nobody else has them: spares the coupling its copies
+            array.flags.writeable = False  # no one else holds them, so the coupling need not copy
         ends = (first, second) if self.source < self.target else (second, first)
         return Coupling(
             *ends,
@@ -95,16 +95,16 @@ def plan_parts(
     groups : Groups
         Group of every row.
     criterion : str or Criterion, default="demographic_parity"
-        Which classes are compared.
+        The criterion, which decides which classes are compared.
     positive : array of bool, shape (n_rows,), optional
-        Which rows have Y = 1; needed where the criterion compares people of the same class.
+        Which rows have Y = 1. It is needed if the criterion compares people of the same class.
     weights : array of shape (n_rows,), optional
         Weight of every row. Rows of weight zero are not matched.
     reference : a group label, optional
-        The group that every other is matched with; by default the largest.
+        The group with which every other group is matched. By default it is the largest.
     part_weights : {"equal", "size"}, default="equal"
-        Whether every part counts the same, so that a small group counts, or as much as the group
-        that it matches with the reference.
+        With ``"equal"`` every part has the same weight, so small groups count as much as large
+        ones. With ``"size"`` a part weighs as much as the group that it matches with the reference.
     ignored : sequence of int, default=()
         Codes of groups that are not matched.
 
@@ -117,7 +117,9 @@ def plan_parts(
     """
     criterion = read_criterion(criterion)
     if part_weights not in PART_WEIGHTS:
-        raise InputError(f"part_weights must be 'equal' or 'size', got {part_weights!r}.")
+        raise InputError(
+            f"part_weights must be 'equal' or 'size', got {part_weights!r}. Pass one of the two."
+        )
     target = groups.reference(reference, weights)
     if target in ignored:
         raise GroupError(
@@ -126,7 +128,10 @@ def plan_parts(
         )
     sources = [c for c in range(groups.n_groups) if c != target and c not in ignored]
     if not sources:
-        raise GroupError("No group is left to match with the reference group.")
+        raise GroupError(
+            f"No group is left to match with the reference group {groups.labels[target]!r}, and at "
+            "least one is needed. Ignore fewer groups."
+        )
     planned = []
     for label, inside in criterion.strata(positive, len(groups)):
         carried = inside if weights is None else inside & (weights > 0.0)
@@ -143,7 +148,7 @@ def plan_parts(
 
 
 def rows_with_mass(groups: Groups, weights: FloatArray | None) -> list[IndexArray]:
-    """Return the rows of each group that carry mass, or raise where a group has none."""
+    """Return the rows of each group that carry mass. Raise if a group has none."""
     return [
         _rows_of(groups, code, np.ones(len(groups), bool) if weights is None else weights > 0.0)
         for code in range(groups.n_groups)
@@ -163,7 +168,9 @@ def _rows_of(
         return rows
     name = groups.labels[code]
     if not groups.is_group(code).any():
-        raise GroupError(f"Group {name!r} has no rows to match.")
+        raise GroupError(
+            f"Group {name!r} has no rows to match, and every group needs some. Leave it out."
+        )
     empty = inside is not None and not (groups.is_group(code) & inside).any()
     if empty and criterion is not None:
         raise LabelError(
@@ -171,7 +178,10 @@ def _rows_of(
             f"criterion={criterion.name!r} is undefined for it. Pool the group with another, "
             "leave it out, or use criterion='demographic_parity'."
         )
-    raise GroupError(f"The weights of group {name!r} sum to zero.")
+    raise GroupError(
+        f"The weights of group {name!r} sum to zero, and every group needs a positive weight. "
+        "Leave this group out, or correct the weights."
+    )
 
 
 def join_parts(parts: Sequence[Coupling]) -> Coupling:
@@ -180,12 +190,12 @@ def join_parts(parts: Sequence[Coupling]) -> Coupling:
     Parameters
     ----------
     parts : sequence of Coupling
-        Couplings of the same table. Their ``weight`` says how much each counts.
+        Couplings of the same table. Each counts in proportion to its ``weight``.
 
     Returns
     -------
     Coupling
-        A single part is returned as it is, with weight 1.
+        The weighted sum. A single part is returned with weight 1.
 
     Examples
     --------
@@ -196,9 +206,12 @@ def join_parts(parts: Sequence[Coupling]) -> Coupling:
     ([0.5, 0.5], 0.75, 1.0)
     """
     if not parts:
-        raise CouplingError("There is no part to join.")
-    if len({part.n_rows for part in parts}) > 1:
-        raise CouplingError("The parts were made for tables of different lengths.")
+        raise CouplingError("There is no part to join, and at least one is needed. Pass couplings.")
+    if len(lengths := {part.n_rows for part in parts}) > 1:
+        raise CouplingError(
+            f"The parts were made for tables of different lengths ({min(lengths)} to "
+            f"{max(lengths)} rows), and all must match one table. Match one table in parts."
+        )
     total = sum(part.weight for part in parts)
     members = tuple(replace(part, weight=part.weight / total) for part in parts)
     if len(members) == 1:
@@ -220,7 +233,7 @@ def join_parts(parts: Sequence[Coupling]) -> Coupling:
 
 
 def _joined(parts: Sequence[Coupling]) -> Certificate:
-    """Return the certificate of a weighted sum: costs and bounds add up like the parts."""
+    """Return the certificate of a weighted sum, in which costs and bounds add up like the parts."""
     proofs = [(part.weight, part.certificate) for part in parts if part.certificate is not None]
     doubts = [1.0 - proof.confidence for _, proof in proofs if proof.confidence is not None]
     return Certificate(
@@ -242,17 +255,17 @@ def sample_part(
     positive: BoolArray | None,
     generator: np.random.Generator,
 ) -> PartRows:
-    """Return a part of at most so many rows, drawn at random from it.
+    """Return a part with at most ``most_rows`` rows, drawn at random.
 
     Parameters
     ----------
     part : PartRows
         The rows of two groups.
     most_rows : int or None
-        How many rows to keep. Each group may have half of them, and what a smaller group leaves
-        goes to the other, so that a small group is kept whole. None keeps all.
+        How many rows to keep. Each group may have half of them. What a smaller group leaves goes
+        to the other group, so a small group is kept whole. None keeps all rows.
     positive : array of bool, shape (n_rows,), optional
-        Which rows have Y = 1. Both classes are drawn in their shares of the group.
+        Which rows have Y = 1. Each class keeps its share of the group.
     generator : numpy.random.Generator
         Draws the rows.
 
@@ -279,8 +292,8 @@ def sample_part(
         order = generator.permutation(rows)
         if positive is not None:
             order = order[np.argsort(positive[order], kind="stable")]
-        # Evenly spaced places along the classes, one after the other: to within one row, each
-        # class has its share.
+        # Rows are sorted by class and taken at even spacing. So each class has its share, to
+        # within one row.
         at = (np.arange(size) + generator.random()) * (len(rows) / size)
         drawn.append(np.sort(order[np.minimum(at.astype(np.intp), len(rows) - 1)]))
     return replace(part, source_rows=drawn[0], target_rows=drawn[1])
@@ -300,27 +313,33 @@ def match_parts(
     most_rows: int | None = None,
     random_state: Any = 0,
 ) -> Coupling:
-    """Return the coupling that a matcher of two groups makes, run once per part.
+    """Return the coupling of all parts. A matcher of two groups is run once per part.
 
     Parameters
     ----------
     matcher : object with a ``match`` method
         ``match(X, sensitive_features, y=None, *, sample_weight=None)`` returns a Coupling of the
-        rows that it is given, which are of two groups.
+        rows that it gets, which belong to two groups.
     X : array of shape (n_rows, n_features), or Points
         Encoded features.
     groups : Groups
         Group of every row.
     positive : array of bool, shape (n_rows,), optional
-        Which rows have Y = 1.
+        Which rows have Y = 1. It is needed if the criterion compares people of the same class.
     weights : array of shape (n_rows,), optional
-        Weight of every row.
-    criterion, reference, part_weights, ignored
-        Which parts there are; see `plan_parts`.
+        Weight of every row. Rows of weight zero are not matched.
+    criterion : str or Criterion, default="demographic_parity"
+        The criterion, which decides which classes are compared.
+    reference : a group label, optional
+        The group with which every other group is matched. By default it is the largest.
+    part_weights : {"equal", "size"}, default="equal"
+        Whether all parts weigh the same, or as much as their groups.
+    ignored : sequence of int, default=()
+        Codes of groups that are not matched.
     most_rows : int, optional
-        A part of more rows is matched on a sample of so many; see `sample_part`.
+        A part with more rows is matched on a random sample of this many. None matches all rows.
     random_state : seed, default=0
-        Of the samples.
+        Seed of the samples.
     """
     generator = np.random.default_rng(random_state)
     parts = plan_parts(

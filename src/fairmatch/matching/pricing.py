@@ -1,4 +1,4 @@
-"""Which pairs of a transport problem can still matter, given potentials of its dual."""
+"""The pairs of a transport problem that can still matter, given potentials of its dual."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from fairmatch.matching.problem import Block, Floats, Index, Problem
 
-CANDIDATES = 20  # first arcs: so many least reduced costs of each atom of either group
-ADDED = 4  # later arcs: so many violated ones of each source atom, while violations abound
-RECHECK = 16  # so many arcs of each atom are recomputed in float64 as a matter of course
+CANDIDATES = 20  # first arcs: this many of least reduced cost, for each atom of either group
+ADDED = 4  # later arcs: this many violated ones of each source atom, while violations abound
+RECHECK = 16  # up to this many arcs per atom are recomputed in float64
 _ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 _KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger ones are dropped
 
@@ -16,11 +16,16 @@ _KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger on
 def price(
     problem: Problem, u: Floats, v: Floats, recheck: float = RECHECK
 ) -> tuple[Index, float, bool]:
-    """Find violated arcs, a bound from the potentials made feasible, and whether all are sure.
+    """Find the violated arcs, and a bound from potentials that are made feasible.
 
     Lowering either each ``v_j`` or each ``u_i`` by its worst violation gives a feasible dual. Arcs
-    whose lower bound is negative are recomputed exactly, unless a block has more than ``recheck``
-    of them for each atom; then its worst ones are taken as they are.
+    whose lower bound is negative are recomputed exactly. If a block has more than ``recheck`` of
+    them per atom, its worst ones are used as they are.
+
+    Returns
+    -------
+    arcs, bound, sure
+        The violated arcs, the bound, and whether all arcs were recomputed.
     """
     n0, n1 = problem.n0, problem.n1
     row_low, column_low, found, sure = np.empty(n0), np.full(n1, np.inf), [], True
@@ -47,14 +52,14 @@ def price(
 
 
 def _difference(cost: Floats, u: Floats, v: Floats) -> Floats:
-    """Compute ``cost - (u + v)`` with the rounding of the sum taken back: large u and -v cancel."""
+    """Compute ``cost - (u + v)`` without the rounding error of the sum, where u and v cancel."""
     both = u + v
     part = both - u
     return (cost - both) - ((u - (both - part)) + (v - part))
 
 
 def column_minima(problem: Problem, u: Floats) -> Floats:
-    """Compute ``min_i c_ij - u_i``, the largest potentials of the targets beside ``u``."""
+    """Compute ``min_i c_ij - u_i``, the largest feasible potentials of the targets given ``u``."""
     least = np.full(problem.n1, np.inf)
     for _, block in problem.reduced_costs(u, np.zeros(problem.n1)):
         np.minimum(least, block.min(axis=0), out=least)
@@ -62,15 +67,15 @@ def column_minima(problem: Problem, u: Floats) -> Floats:
 
 
 def row_minima(problem: Problem, v: Floats) -> Floats:
-    """Compute ``min_j c_ij - v_j``, the largest potentials of the sources beside ``v``."""
+    """Compute ``min_j c_ij - v_j``, the largest feasible potentials of the sources given ``v``."""
     blocks = problem.reduced_costs(np.zeros(problem.n0), v)
     return np.concatenate([block.min(axis=1) for _, block in blocks]).astype(np.float64)
 
 
 def first_arcs(problem: Problem, u: Floats, v: Floats) -> Index:
-    """Return arcs of least reduced cost of each atom of either group, and of a feasible plan.
+    """Return the arcs of least reduced cost of each atom, and the arcs of a feasible plan.
 
-    The arc from i to j is the number ``i * n1 + j``; arcs are sorted.
+    The arc from i to j is the number ``i * n1 + j``. Arcs are sorted.
     """
     row_limit: list[Block] = []
     minima: list[Block] = []
@@ -78,16 +83,16 @@ def first_arcs(problem: Problem, u: Floats, v: Floats) -> Index:
         row_limit.append(_limit(_group_minima(block, 1, problem.n1), 1))
         minima.append(_group_minima(block, 0, problem.n0))
         if sum(map(len, minima)) > _KEPT_MINIMA:
-            # No more than the least of each column are ever needed, so memory stays bounded.
+            # Only the least values of each column are ever needed, so memory stays bounded.
             minima = [np.partition(np.concatenate(minima), CANDIDATES, axis=0)[:CANDIDATES]]
     row, column = np.concatenate(row_limit)[:, None], _limit(np.concatenate(minima), 0)
     arcs, most = [], 8 * CANDIDATES * (problem.n0 + problem.n1) / problem.n0
     for part, block in problem.reduced_costs(u, v):
         limit = np.maximum(row[part], column)
-        np.minimum(limit, np.finfo(limit.dtype).max, out=limit)  # what is forbidden is no arc
+        np.minimum(limit, np.finfo(limit.dtype).max, out=limit)  # a forbidden pair is no arc
         chosen = block <= limit
         if np.count_nonzero(chosen) > most * len(block):
-            chosen = block < limit  # ties without end, as between points all equally far apart
+            chosen = block < limit  # many ties, as between points that are all equally far apart
         arcs.append(np.flatnonzero(chosen) + part.start * problem.n1)
     i, j = problem.staircase()  # keeps the restricted problem feasible
     arcs.append(i * problem.n1 + j)
@@ -101,9 +106,9 @@ def _group_minima(block: Block, axis: int, count: int) -> Block:
 
 
 def _limit(minima: Block, axis: int, rank: int = CANDIDATES) -> Block:
-    """Bound the ``rank`` smallest values by those of group minima, much cheaper to sort.
+    """Bound the ``rank`` smallest values by those of group minima, which are cheaper to sort.
 
-    The limit is never too low, and seldom much too high as neighbours are in random order.
+    The limit is never too low. It is seldom much too high, because neighbours are in random order.
     """
     rank = min(rank, minima.shape[axis]) - 1
     return np.asarray(np.partition(minima, rank, axis=axis).take(rank, axis=axis))

@@ -1,7 +1,7 @@
 """A transport problem between atoms: what a pair of them costs, exactly or in blocks.
 
-Nothing here ever holds all pairs of a large problem. Costs come in blocks of rows, as lower bounds
-that are rigorous in the precision of the block, and exactly for the few pairs that are asked for.
+Nothing here ever holds all pairs of a large problem. Costs come in blocks of rows, as rigorous
+lower bounds in the precision of the block. For a few requested pairs they are exact.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Block = NDArray[np.floating]
 
 MASS_UNITS = 2**52  # integers up to here, and their sums, are exact in float64
 BLOCK = 4_000_000  # reduced costs held at once
-SOFT = 10.0  # price of the scores in a sample, in spreads of the points by those of the scores
+SOFT = 10.0  # price of scores in a sample, in units of spread of points over spread of scores
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Flow on arcs between atoms, potentials of the source atoms, cost and bound."""
+    """A solution: flow on arcs between atoms, potentials of the source atoms, cost and bound."""
 
     source: Index
     target: Index
@@ -41,7 +41,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Atoms:
-    """Different points of one group, and the mass of each in integer units."""
+    """The different points of one group, and the mass of each in integer units."""
 
     numbers: Floats
     codes: NDArray[np.int32]  # one column per category; -1 is a level that nobody else has
@@ -51,7 +51,7 @@ class Atoms:
         return len(self.weight)
 
     def first(self, count: int) -> Atoms:
-        """Return the first atoms, with a whole mass of their own."""
+        """Return the first atoms, with masses scaled to the full number of units."""
         running = np.cumsum(self.weight[:count])
         weight = np.diff(np.rint(running / running[-1] * MASS_UNITS), prepend=0.0)
         return Atoms(self.numbers[:count], self.codes[:count], weight)
@@ -63,11 +63,11 @@ class Problem:
     Parameters
     ----------
     source, target : Atoms
-        What is moved, and where to.
+        The atoms that are moved, and those to which they are moved.
     code_square : float
-        Half of what two people pay who differ in one category: the square of a one-hot entry.
+        The square of a one-hot entry. Two people who differ in one category cost twice this.
     term : ScoreTerm, optional
-        What scores add to the cost of a pair, or forbid.
+        What scores add to the cost of a pair, or which pairs they forbid.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Problem:
         self.total = self.a.sum()
         self.xx, self.zz = (self._square(atoms) for atoms in (source, target))
         self.width = self.x.shape[1] + source.codes.shape[1]
-        # Single precision is fast and enough to rule out most arcs; in few dimensions too many
-        # arcs are too close to call, and the product is cheap anyway.
+        # Single precision is fast and rules out most arcs. In few dimensions too many arcs are too
+        # close to call, and the product is cheap anyway.
         self.precision: type[np.floating] = np.float32 if self.width >= 16 else np.float64
         self._product: Block | None = None  # kept if a single block holds it
 
@@ -112,29 +112,29 @@ class Problem:
         return other
 
     def sample(self, count: int) -> Problem:
-        """Restrict to the first atoms of each group, which are in random order."""
+        """Return the problem of the first atoms of each group, which are in random order."""
         term = self.term and self._softened().first(count, count)
         return Problem(self.source.first(count), self.target.first(count), self.code_square, term)
 
     def across(self, sample: Problem) -> Problem:
-        """Pair the source atoms of a sample with all target atoms."""
+        """Return the problem of a sample's source atoms and all target atoms."""
         term = self.term and self._softened().first(sample.n0, self.n1)
         return Problem(sample.source, self.target, self.code_square, term)
 
     @property
     def spread(self) -> float:
-        """Mean squared length of the points of both groups, summed."""
+        """Sum of the mean squared lengths of the points of both groups."""
         return float(self.a @ self.xx + self.b @ self.zz) / float(self.total)
 
     def _softened(self) -> ScoreTerm:
-        """Return the score term with a finite price: a sample needs pairs that all may not use."""
+        """Return the score term with a finite price: a sample needs pairs that are forbidden."""
         assert self.term is not None
         spread = sum(float(np.ptp(score)) for score in self.term.score)
         price = SOFT * self.spread / spread if spread > 0.0 else 0.0
         return replace(self.term, price=min(self.term.price, price))
 
     def centred(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
-        """Return potentials around zero in every component, which no allowed pair notices."""
+        """Return potentials centred in every component. Costs of allowed pairs do not change."""
         if self.term is None or self.complete:
             middle = u.mean()
             return u - middle, v + middle
@@ -143,7 +143,7 @@ class Problem:
         return u - means[one], v + means[other]
 
     def staircase(self) -> tuple[Index, Index]:
-        """Return arcs of a plan that needs no search and is allowed: both groups in order."""
+        """Return the arcs of an allowed plan that needs no search: both groups in order."""
         order = (None, None) if self.term is None else self.term.order()
         ends = [
             np.cumsum(weight if by is None else weight[by])
@@ -157,7 +157,7 @@ class Problem:
         return i, j
 
     def cost_matrix(self) -> Floats:
-        """Return all costs, for a small problem in which every pair is allowed."""
+        """Return all costs of a small problem in which every pair is allowed."""
         cost = self._products(slice(None), self.x, -2.0 * self.z.T)
         cost += self.zz
         cost += self.xx[:, None]
@@ -167,14 +167,14 @@ class Problem:
         return np.asarray(cost, dtype=np.float64)
 
     def arc_costs(self, i: Index, j: Index) -> Floats:
-        """Compute costs by differences: no cancellation, unlike the matrix product."""
+        """Compute costs from differences, which avoids the cancellation of the matrix product."""
         cost = self.distances(i, j)
         if self.term is not None and self.term.price < np.inf:
             cost += self.term.price * self.term.excess(i, j)
         return cost
 
     def distances(self, i: Index, j: Index) -> Floats:
-        """Compute squared distances alone, without what scores add."""
+        """Compute only the squared distances, without what scores add."""
         cost = np.empty(len(i))
         step = max(1, BLOCK // (4 * self.width + 1))
         for start in range(0, len(i), step):
@@ -188,11 +188,11 @@ class Problem:
         return cost
 
     def reduced_costs(self, u: Floats, v: Floats) -> Iterator[tuple[slice, Block]]:
-        """Yield blocks of rows of values that are at most ``c - u - v``.
+        """Yield blocks of rows with values that are at most ``c - u - v``.
 
-        With unit roundoff ``e``, the product of d-vectors is off by at most ``(d + 2) e |x| |z|``
-        and each sum by ``e`` times its terms; all of it is taken off the row and column terms.
-        Pairs that are not allowed cost infinity.
+        With unit roundoff ``e``, the product of d-vectors is off by at most ``(d + 2) e |x| |z|``,
+        and each sum is off by at most ``e`` times its terms. The row and column terms are lowered
+        by all of these errors. Pairs that are not allowed cost infinity.
         """
         roundoff = float(np.finfo(self.precision).eps) / 2
         term = self.term
@@ -231,7 +231,7 @@ class Problem:
             yield part, block
 
     def _products(self, part: slice, x: Block, z: Block) -> Block:
-        """Return ``-2 x z`` of one-hot points, from numbers and codes."""
+        """Return ``-2 x z`` of one-hot points, computed from numbers and codes."""
         product = x[part] @ z
         if self._codes:
             # Comparing bytes costs a tenth of multiplying one-hot columns.
@@ -245,7 +245,7 @@ class Problem:
 
     @cached_property
     def _codes(self) -> list[tuple[NDArray[np.integer], NDArray[np.integer]]]:
-        """Codes of every category in as few bytes as hold them; unknown ones are like no other."""
+        """Codes of every category in as few bytes as possible. Unknown codes equal no other."""
         pairs = []
         for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
             top = max(one.max(initial=0), other.max(initial=0))
@@ -259,7 +259,7 @@ class Problem:
         return pairs
 
     def closed(self, found: Solution, tolerance: float) -> bool:
-        """Return whether the gap is within the tolerance, or the cost is zero but for rounding."""
+        """Return whether the gap is within the tolerance, or the cost is zero up to rounding."""
         if found.cost - found.bound <= tolerance * found.cost:
             return True
         # Coordinates that differ by no more than their own rounding belong to the same point.
@@ -268,7 +268,7 @@ class Problem:
         return bool((self.arc_costs(i, j) <= rounding * (self.xx[i] + self.zz[j])).all())
 
     def rounding(self, found: Solution) -> float:
-        """Return by how much the rounding of coordinates can change the cost of a plan."""
+        """Return how much the rounding of coordinates can change the cost of a plan."""
         i, j = found.source, found.target
         moved = np.sqrt(self.distances(i, j)) * (np.sqrt(self.xx[i]) + np.sqrt(self.zz[j]))
         return float(2.0 * np.finfo(np.float64).eps * (moved @ found.flow) / self.total)
@@ -280,7 +280,7 @@ class Problem:
         return float(self.term.excess(found.source, found.target) @ found.flow / self.total)
 
     def value(self, u: Floats, v: Floats) -> float:
-        """Return the dual value of potentials, rounded once: potentials may nearly cancel."""
+        """Return the dual value of potentials, rounded once, because they may nearly cancel."""
         terms = chain(*_exact_products(self.a, u), *_exact_products(self.b, v))
         return math.fsum(terms) / float(self.total)
 
@@ -290,7 +290,7 @@ class Problem:
 
 
 def _exact_products(one: Floats, other: Floats) -> tuple[list[float], list[float]]:
-    """Return rounded products and what rounding took from them (Dekker)."""
+    """Return rounded products and their rounding errors (Dekker)."""
     product = one * other
     high, low = zip(*(_halves(factor) for factor in (one, other)), strict=True)
     rest = high[0] * high[1] - product + high[0] * low[1] + low[0] * high[1] + low[0] * low[1]
@@ -298,7 +298,7 @@ def _exact_products(one: Floats, other: Floats) -> tuple[list[float], list[float
 
 
 def _halves(values: Floats) -> tuple[Floats, Floats]:
-    """Split floats into two of half the digits, whose products are exact."""
+    """Split floats into two parts with half the digits each, whose products are exact."""
     scaled = values * (2.0**27 + 1.0)
     high = scaled - (scaled - values)
     return high, values - high

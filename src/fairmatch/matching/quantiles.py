@@ -1,4 +1,4 @@
-"""Who is treated like whom: people at the same quantile of their group's scores."""
+"""The matching of people at the same quantile of their group's scores."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ from fairmatch.tables.groups import Groups, read_groups
 
 @dataclass(frozen=True, eq=False)
 class ScoredParts:
-    """Scores of a table, checked, and the parts in which they are compared.
+    """The checked scores of a table, and the parts in which they are compared.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class ScoredParts:
     groups : Groups
         Group of every row.
     weights : array of shape (n_rows,), or None
-        Weight of every row.
+        Weight of every row. None counts every row once.
     parts : list of PartRows
-        Which rows are matched with which.
+        The rows that are matched with each other.
     """
 
     scores: FloatArray
@@ -56,7 +56,7 @@ class ScoredParts:
         sample_weight: ArrayLike | None = None,
         pos_label: Any = 1,
     ) -> "ScoredParts":
-        """Read what a caller gave; the parameters are those of `fair_matching`."""
+        """Read the arguments of `fair_matching` with the same names, as the caller passed them."""
         scores = read_scores(y_score)
         groups = read_groups(sensitive_features, n_rows=len(scores))
         weights = read_weights(sample_weight, n_rows=len(scores))
@@ -88,8 +88,8 @@ def fair_matching(
 ) -> Coupling:
     r"""Match people who stand at the same quantile of their group's scores.
 
-    This is the matching that a model's scores imply: it shows which person of one group the model
-    treats like which person of another. Every group is matched with the reference group.
+    A model's scores imply this matching: it shows which person of one group the model treats like
+    which person of another. Every group is matched with the reference group.
 
     Parameters
     ----------
@@ -98,15 +98,15 @@ def fair_matching(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     X : array-like of shape (n_rows, n_features), optional
-        Encoded features. Tied scores leave the partners open; with X each tied block is matched
-        at least transport cost, without X by row order.
+        Encoded features. Tied scores leave the partners open. With X, each tied block is matched
+        at the least transport cost. Without X, it is matched by row order.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; needed where the criterion compares people of the same class.
-    criterion : str, default="demographic_parity"
+        Labels of two classes. They are needed if the criterion compares people of the same class.
+    criterion : str or Criterion, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
-        The group that every other is matched with; by default the largest.
+        The group with which every other group is matched. By default it is the largest.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     pos_label : default=1
@@ -117,17 +117,17 @@ def fair_matching(
     Returns
     -------
     Coupling
-        From every other group to the reference group. Its ``undetermined`` is the share of the
-        mass that was matched by row order; `transport_cost_range` states what that can do to a
-        transport cost.
+        A coupling from every other group to the reference group. Its ``undetermined`` is the share
+        of the mass that was matched by row order. `transport_cost_range` shows how much that can
+        change a transport cost.
 
     Notes
     -----
     Definition 3.4 and Proposition 3.5 of the paper: :math:`T^f = f_{s'}^{-1} \circ F_{s'}^{-1}
     \circ F_s \circ f_s`. For groups of different sizes the two sorted quantile functions are
-    merged and mass is split, which solves the one-dimensional Kantorovich problem without a
-    linear program, in O(n log n). The matched gap of every part is the Wasserstein parity gap of
-    its two groups.
+    merged, and mass is split. This solves the one-dimensional Kantorovich problem in O(n log n),
+    without a linear program. The matched gap of every part is the Wasserstein parity gap of its
+    two groups.
 
     Examples
     --------
@@ -162,14 +162,14 @@ def fair_matching(
 
 @dataclass(frozen=True)
 class CostRange:
-    """Transport costs that a model's fair matching can have.
+    """The range of transport costs that a model's fair matching can have.
 
     Attributes
     ----------
     low, high : float
         Least and greatest cost over all ways to match people with tied scores.
     undetermined : float
-        Share of the mass that ties leave open; the two costs are equal where it is 0.
+        Share of the mass that ties leave open. If it is 0, the two costs are equal.
     """
 
     low: float
@@ -200,12 +200,12 @@ def transport_cost_range(
     X : array-like of shape (n_rows, n_features)
         Encoded features.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes; needed where the criterion compares people of the same class.
-    criterion : str, default="demographic_parity"
+        Labels of two classes. They are needed if the criterion compares people of the same class.
+    criterion : str or Criterion, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
-        The group that every other is matched with; by default the largest.
+        The group with which every other group is matched. By default it is the largest.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     pos_label : default=1
@@ -213,9 +213,14 @@ def transport_cost_range(
     tolerance : float, default=1e-9
         Relative duality gap to which tied blocks are solved.
 
+    Returns
+    -------
+    CostRange
+        The least and the greatest cost, and the share of the mass that ties leave open.
+
     Examples
     --------
-    Decisions alone do not say who of the accepted is matched with whom:
+    Decisions alone do not decide which of the accepted people are matched with each other:
 
     >>> transport_cost_range([1, 1, 1, 1], [0, 0, 1, 1], [[0.0], [1.0], [0.0], [1.0]])
     CostRange(low=0.0, high=1.0, undetermined=1.0)

@@ -1,4 +1,4 @@
-"""POT's network simplex, loaded without the array libraries that POT would load with it."""
+"""The network simplex of POT (Python Optimal Transport), loaded without its array libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-#: POT imports each of these libraries where it is installed, unless its variable is set.
+#: POT imports each of these libraries if it is installed, unless its variable is set.
 _BACKENDS = {
     "torch": "POT_BACKEND_DISABLE_PYTORCH",
     "jax": "POT_BACKEND_DISABLE_JAX",
@@ -18,13 +18,13 @@ _BACKENDS = {
 
 
 def dense_simplex() -> Callable[..., Any]:
-    """Return POT's ``emd_c``, which solves on a whole matrix of costs."""
+    """Return POT's ``emd_c``, which solves a problem with a full matrix of costs."""
     solve: Callable[..., Any] = _compiled().emd_c
     return solve
 
 
 def sparse_simplex() -> Callable[..., Any]:
-    """Return POT's ``emd_c_sparse``, which solves on some arcs."""
+    """Return POT's ``emd_c_sparse``, which solves a problem with a list of arcs."""
     solve: Callable[..., Any] = _compiled().emd_c_sparse
     return solve
 
@@ -33,9 +33,9 @@ def sparse_simplex() -> Callable[..., Any]:
 def _compiled() -> Any:
     """Return POT's compiled module.
 
-    The simplex works on NumPy arrays alone, and importing torch would cost every worker a second
-    and 200 MB. So POT is loaded without its backends, and then forgotten: who imports POT for
-    work of his own gets all of it.
+    The simplex needs only NumPy arrays, and importing torch would cost every worker a second and
+    200 MB. So POT is loaded without its backends and then removed from ``sys.modules``. A later
+    import of POT by other code loads all of it.
     """
     loaded = "ot" in sys.modules
     unset = [

@@ -1,4 +1,4 @@
-"""The monotone matching of two sorted lists of masses, and what tied scores leave open in it."""
+"""The monotone matching of two sorted lists of masses, and what tied scores leave open."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import FloatArray
 
-# Weights that are not whole are counted in this many units: sums of units are exact in any order,
-# which sums of floats are not.
+# Weights that are not whole numbers are counted in this many units. Unlike sums of floats, sums of
+# units are exact in any order.
 _UNITS = 2**61
 
 
@@ -18,14 +18,14 @@ def northwest_corner(
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Couple two ordered lists of masses monotonically.
 
-    Both lists cut the interval [0, 1] into pieces; the coupling is their common refinement, found
-    by one merge. Masses are counted in whole units, so that cuts which coincide do so exactly, or
-    to within the rounding of the masses, which is then not taken for a match.
+    Both lists cut the interval [0, 1] into pieces. The coupling is their common refinement, which
+    one merge finds. Masses are counted in whole units, so cuts that coincide do so exactly or to
+    within the rounding of the masses. A piece no larger than that rounding is not a match.
 
     Returns
     -------
     index0, index1, mass
-        Position in each list, and the share of the total, for every piece.
+        Position of every piece in each list, and its share of the total.
     """
     ends0, ends1, total, rounding = _ends(mass0, mass1)
     ends = _merge(ends0, ends1, rounding)
@@ -34,7 +34,7 @@ def northwest_corner(
 
 
 def equal_northwest_corner(n0: int, n1: int) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Couple n0 equal masses with n1 equal ones: `northwest_corner` where division is enough."""
+    """Couple n0 equal masses with n1 equal masses, like `northwest_corner` but by division."""
     ends = _merge(np.arange(1, n0 + 1) * n1, np.arange(1, n1 + 1) * n0)
     mass = np.diff(ends, prepend=0) / (float(n0) * float(n1))
     ends -= 1
@@ -52,14 +52,14 @@ def _merge(
 def _ends(
     mass0: FloatArray, mass1: FloatArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], float, int]:
-    """Right ends of the pieces of both lists in a common unit, the whole, and what is rounding."""
+    """Return the right ends of the pieces of both lists, the total, and the rounding, in units."""
     total0, total1 = float(mass0.sum()), float(mass1.sum())
     whole = all(np.array_equal(m, np.rint(m)) for m in (mass0, mass1))
     if whole and total0 * total1 < 2.0**62:
         ends0 = np.cumsum(mass0.astype(np.int64)) * np.int64(total1)
         ends1 = np.cumsum(mass1.astype(np.int64)) * np.int64(total0)
         return ends0, ends1, total0 * total1, 0
-    # Half a unit for every mass, and a few float roundings (2**-52, or 2**9 units) of the totals.
+    # Half a unit for every mass, plus a few float roundings (2**-52, or 2**9 units) of the totals.
     rounding = len(mass0) + len(mass1) + 2**12
     return _unit_ends(mass0 / total0), _unit_ends(mass1 / total1), float(_UNITS), rounding
 
@@ -77,11 +77,11 @@ class Side:
     Attributes
     ----------
     rows : array of int, shape (n_members,)
-        Row positions in the order of their scores, tied ones in row order.
-    level : array of int, shape (n_members,)
-        Number of the score among the group's different scores.
+        Row positions in the order of their scores. Tied rows are in row order.
+    level : array of int, shape (n_members,), or None
+        Position of the score among the group's different scores. It is None without ties.
     piece : array of int, shape (n_pieces,)
-        Which member each piece of the matching belongs to.
+        The member to which each piece of the matching belongs.
     """
 
     rows: IndexArray
@@ -89,7 +89,7 @@ class Side:
     piece: IndexArray
 
     def levels(self, run: slice) -> IndexArray:
-        """Score level of every piece of a run."""
+        """Return the score level of every piece of a run."""
         return self.piece[run] if self.level is None else self.level[self.piece[run]]
 
 
@@ -97,8 +97,7 @@ class Staircase:
     """The matching of two groups by score quantiles, as pieces along the quantile axis.
 
     Where scores are tied, only the mass between two score levels is determined. Levels linked by
-    a tie form a run of pieces, and in a run with several people on both sides their partners
-    are open.
+    a tie form a run of pieces. In a run with several people on both sides, the partners are open.
 
     Parameters
     ----------
@@ -148,12 +147,12 @@ class Staircase:
 
 
 def _rank(scores: FloatArray, rows: IndexArray) -> tuple[IndexArray, IndexArray | None]:
-    """Sort rows by score; where scores are tied, in row order and with a level for each score."""
+    """Sort rows by score. If scores are tied, sort ties in row order and return score levels."""
     values = scores[rows]
     order = np.argsort(values)
     ranked = values[order]
     new = ranked[1:] != ranked[:-1]
     if new.all():
         return rows[order], None
-    # The stable sort is three times slower, so only ties pay for it.
+    # The stable sort is three times slower, so it runs only if there are ties.
     return rows[np.argsort(values, kind="stable")], np.append(0, np.cumsum(new))

@@ -1,4 +1,4 @@
-"""Tied scores leave partners open: matching them at least, or greatest, transport cost."""
+"""Matching of tied scores, which leave partners open, at the least or greatest transport cost."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from fairmatch.tables.arrays import FloatArray
 def settled(
     staircase: Staircase, features: FloatArray, tolerance: float, *, farthest: bool = False
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return pairs and mass with the open runs settled at least (or greatest) transport cost."""
+    """Return pairs and mass. Open runs are settled at the least (or greatest) transport cost."""
     source, target = staircase.pairs
     determined = np.ones(len(staircase.mass), dtype=bool)
     parts = []
@@ -34,12 +34,12 @@ def _settle(
     )
     points0, points1, diameter = _centred(features[rows0], features[rows1])
     if farthest:
-        # |x + x'|² and -|x - x'|² differ by what the marginals fix.
+        # |x + x'|² and -|x - x'|² differ by a constant that the marginals fix.
         points1 = -points1
     if place0[0] != place0[-1] and place1[0] != place1[-1]:
-        # Several levels on both sides: the quantiles fix the mass between levels. A column that
-        # outweighs every distance keeps it, because letting two levels cross costs at least
-        # 2 * weight per mass and can save at most two distances.
+        # With several levels on both sides, the quantiles fix the mass between levels. An extra
+        # column that outweighs every distance keeps that mass: crossing two levels costs at least
+        # 2 * weight per mass, and saves at most two distances.
         weight = 2.0 * diameter if diameter > 0.0 else 1.0
         points0 = np.column_stack([points0, np.sqrt(weight) * place0])
         points1 = np.column_stack([points1, np.sqrt(weight) * place1])
@@ -49,11 +49,11 @@ def _settle(
 
 
 def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Return places on a line for the levels of a run near those of their partners.
+    """Return places on a line for the levels of a run, near the places of their partners.
 
-    A step is a maximal stretch between two levels, and the mean step of a level grows by at least
-    one from level to level. Neighbours that are matched with the same single level share a place,
-    so that no place meets more than three and none is far from its partners'.
+    A step is a maximal stretch between two levels. The mean step of a level grows by at least one
+    from level to level. Neighbours that are matched with the same single level share a place. So no
+    place meets more than three others, and none is far from those of its partners.
     """
     level0, level1 = _merged(level0, level1), _merged(level1, level0)
     step = np.cumsum(np.append(0, (np.diff(level0) > 0) | (np.diff(level1) > 0)))
@@ -64,7 +64,7 @@ def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatAr
 
 
 def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
-    """Return the levels of a run renumbered, neighbours bound to the same other level as one."""
+    """Return renumbered levels of a run. Neighbours bound to the same other level become one."""
     starts = np.append(0, np.flatnonzero(np.diff(level)) + 1)
     ends = np.append(starts[1:], len(level))
     bound = other[starts] == other[ends - 1]
@@ -75,7 +75,7 @@ def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
 def _members(
     side: Side, run: slice, mass: FloatArray, place: FloatArray
 ) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """Return the people of one side of a run: rows, mass in it, and place of their level."""
+    """Return the people on one side of a run: rows, their mass in the run, and their places."""
     piece = side.piece[run]
     new = np.append(True, np.diff(piece) > 0)
     member_mass = np.bincount(np.cumsum(new) - 1, mass).astype(np.float64)
@@ -83,7 +83,7 @@ def _members(
 
 
 def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return points around the middle of their box, and its squared diagonal."""
+    """Return the points, centred on the middle of their box, and its squared diagonal."""
     low = np.minimum(points0.min(axis=0), points1.min(axis=0))
     high = np.maximum(points0.max(axis=0), points1.max(axis=0))
     centre = (low + high) / 2.0

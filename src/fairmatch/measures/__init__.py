@@ -1,4 +1,4 @@
-"""The gaps between groups, of one model or between two; each with fairlearn's signature."""
+"""Gaps between groups, and changes between two models. Gaps have fairlearn's signature."""
 
 from fairmatch.measures.changes import (
     Flips,

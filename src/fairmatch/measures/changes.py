@@ -16,7 +16,7 @@ from fairmatch.tables.parameters import check_threshold
 def consistency(
     y_score: ArrayLike, flipped_score: ArrayLike | Iterable[ArrayLike], *, threshold: float = 0.5
 ) -> float:
-    r"""Compute the share of people whose decision stays when only their group is changed.
+    r"""Compute the share of people whose decision stays the same when only their group changes.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ def consistency(
         Scores of the people as they are.
     flipped_score : array-like of shape (n_rows,), or of shape (n_flips, n_rows)
         Scores of the same people in another group. With more than two groups there is one row
-        for each other group that they are moved to.
+        for each group that people are moved to.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
 
     Returns
     -------
     float
-        The least share over the flips; `consistency_by_flip` returns them all.
+        The smallest share over the flips. `consistency_by_flip` returns all of them.
 
     Notes
     -----
@@ -48,22 +48,23 @@ def consistency(
 def consistency_by_flip(
     y_score: ArrayLike, flipped_score: ArrayLike | Iterable[ArrayLike], *, threshold: float = 0.5
 ) -> FloatArray:
-    r"""Compute the share of people whose decision stays, for every change of their group.
+    r"""Compute the share of people whose decision stays the same, for each change of group.
 
     Parameters
     ----------
     y_score : array-like of shape (n_rows,)
         Scores of the people as they are.
     flipped_score : array-like of shape (n_rows,), or of shape (n_flips, n_rows)
-        Scores of the same people in another group. With K groups the k-th of K - 1 rows holds
-        everybody's score in the k-th other group.
+        Scores of the same people in another group. With K groups there are K - 1 rows: the k-th
+        row holds everybody's score in the k-th other group.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
 
     Returns
     -------
     array of shape (n_flips,)
-        `consistency` is the least of them. Their mean describes a change to a random other group.
+        One share per flip. `consistency` is the smallest of them. Their mean describes a change
+        to another group chosen at random.
 
     Examples
     --------
@@ -78,14 +79,14 @@ def consistency_by_flip(
 
 
 def _flips(flipped_score: Any) -> list[Any]:
-    """Return the flips one by one; a single column is one flip."""
+    """Return a list of flips. A single column is one flip."""
     array = flipped_score if hasattr(flipped_score, "ndim") else np.asarray(flipped_score)
     if array.ndim == 2 and array.shape[1] == 1:
         return [flipped_score]
     if array.ndim == 2 and hasattr(flipped_score, "columns"):
         raise InputError(
-            "flipped_score is a table with columns. Give a list with one column of scores for "
-            "each other group."
+            "flipped_score is a table with columns, and it must be a list of columns. Pass a list "
+            "with one column of scores for each other group."
         )
     return list(array) if array.ndim == 2 else [flipped_score]
 
@@ -107,7 +108,8 @@ def rank_agreement(
     Returns
     -------
     dict
-        Group label to correlation; NaN where a model gives the whole group one score.
+        Group label to correlation. It is NaN where a model gives everybody in the group the same
+        score.
 
     Notes
     -----
@@ -130,7 +132,7 @@ def rank_agreement(
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    """Rank values, tied ones at their mean rank. scipy.stats would take a second to import."""
+    """Rank values; ties get their mean rank. Importing scipy.stats would take a second."""
     _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2.0)[level]
     return ranks
@@ -144,14 +146,15 @@ def _correlation(first: FloatArray, second: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class Flips:
-    """Decisions of a model against those of a reference model, per group.
+    """A model's decisions compared with those of a reference model, by group.
 
     Attributes
     ----------
     tables : dict
-        Group label to a 2x2 count: rows are the model's decision (0, 1), columns the reference's.
+        Group label to a 2x2 table of counts. Rows are the model's decision (0, 1), and columns
+        are the reference's.
     undesirable : dict
-        Group label to the number of undesirable flips in it.
+        Group label to the number of undesirable flips in the group.
     """
 
     tables: dict[Hashable, NDArray[np.int64]]
@@ -159,7 +162,7 @@ class Flips:
 
     @property
     def total(self) -> int:
-        """Undesirable flips in all groups."""
+        """The number of undesirable flips in all groups."""
         return sum(self.undesirable.values())
 
 
@@ -173,8 +176,8 @@ def undesirable_flips(
 ) -> Flips:
     r"""Count decisions that a fair model changes in the wrong direction.
 
-    In a privileged group those are people rejected by the reference and accepted by the model;
-    in every other group people accepted by the reference and rejected by the model.
+    In a privileged group these are people whom the reference rejects and the model accepts. In
+    every other group these are people whom the reference accepts and the model rejects.
 
     Parameters
     ----------
@@ -185,9 +188,14 @@ def undesirable_flips(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     privileged : a group label, or a list of them
-        Which groups are the favoured ones. They differ from table to table.
+        The favoured groups. They differ from table to table.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
+
+    Returns
+    -------
+    Flips
+        The decisions and the undesirable flips of each group.
 
     Notes
     -----
@@ -219,7 +227,7 @@ def undesirable_flips(
 
 
 def _favoured(groups: Groups, privileged: Any) -> set[int]:
-    """Return the codes of the privileged groups, or raise where that leaves nobody to compare."""
+    """Return the codes of the privileged groups. Raise if nobody is left to compare."""
     several = isinstance(privileged, list | tuple | set | frozenset | np.ndarray)
     if several and privileged not in groups.labels:
         favoured = {groups.code_of(label, "privileged") for label in privileged}
@@ -227,7 +235,7 @@ def _favoured(groups: Groups, privileged: Any) -> set[int]:
         favoured = {groups.code_of(privileged, "privileged")}
     if not 0 < len(favoured) < groups.n_groups:
         raise GroupError(
-            f"privileged names {len(favoured)} of {groups.n_groups} groups. Name at least one, "
-            "and leave at least one that is not privileged."
+            f"privileged names {len(favoured)} of {groups.n_groups} groups. Name at least one "
+            "group, and leave at least one that is not privileged."
         )
     return favoured

@@ -1,7 +1,8 @@
-r"""Intervals in closed form: of rates, of means of scores, and of their differences and ratios.
+r"""Intervals in closed form: for rates, for mean scores, and for their differences and ratios.
 
-The interval of a mean is Wilson's, carried over from decisions to scores. Student's has no width
-where all people of a sample have the same score, although a few of those not seen may have another.
+The interval of a mean is Wilson's interval, carried over from decisions to scores. Student's
+interval has no width where everybody in the sample has the same score. Yet a few people outside the
+sample may have another score.
 """
 
 from __future__ import annotations
@@ -18,16 +19,25 @@ Limits: TypeAlias = tuple[float, float]
 Counts: TypeAlias = tuple[float, float]
 Sizes: TypeAlias = tuple[int, int]
 
-# So few people, and no more, have the limits of a Poisson count.
+# Up to this many people on one side, the limits are those of a Poisson count.
 _FEW = 2
 
 
 def wilson(count: float, n_rows: int, confidence: float) -> Limits:
-    r"""Interval of a rate: Wilson's, which is honest at 0 and 1 too.
+    r"""Compute Wilson's interval of a rate, which is sound at 0 and 1 too.
+
+    Parameters
+    ----------
+    count : float
+        People who are hits.
+    n_rows : int
+        All people.
+    confidence : float
+        Level of the interval.
 
     Notes
     -----
-    The rates p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
+    The interval holds the rates p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
 
     Examples
     --------
@@ -52,11 +62,11 @@ def _wilson(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatAr
 
 
 def _spared(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's limits, wider where only one or two people are on one side.
+    """Return Wilson's limits, made wider where only one or two people are on one side.
 
-    There Wilson's are too sure: of a rate of one in three hundred, one hit in thirty people, which
-    happens in a tenth of the samples, would be a miss. Brown, Cai and DasGupta (2001) take the
-    limits of a Poisson count instead.
+    Wilson's limits are too narrow there. Take a rate of one in three hundred. About a tenth of all
+    samples of thirty people hold one hit, and Wilson's lower limit then lies above the true rate.
+    Brown, Cai and DasGupta (2001) use the limits of a Poisson count instead.
     """
     low, high = _wilson(counts, n_rows, confidence)
     few = gammaincinv(np.clip(counts, 1e-9, None), 1.0 - confidence) / n_rows
@@ -69,10 +79,19 @@ def _spared(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatAr
 
 
 def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Interval of the second rate minus the first: Newcombe's, made of two Wilson intervals.
+    """Compute Newcombe's interval of the second rate minus the first, from two Wilson intervals.
 
-    Where one or two people of a group are on one side, the limits of a Poisson count take the
-    place of Wilson's, which are too sure there.
+    Wilson's limits are too narrow where only one or two people of a group are on one side. The
+    limits of a Poisson count then take their place.
+
+    Parameters
+    ----------
+    counts : two float
+        The hits of the first group, and of the second.
+    n_rows : two int
+        The sizes of the groups.
+    confidence : float
+        Level of the interval.
 
     Examples
     --------
@@ -87,12 +106,12 @@ def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
 def rate_differences(
     counts: FloatArray, n_rows: Sizes, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals of many differences of rates at once, each as `rate_difference` has it.
+    """Compute the intervals of many differences of rates at once, each as in `rate_difference`.
 
     Parameters
     ----------
     counts : array of shape (2, n_rates)
-        The counts of the first group, and of the second.
+        The hits of the first group, and of the second.
     n_rows : two int
         The sizes of the groups.
     confidence : float
@@ -114,7 +133,16 @@ def rate_differences(
 
 
 def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Interval of the smaller rate over the larger, folded at 1.
+    """Compute the interval of the smaller rate over the larger, folded at 1.
+
+    Parameters
+    ----------
+    counts : two float
+        The hits of the first group, and of the second.
+    n_rows : two int
+        The sizes of the groups.
+    confidence : float
+        Level of the interval.
 
     Examples
     --------
@@ -128,10 +156,19 @@ def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
 
 
 def rate_over_rate(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Interval of the first rate over the second, whichever is larger.
+    """Compute the interval of the first rate over the second, which may exceed 1.
 
-    Both Wilson intervals are combined as Donner and Zou combine limits for a ratio; it stays
-    usable where the first rate is 0.
+    The two Wilson intervals are combined as Donner and Zou combine limits for a ratio. The result
+    is usable even where the first rate is 0.
+
+    Parameters
+    ----------
+    counts : two float
+        The hits of the first group, and of the second.
+    n_rows : two int
+        The sizes of the groups.
+    confidence : float
+        Level of the interval.
 
     Examples
     --------
@@ -156,7 +193,12 @@ def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side:
 
 
 def fold(limits: Limits) -> Limits:
-    """Interval of an absolute difference, from the interval of the signed one.
+    """Return the interval of an absolute difference, given that of the signed difference.
+
+    Parameters
+    ----------
+    limits : two float
+        Limits of the signed difference.
 
     Examples
     --------
@@ -168,7 +210,7 @@ def fold(limits: Limits) -> Limits:
 
 
 def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.0, 1.0)) -> Limits:
-    r"""Interval of a mean of numbers within known bounds.
+    r"""Compute the interval of a mean of numbers that lie within known bounds.
 
     Parameters
     ----------
@@ -177,18 +219,20 @@ def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.
     confidence : float
         Level of the interval.
     within : two numbers, default=(0, 1)
-        Bounds of what a number can be. Without bounds (``(-inf, inf)``) it is Student's interval.
+        The least and the greatest value that a number can have. Without bounds, that is with
+        ``(-inf, inf)``, the interval is Student's.
 
     Notes
     -----
-    A share :math:`\varepsilon` of the people may have the score at a bound, at distance
-    :math:`d` of the mean, although the sample shows none of them. The mean then moves by
-    :math:`\varepsilon d`, and the variance becomes
+    A share :math:`\varepsilon` of the people may have the score at a bound, although the sample
+    shows none of them. The bound is at distance :math:`d` from the sample's mean. The mean then
+    moves by :math:`\varepsilon d`, and the variance becomes
     :math:`(1 - \varepsilon) (s^2 + \varepsilon d^2)`. The interval holds every mean for which
 
     .. math:: \varepsilon d \le t \sqrt{(1 - \varepsilon)(s^2 + \varepsilon d^2) / n}
 
-    with Student's quantile :math:`t`. Of 0/1 decisions, with the normal quantile, it is Wilson's.
+    with Student's quantile :math:`t` and the variance :math:`s^2` over :math:`n - 1`. For 0/1
+    decisions, the normal quantile and the variance over :math:`n` would give Wilson's interval.
 
     Examples
     --------
@@ -203,9 +247,9 @@ def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.
 
 
 def _mean_margins(values: FloatArray, confidence: float, within: Limits) -> Limits:
-    """Return how far the mean may lie below and above that of the sample."""
+    """Return how far the mean may lie below the sample's mean, and how far above it."""
     n_rows = len(values)
-    if n_rows < 2:  # one number does not say how much numbers differ
+    if n_rows < 2:  # one number does not show how much numbers differ
         return float(values[0]) - within[0], within[1] - float(values[0])
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     t = -float(stdtrit(n_rows - 1, (1.0 - confidence) / 2.0))
@@ -214,12 +258,12 @@ def _mean_margins(values: FloatArray, confidence: float, within: Limits) -> Limi
 
 
 def _margin(distance: float, variance: float, n_rows: float) -> float:
-    """Solve the equation of `mean_interval` for the move of the mean towards a bound."""
+    """Solve the equation of `mean_interval` for how far the mean moves towards a bound."""
     if distance == 0.0:
         return 0.0
     if np.isinf(distance):
         return float(np.sqrt(variance / n_rows))
-    # Relative to the squared distance, it is (n + 1) e^2 - (1 - v) e - v = 0.
+    # With v = variance / distance^2, the equation is (n + 1) e^2 - (1 - v) e - v = 0.
     relative = variance / distance**2
     linear = 1.0 - relative
     root = np.sqrt(linear**2 + 4.0 * (n_rows + 1.0) * relative)
@@ -233,7 +277,7 @@ def mean_difference(
     *,
     within: Limits = (0.0, 1.0),
 ) -> Limits:
-    r"""Interval of the second mean minus the first, of numbers within known bounds.
+    r"""Compute the interval of the second mean minus the first, for numbers within known bounds.
 
     Parameters
     ----------
@@ -242,12 +286,13 @@ def mean_difference(
     confidence : float
         Level of the interval.
     within : two numbers, default=(0, 1)
-        Bounds of what a number can be.
+        The least and the greatest value that a number can have.
 
     Notes
     -----
-    The margins of both means, as in `mean_interval`, are combined as Newcombe combines those of
-    two rates: :math:`\sqrt{a^2 + b^2}` with the margins :math:`a, b` on the sides that matter.
+    Each mean has the margins of `mean_interval`. They are combined as Newcombe combines those of
+    two rates: :math:`\sqrt{a^2 + b^2}`, where :math:`a, b` are the margins on the sides that
+    matter.
 
     Examples
     --------
@@ -268,20 +313,20 @@ def mean_difference(
 def rate_gaps_limit(
     counts: tuple[Counts, ...], n_rows: tuple[Sizes, ...], confidence: float
 ) -> float:
-    r"""Upper limit of the mean of several absolute differences of rates.
+    r"""Compute an upper limit of the mean of several absolute differences of rates.
 
     Parameters
     ----------
     counts, n_rows
-        For each difference, the counts and the sizes of the two groups.
+        For each difference, the hits and the sizes of the two groups.
     confidence : float
         Level of the two-sided interval that the limit belongs to.
 
     Notes
     -----
-    :math:`\sum_k |\delta_k|` is the largest of the sums :math:`\sum_k \pm \delta_k`. For the
-    signs that are the true ones, the limit of the sum holds with the asked confidence, and the
-    largest limit over all signs is no less.
+    :math:`\sum_k |\delta_k|` is the largest of the sums :math:`\sum_k \pm \delta_k`. For the true
+    signs, the limit of the sum holds with the requested confidence. The largest limit over all
+    signs is no smaller.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far two sorted groups of scores are from each other: one merge answers every question."""
+"""Distances between two sorted groups of scores, all computed in one merge."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class Distances:
     wasserstein : float
         Area between the two distribution functions.
     kolmogorov_smirnov : float
-        Largest difference of the two distribution functions, over every threshold.
+        Largest difference between the two distribution functions, over every threshold.
     total_variation : float
-        Half the summed difference of the two mass functions, score by score.
+        Half the sum of the differences between the two mass functions, score by score.
     """
 
     wasserstein: float
@@ -33,14 +33,14 @@ class Distances:
 
 @dataclass(frozen=True, eq=False)
 class SortedScores:
-    """The scores of one group in order.
+    """The sorted scores of one group.
 
     Attributes
     ----------
     values : array of shape (n_members,)
         The scores, sorted.
     shares : array of shape (n_members,), or None
-        Share of the group's weight that each score carries; None where every row counts once.
+        Share of the group's weight that each score carries. None counts every row once.
     """
 
     values: FloatArray
@@ -61,7 +61,7 @@ class SortedScores:
         for values, difference, following in merge:
             widths = np.diff(values if following is None else np.append(values, following))
             area += float(np.abs(difference[: len(widths)]) @ widths)
-            # Among tied scores only the last one's difference is right; others span no width.
+            # Among tied scores only the last difference is right. The others have no width.
             steps = difference[np.append(values[1:] != values[:-1], True)]
             largest = max(largest, float(np.abs(steps).max()))
             moved += float(np.abs(np.diff(steps, prepend=last)).sum())
@@ -70,10 +70,10 @@ class SortedScores:
 
 
 class _Merge:
-    """The scores of two groups in order, and the difference of their distribution functions.
+    """The merged scores of two groups, and the difference of their distribution functions.
 
-    Iterating gives blocks: scores, the difference after each, and the score that follows the
-    block (None after the last). Tied scores stay in one block.
+    Iteration yields blocks. A block holds scores, the difference after each score, and the score
+    that follows the block (None after the last block). Tied scores stay in one block.
     """
 
     def __init__(self, first: SortedScores, second: SortedScores) -> None:
@@ -85,13 +85,13 @@ class _Merge:
         for start, end in self._blocks():
             runs = (self.first.values[start[0] : end[0]], self.second.values[start[1] : end[1]])
             values = np.concatenate(runs)
-            # A stable sort of two sorted runs is one merge: linear, unlike sorting afresh.
+            # A stable sort of two sorted runs is one merge, in linear time.
             order = np.argsort(values, kind="stable")
             if self.first.shares is None or self.second.shares is None:
                 counts = np.cumsum(order < len(runs[0]), dtype=np.int64)
                 counts += carried
                 carried = counts[-1]
-                # Whole numbers, so that equal distributions differ by exactly zero.
+                # Whole numbers make equal distributions differ by exactly zero.
                 done = np.arange(start[0] + start[1] + 1, end[0] + end[1] + 1)
                 whole = counts * np.int64(sum(self.sizes)) - done * np.int64(self.sizes[0])
                 difference = whole / (float(self.sizes[0]) * float(self.sizes[1]))

@@ -1,4 +1,4 @@
-"""The score distributions of groups, compared: every group is sorted once, whatever is asked."""
+"""Comparisons of the groups' score distributions. Every group is sorted once for all of them."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,11 +22,11 @@ from fairmatch.tables.parameters import check_count, check_threshold
 
 
 class ScoreDistributions:
-    """Scores of two groups or more, ready to be compared.
+    """Scores of two or more groups, ready to be compared.
 
-    The measures ask different questions of the same distributions, and the sort is what takes
-    time. So every group is sorted once, when the first question needs it, and two sorted groups
-    are merged in linear time.
+    All measures are computed from the same distributions, and sorting takes most of the time. So
+    every group is sorted once, when a measure first needs it. Two sorted groups are then merged in
+    linear time.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class ScoreDistributions:
     groups : Groups
         Group of every row.
     weights : array of shape (n_rows,), optional
-        Weight of every row; None counts every row once.
+        Weight of every row. None counts every row once.
     subset : boolean array of shape (n_rows,), optional
-        Rows to look at.
+        Which rows to use. None uses all rows.
     where : str
-        How an error names the rows looked at.
+        How an error names the rows that are used.
 
     Examples
     --------
@@ -68,10 +68,16 @@ class ScoreDistributions:
             self.scores.append(scores[mask])
             self.weights.append(None if weights is None else weights[mask])
             if len(self.scores[code]) == 0:
-                raise GroupError(f"Group {label!r} has no rows in {where}: there is no gap.")
+                raise GroupError(
+                    f"Group {label!r} has no rows in {where}, and a gap compares groups that have "
+                    "some. Leave this group out, or pool it with another."
+                )
             weighed = self.weights[code]
             if weighed is not None and weighed.sum() <= 0.0:
-                raise GroupError(f"The weights of group {label!r} in {where} sum to zero.")
+                raise GroupError(
+                    f"The weights of group {label!r} in {where} sum to zero, and every group needs "
+                    "a positive weight. Leave this group out, or correct sample_weight."
+                )
         self._rates: dict[float | None, FloatArray] = {}
         self._distances: dict[tuple[int, int], Distances] = {}
 
@@ -82,14 +88,14 @@ class ScoreDistributions:
         sensitive_features: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> "ScoreDistributions":
-        """Read what a caller gave."""
+        """Read scores, groups and weights as a caller passes them."""
         scores = read_scores(y_score)
         groups = read_groups(sensitive_features, n_rows=len(scores))
         return cls(scores, groups, read_weights(sample_weight, n_rows=len(scores)))
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Codes of every two groups."""
+        """The codes of every pair of groups."""
         return list(combinations(range(len(self.labels)), 2))
 
     def rates(self, threshold: float | None) -> FloatArray:
@@ -98,7 +104,7 @@ class ScoreDistributions:
         Parameters
         ----------
         threshold : float or None
-            Accepted are scores at or above it. None takes mean scores.
+            A score at or above the threshold is accepted. None returns mean scores.
         """
         if threshold is not None:
             check_threshold(threshold)
@@ -110,7 +116,7 @@ class ScoreDistributions:
         return self._rates[threshold]
 
     def rate_gap(self, threshold: float | None) -> float:
-        """Compute the largest difference of the rates of two groups."""
+        """Compute the largest difference between the rates of two groups."""
         rates = self.rates(threshold)
         return float(rates.max() - rates.min())
 
@@ -127,12 +133,12 @@ class ScoreDistributions:
 
     @property
     def wasserstein(self) -> float:
-        """Largest area between the distribution functions of two groups."""
+        """The largest area between the distribution functions of two groups."""
         return max(self.distances(*pair).wasserstein for pair in self.pairs)
 
     @property
     def kolmogorov_smirnov(self) -> float:
-        """Largest difference of two distribution functions, over thresholds and pairs."""
+        """The largest difference between two distribution functions, over thresholds and pairs."""
         return max(self.distances(*pair).kolmogorov_smirnov for pair in self.pairs)
 
     def total_variation(self, bins: int | None) -> float:
@@ -148,10 +154,10 @@ class ScoreDistributions:
         return float(np.abs(differences).sum() / 2.0)
 
     def _binned(self, code: int, bins: int) -> FloatArray:
-        """Compute the share of a group in each of equal intervals of [0, 1]."""
+        """Compute the share of a group in each of ``bins`` equal intervals of [0, 1]."""
         weights = self.weights[code]
         if weights is None:
-            # What numpy.histogram counts, whose last interval is closed, without another pass.
+            # The counts of numpy.histogram, whose last interval is closed, without another pass.
             borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
             places = np.searchsorted(self._sorted[code].values, borders)
             counts = np.diff(places, prepend=0, append=len(self.scores[code])).astype(np.float64)
@@ -169,14 +175,14 @@ def read_by_label(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
 ) -> dict[bool | None, ScoreDistributions]:
-    """Read the score distributions of the groups, of everybody or of people of one class.
+    """Read the score distributions of the groups, for everybody or for the people of one class.
 
     Parameters
     ----------
     labels : sequence of bool or None
-        The classes that are asked for: True is Y = 1, False is Y = 0, and None is everybody.
+        The requested classes: True is Y = 1, False is Y = 0, and None is everybody.
     y_true : array-like of shape (n_rows,), or None
-        Labels of two classes; needed where a class is asked for.
+        Labels of two classes. They are needed where a class is requested.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1].
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
@@ -189,7 +195,7 @@ def read_by_label(
     Raises
     ------
     LabelError
-        If a group has no rows of a class that is asked for.
+        If a group has no rows, or no weight, in a requested class.
 
     Examples
     --------

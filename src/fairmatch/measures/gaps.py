@@ -1,10 +1,10 @@
 r"""The gaps: how differently one model treats groups of people.
 
 Every measure of a gap has fairlearn's signature,
-``measure(y_true, y_score, *, sensitive_features, sample_weight=None)``, so that scorers and
-cross-validation can use it; ``y_true`` may be None where labels play no part. Decisions are
-``score >= threshold``. With more than two groups the gap is the largest over all pairs of them;
-`fairmatch.measures.gaps_by_pair` returns every pair.
+``measure(y_true, y_score, *, sensitive_features, sample_weight=None)``. Scorers and
+cross-validation can therefore use it. ``y_true`` may be None where labels play no part. Decisions
+are ``score >= threshold``. With more than two groups the gap is the largest over all pairs of
+groups; `fairmatch.measures.gaps_by_pair` returns every pair.
 """
 
 from numpy.typing import ArrayLike
@@ -36,19 +36,19 @@ def demographic_parity_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float or None, default=0.5
-        Accepted are scores at or above it. None compares mean scores.
+        A score at or above the threshold is accepted. None compares mean scores.
 
     Returns
     -------
     float
-        The largest gap of two groups.
+        The largest gap between two groups.
 
     Notes
     -----
     .. math:: \Delta\mathrm{DP}(f) = \max_{s, s'}
               |P(f(X, s) \ge \tau \mid S = s) - P(f(X, s') \ge \tau \mid S = s')|
 
-    Section 2.2 of the paper, which has two groups.
+    Section 2.2 of the paper, which treats two groups.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def mean_parity_gap(
     Returns
     -------
     float
-        The largest gap of two groups.
+        The largest gap between two groups.
 
     Notes
     -----
@@ -106,8 +106,8 @@ def wasserstein_parity_gap(
 ) -> float:
     r"""Compute the area between the groups' score distribution functions.
 
-    For two groups it is also the smallest mean score gap over all matchings of them, which
-    `fairmatch.fair_matching` reaches.
+    For two groups it is also the smallest mean score gap over all matchings of the groups.
+    `fairmatch.fair_matching` attains it.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def wasserstein_parity_gap(
     Returns
     -------
     float
-        The largest area of two groups.
+        The largest area between two groups.
 
     Notes
     -----
@@ -147,9 +147,9 @@ def total_variation_parity_gap(
 ) -> float:
     r"""Compute the total variation between the groups' score distributions.
 
-    Exact for discrete scores (decisions, deciles, trees). Continuous scores hardly ever coincide,
-    so the exact value is about 1 whatever the model does; count them in ``bins`` equal intervals
-    of [0, 1] instead.
+    The exact value suits discrete scores (decisions, deciles, trees). Continuous scores hardly
+    ever coincide, so their exact value is about 1 whatever the model does. Count such scores in
+    ``bins`` equal intervals of [0, 1] instead.
 
     Parameters
     ----------
@@ -162,12 +162,12 @@ def total_variation_parity_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     bins : int, optional
-        Number of equal intervals; None is exact.
+        Number of equal intervals. None computes the exact value.
 
     Returns
     -------
     float
-        The largest distance of two groups.
+        The largest distance between two groups.
 
     Notes
     -----
@@ -195,9 +195,9 @@ def ks_parity_gap(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Compute the largest gap between shares of accepted people, over every threshold.
+    r"""Compute the largest gap between the groups' shares of accepted people, over all thresholds.
 
-    Exact: it looks at every score, not at a grid.
+    The result is exact: every score is a threshold, not only those of a grid.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def ks_parity_gap(
     Returns
     -------
     float
-        The largest gap of two groups.
+        The largest gap between two groups.
 
     Notes
     -----
@@ -246,23 +246,23 @@ def matched_parity_gap(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     coupling : Coupling
-        A matching of the rows of this very table.
+        A matching of the rows of this same table.
     sample_weight : None
-        The coupling carries the weights already; giving them again is an error.
+        The coupling already carries the weights. Passing them again is an error.
 
     Returns
     -------
     float
-        The largest gap of a part of the coupling: of a group and its reference group, and of one
-        class where the criterion is by class.
+        The largest gap of any part of the coupling. A part matches a group with the reference
+        group, and does so within one class if the criterion compares classes.
 
     Notes
     -----
     .. math:: \Delta\mathrm{MDP}(f, T) = E_s |f(X, s) - f(T(X), s')|
 
     Definition 3.2 (equation 2) of the paper. For every coupling with the right marginals,
-    :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}`
-    (Theorem 3.7) holds in every part.
+    :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}` holds in
+    every part (Theorem 3.7).
 
     Examples
     --------
@@ -274,7 +274,7 @@ def matched_parity_gap(
     """
     if sample_weight is not None:
         raise CouplingError(
-            "sample_weight was given together with a coupling, which carries its own mass. Give "
+            "sample_weight was given together with a coupling, which carries its own mass. Pass "
             "the weights to the matcher instead."
         )
     check_coupling(coupling, optional=False)

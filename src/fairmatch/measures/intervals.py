@@ -1,19 +1,19 @@
-r"""Confidence intervals by resampling: of gaps between two groups, and of means over pairs.
+r"""Confidence intervals by resampling: for gaps between two groups, and for means over pairs.
 
-A gap is never negative, so the percentile bootstrap of a gap never reaches 0 and would miss a
-true gap of 0 every time. Three ways around it are taken here:
+A gap is never negative. So the percentile bootstrap of a gap never reaches 0, and would miss a true
+gap of 0 every time. This module avoids that in three ways:
 
-- *Differences of rates or means*: an interval of the signed difference, folded at 0.
+- *Differences of rates or means*: the interval of the signed difference is folded at 0.
 - *Distances between distributions*: these are norms :math:`\|D\|` of the difference
-  :math:`D` of the groups' distribution functions, and their estimates are too large by chance.
+  :math:`D` of the groups' distribution functions. Their estimates are too large by chance.
   With noise :math:`Z` from the bootstrap, the interval holds every :math:`t` for which the
-  estimate is an ordinary value of :math:`\|t \hat D / \|\hat D\| + Z\|`, which undoes that bias.
-  The upper limit is at least the bootstrap percentile less its bias, which simulation shows to be
-  needed for small gaps; the lower limit is 0 unless a permutation test rejects equality as well.
+  estimate is an ordinary value of :math:`\|t \hat D / \|\hat D\| + Z\|`. This removes the bias.
+  The upper limit is at least the bootstrap percentile less its bias: simulations show that small
+  gaps need this. The lower limit is 0 unless a permutation test rejects equality as well.
   The bootstrap knows nothing of scores that the sample lacks. But each of these distances is the
-  largest of many differences of rates or means, and the limit of that one difference in closed
-  form holds. So the upper limit is at least the largest limit of them. At levels that so few
-  permutations cannot reject at, the lower limit is one in closed form too.
+  largest of many differences of rates or means. A closed-form limit of any one of these
+  differences holds, so the upper limit is at least the largest such limit. At high levels of
+  confidence the permutations may be too few to reject; the lower limit is then in closed form too.
 - *Means over pairs*: the pairs are taken as given, and people are resampled with their partners.
 """
 
@@ -38,13 +38,13 @@ from fairmatch.tables.arrays import FloatArray
 
 Norm: TypeAlias = Callable[[FloatArray], FloatArray]
 
-# The bootstrap counts people in cells of the score axis; five hundred cells of equal mass change
-# no limit by more than its own Monte Carlo error, and make the work independent of the rows.
+# The bootstrap counts people in cells of the score axis. Cells of equal mass change no limit by
+# more than its own Monte Carlo error, and the work does not grow with the number of rows.
 _CELLS = 512
-# Limits are found to this part of the range they can lie in; Monte Carlo error is far larger.
+# Limits are found to this share of the range where they can lie. Monte Carlo error is far larger.
 _PRECISION = 2.0**-13
-# The direction of the estimate is partly noise, which makes the inversion too sure of its lower
-# limit: in simulations it misses about twice as often as it should. So it is asked for more.
+# The direction of the estimate is partly noise, so the inversion puts the lower limit too high. In
+# simulations it misses about twice as often as it should. So its tail is divided by this number.
 _SURER = 5.0
 
 
@@ -55,7 +55,7 @@ def _percentiles(values: FloatArray, confidence: float) -> Limits:
 
 
 def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidence: float) -> Limits:
-    r"""Interval of the norm of a vector that is known up to noise.
+    r"""Compute the interval of the norm of a vector that is known up to noise.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidenc
 
     Notes
     -----
-    Inverts a test along the direction of the estimate: t is in the interval if
+    A test is inverted along the direction of the estimate. The number t is in the interval if
     :math:`\|\hat v\|` is between the outer quantiles of :math:`\|t \hat v / \|\hat v\| + Z\|`.
 
     Examples
     --------
-    A norm that chance alone explains has lower limit 0, one that it does not is pulled down:
+    The lower limit is 0 for a norm that chance alone explains. Other norms are pulled down:
 
     >>> noise = np.random.default_rng(0).normal(size=(1000, 50))
     >>> length = lambda v: np.sqrt((v**2).sum(axis=-1))
@@ -100,9 +100,9 @@ def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidenc
     if np.mean(alone >= size) < small:
         low = _bisect(lambda t: share_above(t) >= small, 0.0, size)
     high = _bisect(lambda t: share_above(t) > 1.0 - tail, 0.0, top)
-    # Where the estimate is small, its direction is mostly noise, and the inversion is too sure
-    # of it: the percentile of the bootstrap less its own bias then reaches further. And an
-    # interval that leaves out its own estimate would confuse more than it would correct.
+    # Where the estimate is small, its direction is mostly noise, and the inversion is too narrow.
+    # The percentile of the bootstrap, less its own bias, then reaches further. And an interval
+    # that leaves out its own estimate would confuse more than it would correct.
     around = norm(estimate + noise)
     percentile = float(np.quantile(around, 1.0 - tail) - (around.mean() - size))
     return low, max(high, percentile, size)
@@ -118,14 +118,14 @@ def _bisect(is_beyond: Callable[[float], bool], low: float, high: float) -> floa
 
 @dataclass(frozen=True)
 class Spread:
-    """How far a gap could be from its estimate.
+    """The interval of a gap, and the test that it rests on.
 
     Attributes
     ----------
     low, high : float
         Limits of the interval.
     p_value : float or None
-        Of the permutation test that the lower limit rests on.
+        P-value of the permutation test that the lower limit rests on; None without such a test.
     """
 
     low: float
@@ -134,7 +134,7 @@ class Spread:
 
 
 class ScoreGrid:
-    """Two groups' scores counted in cells, ready to be resampled many times at once.
+    """The scores of two groups, counted in cells and resampled many times at once.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ class ScoreGrid:
     bins : int
         Number of equal intervals for the total variation; no cell crosses their borders.
     n_resamples : int
-        How many resamples, and permutations, to draw.
+        How many resamples to draw, and how many permutations.
     generator : numpy Generator
-        Where they come from.
+        Source of the random draws.
     """
 
     def __init__(
@@ -194,15 +194,15 @@ class ScoreGrid:
         return np.flatnonzero(np.diff(bins)).astype(np.intp)
 
     def mean_gap(self, confidence: float) -> Spread:
-        """Interval of the gap between mean scores: the signed one, folded."""
+        """Compute the interval of the gap between mean scores: that of the difference, folded."""
         return Spread(*fold(mean_difference(*self._scores, confidence)))
 
     def wasserstein(self, confidence: float) -> Spread:
-        """Interval of the area between the distribution functions."""
+        """Compute the interval of the area between the distribution functions."""
         widths = np.diff(self.values)
         spread = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
-        # The area is the largest gap between means of a function of slope 1 or -1, such as the
-        # score itself; the other one is that which the sample shows to be the largest.
+        # The area is the largest gap between the means of a function with slopes 1 and -1. Two such
+        # functions are used: the score itself, and the one whose gap is largest in the sample.
         means = self.mean_gap(confidence)
         spread = self._closed(spread, means.low, confidence)
         return replace(
@@ -218,24 +218,25 @@ class ScoreGrid:
         return fold(mean_difference(first, second, confidence, within=within))[1]
 
     def kolmogorov_smirnov(self, confidence: float) -> Spread:
-        """Interval of the largest difference of the distribution functions."""
+        """Compute the interval of the largest difference between the distribution functions."""
         spread = self._distance(lambda d: d, _largest, confidence)
         limit = self._rate_limit(np.cumsum(self.counts, axis=1), confidence)
-        # The place of the largest difference is chosen by chance too, so the inversion is too sure
-        # of the lower limit. A distance is never wrong by more than the length of the noise.
+        # The place of the largest difference is chosen by chance too, so the inversion puts the
+        # lower limit too high. A distance is never wrong by more than the length of the noise.
         wrong = float(np.quantile(_largest(self._noise), confidence))
         low = max(float(_largest(self._estimate)) - wrong, 0.0)
         spread = replace(spread, low=min(spread.low, low), high=max(spread.high, limit))
         return self._closed(spread, self._apart(self._estimate, confidence), confidence)
 
     def total_variation(self, confidence: float) -> Spread:
-        """Interval of half the summed difference over the bins."""
+        """Compute the interval of half the summed difference over the bins."""
         ends = np.append(self._starts, len(self.values) - 1)
         spread = self._distance(
             lambda d: np.diff(d[..., ends], axis=-1, prepend=0.0) / 2.0, _length, confidence
         )
-        # It is the largest difference of rates of a set of bins. Looked at are those up to a
-        # border, each one, and all in which the sample shows more of the first group.
+        # The total variation is the largest difference of rates over all sets of bins. The sets
+        # used are: all bins up to a border, each bin alone, and all bins in which the sample shows
+        # a larger share of the first group.
         below = np.cumsum(self.counts, axis=1)[:, ends]
         each = np.diff(below, axis=1, prepend=0)
         more = each[0] / self.sizes[0] > each[1] / self.sizes[1]
@@ -244,18 +245,18 @@ class ScoreGrid:
         return replace(spread, high=max(spread.high, self._rate_limit(sets, confidence)))
 
     def reaches(self, confidence: float) -> bool:
-        """Return whether the permutations are enough to reject at a level."""
+        """Return whether there are enough permutations to reject at this level of confidence."""
         return 1.0 / (1 + len(self._permuted)) <= (1.0 - confidence) / 2.0
 
     def _closed(self, spread: Spread, low: float, confidence: float) -> Spread:
-        """Return the interval with another lower limit, if the permutations are too few for it."""
+        """Return the interval with lower limit ``low`` if there are too few permutations."""
         return spread if self.reaches(confidence) else replace(spread, low=low)
 
     def _apart(self, differences: FloatArray, confidence: float) -> float:
-        """Return how far apart two distribution functions are for sure.
+        """Return a lower limit of the largest difference between the distribution functions.
 
-        By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, for each
-        group.
+        It follows from the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant,
+        applied to each group.
         """
         chance = np.log(8.0 / (1.0 - confidence))
         wrong = sum(float(np.sqrt(chance / (2.0 * size))) for size in self.sizes)
@@ -272,10 +273,10 @@ class ScoreGrid:
         estimate = part(self._estimate)
         low, high = norm_interval(estimate, part(self._noise), norm, confidence)
         permuted = norm(part(self._permuted))
-        # Rounding must not count as less than the observed distance.
+        # A permutation that equals the observed distance up to rounding counts as reaching it.
         reached = int((permuted >= norm(estimate) * (1.0 - 1e-9)).sum())
         p_value = (1 + reached) / (1 + len(permuted))
-        # A lower limit may be wrong half as often as an interval.
+        # A lower limit may be wrong only half as often as an interval.
         return Spread(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
 
 
@@ -297,19 +298,19 @@ def mean_of_rate_gaps(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Limits:
-    """Interval of the mean of several absolute differences of rates, such as equalized odds.
+    """Compute the interval of a mean of absolute differences of rates, such as equalized odds.
 
     Parameters
     ----------
     counts, n_rows
-        For each difference, the counts and the sizes of the two groups.
+        For each difference, the hits and the sizes of the two groups.
     confidence : float
         Level of the interval.
     n_resamples : int
-        Binomial resamples, of rates that two successes and two failures more keep off 0 and 1,
-        as Agresti and Coull do.
+        Number of binomial resamples. As Agresti and Coull do, two successes and two failures are
+        added before a rate is resampled, which keeps it off 0 and 1.
     generator : numpy Generator
-        Where they come from.
+        Source of the random draws.
     """
     hits, sizes = np.asarray(counts, dtype=float), np.asarray(n_rows)
     rates = (hits + 2.0) / (sizes + 4.0)
@@ -329,17 +330,21 @@ def pair_mean(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Limits:
-    """Interval of a mean over pairs, the matching taken as given.
+    """Compute the interval of a mean over pairs. The matching is taken as given.
 
     Parameters
     ----------
     values, mass : array of shape (n_pairs,)
-        What is averaged, and the weight of each pair.
+        The value of each pair, and its weight.
     members : array of int of shape (n_pairs,)
-        Who of the smaller group is in each pair; they are resampled with all their partners, so
-        that pairs that share a person are not counted as independent.
-    confidence, n_resamples, generator
-        As in `mean_of_rate_gaps`.
+        The person of the smaller group in each pair. People are resampled with all their partners,
+        because pairs that share a person are not independent.
+    confidence : float
+        Level of the interval.
+    n_resamples : int
+        Number of bootstrap resamples.
+    generator : numpy Generator
+        Source of the random draws.
     """
     _, member = np.unique(members, return_inverse=True)
     totals = np.bincount(member, values * mass)
@@ -353,6 +358,6 @@ def pair_mean(
         drawn = generator.multinomial(n_members, even, size=size)
         means[start : start + size] = (drawn @ totals) / (drawn @ weights)
     low, high = _percentiles(means, confidence)
-    # Pairs of which none differs may still have others like them that do.
+    # Where no sampled pair has a gap, pairs outside the sample may still have one.
     below, above = mean_interval(totals / weights, confidence)
     return min(low, below), max(high, above)

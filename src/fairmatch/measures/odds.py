@@ -1,4 +1,4 @@
-"""The gaps of error rates: how differently one model treats groups of people of the same class."""
+"""Gaps between error rates: how differently a model treats groups within the same class."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError
 from fairmatch.measures.distributions import read_by_label
 
-# How the gaps of the two classes become one: the names are fairlearn's.
+# How the gaps of the two classes are combined. The names are fairlearn's.
 AGGREGATES = ("mean", "worst_case")
 
 
@@ -33,14 +33,15 @@ def true_positive_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float or None, default=0.5
-        Accepted are scores at or above it. None compares mean scores, the paper's smooth version.
+        A score at or above the threshold is accepted. None compares mean scores, which is the
+        paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
 
     Returns
     -------
     float
-        The largest gap of two groups.
+        The largest gap between two groups.
 
     Notes
     -----
@@ -80,14 +81,15 @@ def false_positive_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float or None, default=0.5
-        Accepted are scores at or above it. None compares mean scores, the paper's smooth version.
+        A score at or above the threshold is accepted. None compares mean scores, which is the
+        paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
 
     Returns
     -------
     float
-        The largest gap of two groups.
+        The largest gap between two groups.
 
     Notes
     -----
@@ -126,17 +128,19 @@ def equalized_odds_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float or None, default=0.5
-        Accepted are scores at or above it. None compares mean scores, the paper's smooth version.
+        A score at or above the threshold is accepted. None compares mean scores, which is the
+        paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
     agg : {"mean", "worst_case"}, default="mean"
-        Whether to return the mean of the two gaps, which is the paper's, or the larger one, which
-        is the default of fairlearn's ``equalized_odds_difference``.
+        ``"mean"`` returns the mean of the two gaps, as the paper does. ``"worst_case"`` returns
+        the larger gap, as fairlearn's ``equalized_odds_difference`` does by default.
 
     Returns
     -------
     float
-        Each of the two gaps is the largest over pairs of groups, for itself.
+        The mean of the two gaps, or the larger one. Each of the two gaps is the largest over all
+        pairs of groups, so they may belong to different pairs.
 
     Notes
     -----
@@ -158,6 +162,6 @@ def equalized_odds_gap(
 
 
 def check_aggregate(agg: Any) -> None:
-    """Raise unless the gaps of the two classes are to be aggregated in a known way."""
+    """Raise unless ``agg`` is one of `AGGREGATES`."""
     if agg not in AGGREGATES:
-        raise InputError(f"agg must be 'mean' or 'worst_case', got {agg!r}.")
+        raise InputError(f"agg must be 'mean' or 'worst_case', got {agg!r}. Pass one of the two.")

@@ -1,4 +1,4 @@
-"""The gap of every two groups, and which of them is better off."""
+"""The gap between every two groups, and which of them is better off."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,7 +17,7 @@ from fairmatch.tables.arrays import FloatArray, read_scores
 
 @dataclass(frozen=True)
 class PairGap:
-    """The gap of two groups.
+    """The gap between two groups.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class PairGap:
     value : float
         Their gap.
     better_off : group label, or None
-        The group that is accepted more often, or that has the higher mean score where scores are
-        compared. It is None where neither is. A high score is taken to be good for a person.
+        The group that is accepted more often, or the one with the higher mean score where scores
+        are compared. It is None where the two are equal. A high score counts as good for a person.
     label : bool, optional
-        The class whose people are compared, where the matched gap of a class is taken: True is
-        Y = 1, False is Y = 0.
+        The class whose people are compared, for the matched gap within a class: True is Y = 1,
+        False is Y = 0. Otherwise it is None.
     """
 
     first: Any
@@ -53,37 +53,37 @@ def gaps_by_pair(
     pos_label: Any = 1,
     agg: str = "mean",
 ) -> list[PairGap]:
-    """Compute the gap of every two groups.
+    """Compute the gap between every two groups.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,), or None
-        Labels of two classes; needed for gaps of error rates.
+        Labels of two classes. Gaps of error rates need them.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
-    measure : str, default="demographic_parity_gap"
-        Name of a measure in `fairmatch.measures.MEASURES`.
+    measure : str or Measure, default="demographic_parity_gap"
+        A measure, or the name of one in `fairmatch.measures.MEASURES`.
     sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row. A coupling carries its own.
+        Weight of every row. It cannot be combined with a coupling, which carries its own weights.
     coupling : Coupling, optional
-        A matching of these rows; needed for the matched gap, and for no other.
+        A matching of these rows. The matched gap needs it; other measures do not take it.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
     bins : int, optional
-        Number of equal intervals of the total variation; None is exact.
+        Number of equal intervals for the total variation. None computes it exactly.
     pos_label : default=1
         The label that counts as positive.
     agg : {"mean", "worst_case"}, default="mean"
-        Whether ``equalized_odds_gap`` is the mean of a pair's two gaps or the larger one.
+        Whether ``equalized_odds_gap`` is the mean of a pair's two gaps, or the larger one.
 
     Returns
     -------
     list of PairGap
-        One for every two groups, in the order of their labels; for the matched gap one for every
-        part of the coupling. The measure itself is the largest of them. Only the mean over two
-        classes can be larger than that: its two gaps may be those of different pairs.
+        One for every two groups, in the order of their labels. For the matched gap there is one
+        for every part of the coupling. The measure itself is the largest of these gaps. Only the
+        mean over two classes can be larger, because its two gaps may belong to different pairs.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def gaps_by_pair(
         if sample_weight is not None:
             raise CouplingError(
                 "sample_weight was given together with a coupling, which carries its own mass. "
-                "Give the weights to the matcher instead."
+                "Pass the weights to the matcher instead."
             )
         return _of_parts(read_scores(y_score), sensitive_features, coupling)
     if coupling is not None:

@@ -18,7 +18,7 @@ class SelectionRate:
     rate : float
         Share of its people who are accepted.
     ratio : float
-        The rate over that of the most selected group; NaN where nobody is accepted at all.
+        The rate divided by that of the most selected group. It is NaN where nobody is accepted.
     """
 
     rate: float
@@ -33,7 +33,7 @@ def selection_rates(
     sample_weight: ArrayLike | None = None,
     threshold: float = 0.5,
 ) -> dict[Hashable, SelectionRate]:
-    """Compute how often each group is accepted, alone and against the most selected group.
+    """Compute how often each group is accepted, and its ratio to the most selected group.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def selection_rates(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def selection_ratio(
     sample_weight: ArrayLike | None = None,
     threshold: float = 0.5,
 ) -> float:
-    r"""Compute the ratio of the smallest selection rate of a group to the largest.
+    r"""Compute the ratio of the smallest selection rate of any group to the largest.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def selection_ratio(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
 
     Returns
     -------
@@ -101,8 +101,8 @@ def selection_ratio(
     -----
     .. math:: \min_s P(f \ge \tau \mid S = s) \,/\, \max_s P(f \ge \tau \mid S = s)
 
-    fairlearn's ``demographic_parity_ratio``; also known as the impact ratio, of which the
-    four-fifths rule asks at least .8.
+    This is fairlearn's ``demographic_parity_ratio``. It is also known as the impact ratio. The
+    four-fifths rule asks for a ratio of at least 0.8.
 
     Examples
     --------

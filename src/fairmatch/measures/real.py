@@ -1,7 +1,7 @@
 r"""The gaps of real-valued predictions: in units of the target, and in its standard deviations.
 
-A prediction of hours or of euros has no threshold, so nobody is accepted by it. What is left of
-the gaps are those of whole distributions and of matched people.
+A prediction of hours or of euros has no threshold, so it accepts nobody. The gaps that remain are
+those of means, of whole distributions and of matched people.
 """
 
 from typing import Any
@@ -39,30 +39,31 @@ def real_gaps(
     Parameters
     ----------
     y_pred : array-like of shape (n_rows,)
-        Predictions, any finite numbers.
+        Predictions. Any finite numbers are allowed.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     coupling : Coupling, optional
-        With a coupling of these rows, the matched gap is taken too.
+        A matching of these rows. With it, the matched gap is computed too.
     scale : float, optional
-        Standard deviation of the target. With it, gaps are also given relative to it.
+        Standard deviation of the target. With it, relative gaps are computed too.
 
     Returns
     -------
     dict
-        Name of the gap to its value: of mean predictions, of distributions by Wasserstein and by
-        Kolmogorov-Smirnov, of matched people; then ``relative_`` and the same for those that have
-        a unit. With more than two groups it is the largest over pairs of them.
+        Name of the gap to its value. The gaps are those of mean predictions, of distributions (by
+        Wasserstein and by Kolmogorov-Smirnov) and of matched people. Gaps in units of the target
+        have a relative version, whose name begins with ``relative_``. With more than two groups
+        each value is the largest over all pairs of groups.
 
     Notes
     -----
-    The gaps are those of `fairmatch.measures`, without scores' range:
+    The gaps are those of `fairmatch.measures`, for predictions that may lie outside [0, 1]:
     :math:`|E_s f - E_{s'} f|`, :math:`\int |F_s - F_{s'}| \, dt`, :math:`\sup_t |F_s(t) -
     F_{s'}(t)|` and :math:`E_s |f(X, s) - f(T(X), s')|`. In every part
     :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}`, because
-    Theorem 3.7 needs no range of scores.
+    Theorem 3.7 does not need scores in [0, 1].
 
     Examples
     --------
@@ -96,12 +97,13 @@ def real_gaps(
 
 
 def read_predictions(y_pred: Any, name: str = "y_pred") -> FloatArray:
-    """Return predictions as finite numbers, or raise an error that names the first that is none."""
+    """Return predictions as finite numbers. An error names the first entry that is not finite."""
     predicted = read_numbers(y_pred, name)
     bad = ~np.isfinite(predicted)
     if bad.any():
         raise InputError(
             f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-            f"{int(np.argmax(bad))}). Every row needs a finite number."
+            f"{int(np.argmax(bad))}). Every row needs a finite number: correct these rows, or "
+            "leave them out."
         )
     return predicted

@@ -1,4 +1,4 @@
-"""Gaps within subsets of people: a model can be fair overall and unfair in a part of its table."""
+"""Gaps within subsets of people: a model can be fair overall and unfair in part of the table."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from fairmatch.tables.arrays import (
 from fairmatch.tables.groups import read_groups
 from fairmatch.tables.parameters import check_count, read_generator
 
-# Random subsets are looked at in blocks of this many (row, subset) cells.
+# Random subsets are examined in blocks of this many (row, subset) cells.
 _BLOCK_CELLS = 20_000_000
 
 
@@ -39,14 +39,14 @@ def subset_parity_gap(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     subset : array-like of bool, shape (n_rows,)
-        True for the rows that belong to the subset. Every group needs rows in it.
+        True for the rows that belong to the subset. Every group needs rows in the subset.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
 
     Returns
     -------
     float
-        The largest gap of two groups.
+        The largest gap between two groups.
 
     Notes
     -----
@@ -76,9 +76,14 @@ def subset_parity_gap(
 def _read_mask(subset: ArrayLike, n_rows: int) -> BoolArray:
     mask = read_column(subset, "subset")
     if mask.dtype != bool:
-        raise InputError(f"subset must be a boolean mask, got dtype {mask.dtype}.")
+        raise InputError(
+            f"subset must be a boolean mask, got dtype {mask.dtype}. Pass True for the rows in the "
+            "subset, and False for the others."
+        )
     if len(mask) != n_rows:
-        raise InputError(f"subset has {len(mask)} rows where {n_rows} were expected.")
+        raise InputError(
+            f"subset has {len(mask)} rows where {n_rows} were expected. Pass one entry per score."
+        )
     return mask
 
 
@@ -109,13 +114,13 @@ def random_subset_gaps(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     random_state : int or numpy Generator, optional
-        Same seed, same subsets.
+        Source of the half-spaces. The same seed gives the same half-spaces.
 
     Returns
     -------
     array of shape (n_subsets,)
-        The largest gap of two groups in each half-space. It is NaN where a group has no member;
-        ``np.isnan(gaps).sum()`` counts those.
+        The largest gap between two groups in each half-space. It is NaN where a group has nobody
+        in the half-space. ``np.isnan(gaps).sum()`` counts these cases.
 
     Notes
     -----
@@ -147,5 +152,5 @@ def random_subset_gaps(
         sums[start : start + step] = inside.astype(np.float64) @ columns
     with np.errstate(invalid="ignore"):
         means = sums[:, groups.n_groups :] / sums[:, : groups.n_groups]
-    gaps: FloatArray = means.max(axis=1) - means.min(axis=1)  # NaN if a mean is
+    gaps: FloatArray = means.max(axis=1) - means.min(axis=1)  # NaN if a mean is NaN
     return gaps

@@ -1,7 +1,7 @@
 r"""The table of measures: each gap once, with its words, its formula and how it is computed.
 
-`MEASURES` is what others read: the table of gaps, the curves, the audit, the command line and the
-paper's tables. A new measure is a function with fairlearn's signature and a line here.
+The table of gaps, the curves, the audit, the command line and the paper's tables all read
+`MEASURES`. To add a measure, write a function with fairlearn's signature and add an entry here.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,14 +29,14 @@ ByLabel = Mapping[bool | None, ScoreDistributions]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a measure may be told.
+    """The settings that measures use.
 
     Attributes
     ----------
     threshold : float
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
     bins : int or None
-        Number of equal intervals of the total variation; None is exact.
+        Number of equal intervals for the total variation. None computes it exactly.
     """
 
     threshold: float = 0.5
@@ -57,7 +57,7 @@ def _mean_score(groups: ScoreDistributions, settings: Settings) -> FloatArray:
 
 @dataclass(frozen=True)
 class Measure:
-    """A line of the table of measures.
+    """An entry of the table of measures.
 
     Attributes
     ----------
@@ -66,25 +66,25 @@ class Measure:
     symbol : str
         The paper's symbol.
     title : str
-        What the measure compares, for people.
+        What the measure compares, as a heading.
     words : str
-        What its value is, in plain English.
+        What its value means, in plain English.
     formula : str
         The formula for two groups, as LaTeX.
     interval : str
-        Name of the method in `fairmatch.measures.intervals` or `closed_forms` that says how sure it
-        is.
+        Name of the method in `fairmatch.measures.intervals` or `closed_forms` that computes the
+        interval of the measure.
     statistic : callable
-        What is known of each group: from distributions and settings to one number per group. The
-        group with the larger one is better off.
+        Takes distributions and settings, and returns one number per group. The group with the
+        larger number is better off.
     distance : callable, optional
-        How two groups are compared: from distributions, two codes and settings to a number. By
-        default it is the absolute difference of their statistics.
+        Takes distributions, two codes and settings, and returns the gap between the two groups. By
+        default the gap is the absolute difference of their statistics.
     labels : tuple of bool or None
         The classes within which groups are compared: True is Y = 1, False is Y = 0, None is
         everybody. The gaps of several classes are averaged.
     needs_coupling : bool
-        Whether it compares matched people.
+        Whether the measure compares matched people.
     """
 
     function: Callable[..., float]
@@ -100,25 +100,25 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """Name of the function, by which the measure is asked for."""
+        """Name of the function, which is also the name of the measure."""
         return self.function.__name__
 
     @property
     def needs_labels(self) -> bool:
-        """Whether the true labels are needed."""
+        """Whether the measure needs the true labels."""
         return self.labels != (None,)
 
     def of_pair(
         self, groups: ScoreDistributions, first: int, second: int, settings: Settings
     ) -> float:
-        """Compute the gap of two groups within one class."""
+        """Compute the gap between two groups within one class."""
         if self.distance is not None:
             return self.distance(groups, first, second, settings)
         levels = self.statistic(groups, settings)
         return float(abs(levels[first] - levels[second]))
 
     def largest(self, by_label: ByLabel, settings: Settings) -> float:
-        """Compute the largest gap over pairs of groups; the mean over classes, if several."""
+        """Compute the largest gap over pairs of groups, averaged over the classes."""
         found = [
             max(self.of_pair(by_label[label], *pair, settings) for pair in by_label[label].pairs)
             for label in self.labels
@@ -217,12 +217,12 @@ MEASURES: dict[str, Measure] = {
 
 
 def read_measure(value: Any, name: str = "measure") -> Measure:
-    """Return the measure of a name, or raise an error that lists the names.
+    """Return the measure with this name. Raise an error that lists the names if there is none.
 
     Parameters
     ----------
     value : str or Measure
-        What the caller gave; a measure is returned as it is.
+        The name of a measure. A measure is returned unchanged.
     name : str, default="measure"
         How the error names the parameter.
 
@@ -254,7 +254,7 @@ def gap_table(
     Parameters
     ----------
     y_true : array-like of shape (n_rows,), or None
-        Labels of two classes. With labels, the gaps of error rates are taken too.
+        Labels of two classes. With labels, the gaps of error rates are computed too.
     y_score : array-like of shape (n_rows,)
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
@@ -262,19 +262,20 @@ def gap_table(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     coupling : Coupling, optional
-        With a coupling of these rows, the matched gap is taken too.
+        A matching of these rows. With it, the matched gap is computed too.
     threshold : float, default=0.5
-        Accepted are scores at or above it.
+        A score at or above the threshold is accepted.
     bins : int or None, default=20
-        For the total variation, which would be about 1 for continuous scores otherwise.
+        Number of equal intervals for the total variation. None computes it exactly, which gives
+        about 1 for continuous scores.
     pos_label : default=1
         The label that counts as positive.
 
     Returns
     -------
     dict
-        Name of the measure to its value, in the order of `MEASURES`. With more than two groups it
-        is the largest over pairs of them.
+        Name of the measure to its value, in the order of `MEASURES`. With more than two groups
+        each value is the largest over all pairs of groups.
 
     Examples
     --------

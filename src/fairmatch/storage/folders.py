@@ -1,4 +1,4 @@
-"""Folders that are there whole or not at all: the old one stays until the new one is complete."""
+"""Folders written whole or not at all: the old one stays until the new one is complete."""
 
 import ctypes
 import errno
@@ -16,20 +16,20 @@ _TRIES = 20
 
 @contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
-    """Yield an empty folder to write into, which takes the place of another when all is written.
+    """Yield an empty folder to write into, which replaces the folder at the path once complete.
 
-    The caller decides whether what is there may be replaced; this replaces all of it.
-    If several processes write the same folder at once, the last one wins, whole.
+    The caller decides whether an existing folder may be replaced. This function replaces all of
+    it. If several processes write the same folder at once, the last one wins as a whole.
 
     Parameters
     ----------
     path : str or Path
-        Where the folder goes. Its parent is made if there is none.
+        Where the folder goes. Its parent is created if there is none.
 
     Yields
     ------
     Path
-        A hidden folder next to it, with a new name each time.
+        A hidden folder with the same parent, which has a new name each time.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     >>> (home / "numbers.txt").read_text()
     '1 2 3'
     """
-    folder = Path(path).resolve()  # what a link points to is replaced, not the link
+    folder = Path(path).resolve()  # replaces the target of a link, not the link
     partial = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
     try:
         partial.mkdir(parents=True)
@@ -62,11 +62,11 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 def _reach_the_disk(file: Path) -> None:
     if file.is_file():
         with file.open("rb") as stream:
-            os.fsync(stream.fileno())  # a rename may reach the disk before what was written
+            os.fsync(stream.fileno())  # otherwise the rename may reach the disk before the content
 
 
 def _take_the_place_of(new: Path, old: Path) -> None:
-    """Put a folder in the place of another, or where none is; the old one stays if that fails."""
+    """Move a folder to the place of another, or to a free place. The old one stays on failure."""
     for left in reversed(range(_TRIES)):
         try:
             if not old.exists():
@@ -79,13 +79,13 @@ def _take_the_place_of(new: Path, old: Path) -> None:
             try:
                 new.rename(old)
             except OSError:
-                with suppress(OSError):  # somebody else has put a folder there: this one is old
+                with suppress(OSError):  # fails if another process has put a newer folder there
                     aside.rename(old)
                 raise
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
         except OSError as error:
-            # Somebody else was quicker to put a folder there, or to take it away.
+            # Another process was quicker to put a folder there, or to take it away.
             busy = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
             if error.errno not in busy or not left:
                 raise
@@ -94,7 +94,7 @@ def _take_the_place_of(new: Path, old: Path) -> None:
 
 
 def _exchanged(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step, where the system can."""
+    """Exchange two folders in one step. Return False if the system cannot do this."""
     if not sys.platform.startswith("linux"):
         return False
     library = ctypes.CDLL(None, use_errno=True)
@@ -105,6 +105,6 @@ def _exchanged(first: Path, second: Path) -> bool:
     if done == 0:
         return True
     code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # this file system cannot
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # not supported by this file system
         return False
     raise OSError(code, os.strerror(code), str(second))

@@ -1,4 +1,4 @@
-"""Dataclasses of plain values to JSON and back, and the JSON Schema of them."""
+"""Conversion of dataclasses to plain values and back, and their JSON Schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _hints = cache(get_type_hints)
 
 
 def to_plain(value: Any) -> Any:
-    """Turn dataclasses into dicts and tuples into lists, all the way down."""
+    """Turn dataclasses into dicts and tuples into lists, at every level."""
     if is_dataclass(value):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
@@ -32,9 +32,9 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """Make a dataclass from what `to_plain` returned; unknown keys are ignored.
+    """Return the dataclass that `to_plain` turned into plain values. Unknown keys are ignored.
 
-    A file of an earlier version may lack a field that has a default, which is then used.
+    A field that a file of an earlier version lacks gets its default.
     """
     result: T = _read(kind, value)
     return result
@@ -77,7 +77,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def schema_of(kind: type[Any], name: str, version: int) -> dict[str, Any]:
-    """Return the JSON Schema of a dataclass, as a file that names its schema and version."""
+    """Return the JSON Schema of a file that holds a dataclass, its schema's name and version."""
     definitions: dict[str, Any] = {}
     _describe(kind, definitions)
     top = definitions.pop(kind.__name__)
@@ -96,7 +96,7 @@ def _describe(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if is_dataclass(kind) and isinstance(kind, type):
         name = kind.__name__
         if name not in definitions:
-            definitions[name] = {}  # held, in case the type refers to itself
+            definitions[name] = {}  # a placeholder, in case the type refers to itself
             hints = _hints(kind)
             definitions[name] = {
                 "type": "object",

@@ -1,1 +1,1 @@
-"""What callers give, checked and made numeric."""
+"""The arguments of callers, checked and made numeric."""

@@ -1,7 +1,7 @@
 """Arguments of callers, read into checked NumPy arrays.
 
-Every public function reads its arguments here. The same mistake, such as a score outside [0, 1] or
-a missing label, then gets the same error everywhere.
+Every public function reads its arguments here. So the same mistake, such as a score outside [0, 1]
+or a missing label, raises the same error everywhere.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ BoolArray = NDArray[np.bool_]
 
 
 def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Read a one-dimensional column; a table of one column counts as one."""
+    """Read a one-dimensional column. A table with a single column is read as that column."""
     refuse_masked(values, name)
     array = np.asarray(values)
     if array.dtype.kind == "U" and isinstance(values, list | tuple):
@@ -27,15 +27,15 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InputError(
             f"{name} must be one-dimensional, one entry per row; got an array of shape "
-            f"{array.shape}."
+            f"{array.shape}. Pass a single column."
         )
     if len(array) == 0:
-        raise InputError(f"{name} is empty: there is nothing to measure.")
+        raise InputError(f"{name} is empty, and at least one row is needed. Pass some rows.")
     return array
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise if entries of an array are masked, since NumPy would read the values under the mask."""
+    """Raise if entries are masked, because NumPy would read the values under the mask."""
     if np.ma.isMaskedArray(values) and (n_masked := int(np.ma.getmaskarray(values).sum())):
         raise InputError(
             f"{name} has {n_masked} masked entries. Leave those rows out, or fill them in with "
@@ -44,7 +44,7 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def is_missing(array: NDArray[Any]) -> BoolArray:
-    """Return which entries are None, NaN, NaT or NA."""
+    """Return a mask of the entries that are None, NaN, NaT or NA."""
     if array.dtype.kind in "fmM":  # NaN and NaT differ from themselves
         return np.asarray(array != array, dtype=bool)
     if array.dtype.kind != "O":
@@ -55,7 +55,7 @@ def is_missing(array: NDArray[Any]) -> BoolArray:
 def _value_is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
-    except TypeError:  # pandas.NA answers neither yes nor no to a comparison
+    except TypeError:  # a comparison with pandas.NA is neither true nor false
         return True
 
 
@@ -82,7 +82,8 @@ def read_scores(
         if bad.any():
             raise InputError(
                 f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-                f"{int(np.argmax(bad))}). Every row needs a finite score."
+                f"{int(np.argmax(bad))}). Every row needs a finite score: score those rows, or "
+                "leave them out."
             )
         raise InputError(
             f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. Pass probabilities "
@@ -114,39 +115,48 @@ def _is_number(value: Any) -> bool:
 def read_labels(
     y_true: ArrayLike | None, *, n_rows: int, pos_label: Any = 1, name: str = "y_true"
 ) -> BoolArray:
-    """Read labels of two classes; True where the label is ``pos_label``."""
+    """Read labels of two classes. The result is True where the label is ``pos_label``."""
     if y_true is None:
-        raise LabelError(f"{name} is None, but this measure compares predictions with labels.")
+        raise LabelError(
+            f"{name} is None, but this measure compares predictions with labels. Pass the labels."
+        )
     array = read_column(y_true, name)
     check_length(array, n_rows, name)
     if is_missing(array).any():
-        raise LabelError(f"{name} has {int(is_missing(array).sum())} missing labels.")
+        raise LabelError(
+            f"{name} has {int(is_missing(array).sum())} missing labels, and every row needs one. "
+            "Leave those rows out."
+        )
     positive = np.asarray(array == pos_label, dtype=bool)
     if not positive.any():
         raise LabelError(
             f"No entry of {name} equals pos_label={pos_label!r}; it holds "
-            f"{', '.join(distinct(array)[:5])}. Pass pos_label=."
+            f"{', '.join(distinct(array)[:5])}. Pass pos_label= with one of these."
         )
     if not positive.all() and len(others := distinct(array[~positive])) > 1:
         raise LabelError(
             f"{name} must hold two classes, got {len(others) + 1}: {pos_label!r} and "
-            f"{', '.join(others[:5])}."
+            f"{', '.join(others[:5])}. Keep two classes, or join the others into one."
         )
     return positive
 
 
 def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray | None:
-    """Read non-negative, finite weights; None stays None."""
+    """Read weights, which must be finite and not negative. None stays None."""
     if sample_weight is None:
         return None
     weights = read_numbers(sample_weight, "sample_weight")
     check_length(weights, n_rows, "sample_weight")
     if not (np.isfinite(weights).all() and weights.min() >= 0.0):
-        raise InputError("sample_weight must be finite and not negative.")
+        row = int(np.argmax(~(np.isfinite(weights) & (weights >= 0.0))))
+        raise InputError(
+            f"sample_weight must be finite and not negative, and row {row} has {weights[row]:g}. "
+            "Correct this weight, or leave the row out."
+        )
     if weights.max() > np.finfo(np.float64).max / len(weights):
         raise InputError(
-            f"sample_weight is as large as {weights.max():g}: its sum overflows. Divide the "
-            "weights by their mean."
+            f"sample_weight is as large as {weights.max():g}, so its sum overflows. Divide the "
+            "weights by the largest one."
         )
     return weights
 
@@ -160,8 +170,8 @@ def read_features(
 ) -> FloatArray:
     """Read a table of finite numbers as float64, one row per person.
 
-    Numbers whose size is beyond ``largest`` are refused: what computes in float32 can hold
-    squares of numbers up to 1e18.
+    A number whose size exceeds ``largest`` raises an error. Code that computes in float32 passes
+    1e18, because float32 cannot hold the squares of much larger numbers.
     """
     refuse_masked(X, name)
     array = np.asarray(X)
@@ -170,7 +180,10 @@ def read_features(
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
-        raise InputError(f"{name} must be a table of rows and columns, got shape {array.shape}.")
+        raise InputError(
+            f"{name} must be a table of rows and columns, got shape {array.shape}. Pass one row "
+            "per person and one column per feature."
+        )
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"{name} must be numeric, got dtype {array.dtype}. Encode its text columns first, for "
@@ -181,19 +194,23 @@ def read_features(
     if not np.isfinite(array).all():
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))
         raise InputError(
-            f"{name} has a NaN or infinite entry (row {row}, column {column}). Impute or drop it."
+            f"{name} has a NaN or infinite entry (row {row}, column {column}), and every entry "
+            "must be finite. Impute it, or leave the row out."
         )
     if largest < np.inf and (far := np.abs(array) > largest).any():
         row, column = (int(i[0]) for i in np.nonzero(far))
         raise InputError(
             f"{name} holds {array[row, column]:g} (row {row}, column {column}), beyond "
-            f"{largest:g}, the largest that can be computed with. Scale the columns first."
+            f"{largest:g}, the largest number allowed. Scale the columns first."
         )
     return array
 
 
 def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
-    """Read a frame of numbers and booleans, which pandas turns into objects; leave others alone."""
+    """Read a frame of numbers and booleans, which pandas turns into objects.
+
+    Anything else is returned as it is.
+    """
     import narwhals as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -207,4 +224,7 @@ def _numeric_frame(X: Any, array: NDArray[Any]) -> NDArray[Any]:
 def check_length(array: NDArray[Any], n_rows: int | None, name: str) -> None:
     """Raise unless an array has the expected number of rows."""
     if n_rows is not None and len(array) != n_rows:
-        raise InputError(f"{name} has {len(array)} rows where {n_rows} were expected.")
+        raise InputError(
+            f"{name} has {len(array)} rows where {n_rows} were expected. Pass the same rows in "
+            "every argument."
+        )

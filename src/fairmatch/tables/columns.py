@@ -1,4 +1,4 @@
-"""The columns of any table, read into arrays: the one place that knows the table libraries."""
+"""The columns of any table, read into arrays. Only this module knows the table libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairmatch.tables.names import nearest_name
 
 Values: TypeAlias = npt.NDArray[Any]
 
-_WIDE = 1000  # columns beyond which a table of pandas is read by type
+_WIDE = 1000  # a pandas table with more columns is read by type
 _SHOWN = 20
 
 
@@ -32,15 +32,15 @@ class Column:
     Parameters
     ----------
     name : str
-        Its name; ``x0``, ``x1``, … in an array.
+        Name of the column. The columns of an array are called ``x0``, ``x1``, ….
     kind : {"numeric", "categorical"}
-        Text and booleans are categorical.
+        What the column holds. Text and booleans are categorical.
     values : ndarray of shape (n_rows,)
-        Numbers; or, if categorical, positions in `levels`, -1 where missing.
+        Numbers, or positions in `levels` if the column is categorical; -1 where missing.
     missing : ndarray of bool of shape (n_rows,)
         Which values are missing: null, None or NaN.
     levels : pandas.Index or None
-        The categories: those of the dtype where it fixes them, else the values seen, sorted.
+        The categories. They are those of the dtype if it fixes them, or else the sorted values.
     fixed : bool
         Whether the dtype fixes the categories.
 
@@ -67,7 +67,7 @@ def read_columns(X: Any) -> list[Column]:
     Parameters
     ----------
     X : table or array of shape (n_rows, n_columns)
-        A table of pandas, polars or pyarrow; anything else is read as an array of numbers.
+        A table of pandas, polars or pyarrow. Anything else is read as an array of numbers.
 
     Returns
     -------
@@ -77,10 +77,10 @@ def read_columns(X: Any) -> list[Column]:
     Raises
     ------
     InputError
-        If there are no rows or columns, a name is repeated, or a column holds infinities or
+        If there are no rows or columns, if a name is repeated, or if a column holds infinities or
         values of different types.
     ColumnError
-        If a column is of a kind that is neither numeric nor categorical, such as dates.
+        If a column is neither numeric nor categorical, such as a column of dates.
 
     Examples
     --------
@@ -100,10 +100,14 @@ def read_columns(X: Any) -> list[Column]:
         table = nw.from_native(X, eager_only=True)
         names = list(table.columns)
     except nw.exceptions.DuplicateError as error:
-        raise InputError(f"Each column needs a name of its own. {error}") from error
-    if len(set(names)) < len(names):  # pyarrow allows it, and narwhals lets it pass
+        raise InputError(
+            f"Each column needs a name of its own. {error} Rename the repeated columns."
+        ) from error
+    if len(set(names)) < len(names):  # pyarrow and narwhals allow repeated names
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"Each column needs a name of its own; these are repeated: {twice}")
+        raise InputError(
+            f"Each column needs a name of its own; these are repeated: {twice}. Rename them."
+        )
     if not names:
         raise InputError(
             f"Found 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
@@ -118,7 +122,7 @@ def read_columns(X: Any) -> list[Column]:
 
 
 def _read_all(pairs: Iterable[tuple[str, nw.Series[Any]]]) -> list[Column]:
-    """Read named columns; the error names all of those that cannot be read."""
+    """Read named columns. The error names all columns that cannot be read."""
     columns: list[Column] = []
     wrong: list[InputError] = []
     for name, series in pairs:
@@ -138,7 +142,7 @@ def _read_all(pairs: Iterable[tuple[str, nw.Series[Any]]]) -> list[Column]:
 
 
 def _read_array(X: Any) -> list[Column]:
-    if np.ma.isMaskedArray(X):  # what is masked is missing
+    if np.ma.isMaskedArray(X):  # masked entries are missing
         X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         objects = np.asarray(X)
@@ -151,7 +155,10 @@ def _read_array(X: Any) -> list[Column]:
 
 
 def _read_wide(frame: pd.DataFrame, names: list[str]) -> list[Column]:
-    """Read plain numbers many columns at a time: one by one, 100,000 columns take half a minute."""
+    """Read plain numbers many columns at a time.
+
+    Read one by one, 100,000 columns would take half a minute.
+    """
     columns: dict[int, Column] = {}
     dtypes = frame.dtypes.to_numpy()
     for dtype in set(dtypes):
@@ -170,7 +177,7 @@ def _read_wide(frame: pd.DataFrame, names: list[str]) -> list[Column]:
 def _read_series(name: str, series: nw.Series[Any]) -> Column:
     dtype = series.dtype
     if dtype.is_numeric():
-        # Whole columns of plain floats and integers are viewed, not copied.
+        # Columns of plain floats and integers without nulls are viewed, not copied.
         plain = not isinstance(dtype, nw.Decimal) and series.null_count() == 0
         return _numeric(name, (series if plain else series.cast(nw.Float64)).to_numpy())
     native = series.to_native()
@@ -179,7 +186,7 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
         if levels.inferred_type not in ("string", "integer", "floating", "boolean"):
             raise ColumnError(
                 f"Column {name!r} has categories of type {levels.inferred_type}: they must be all "
-                "text, all numbers or all booleans."
+                "text, all numbers or all booleans. Convert them to one of these types."
             )
         return Column(name, "categorical", codes, codes < 0, levels.astype(object), fixed=True)
     if isinstance(dtype, nw.Boolean):
@@ -188,7 +195,7 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
         return _categorical(name, series.cast(nw.String).to_numpy(), list(dtype.categories))
     if isinstance(dtype, nw.Categorical) and nw.dependencies.is_pyarrow_chunked_array(native):
         values = native.cast(native.type.value_type).to_numpy()
-        if values.dtype.kind in "iuf":  # numbers stay numbers, so that 9 comes before 10
+        if values.dtype.kind in "iuf":  # as numbers, 9 comes before 10
             missing = np.asarray(native.is_null().to_numpy())
             codes, found = pd.factorize(np.where(missing, np.nan, values), sort=True)
             return Column(name, "categorical", codes, missing, _whole(found))
@@ -206,7 +213,7 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _read_objects(name: str, values: Values) -> Column:
-    """Read Python objects: booleans or numbers with blanks among them, as CSV files have them."""
+    """Read Python objects: booleans or numbers with gaps among them, as in CSV files."""
     missing = is_missing(values)
     present = values[~missing].tolist()
     if all(isinstance(value, bool | np.bool_) for value in present):
@@ -217,7 +224,10 @@ def _read_objects(name: str, values: Values) -> Column:
         try:
             numbers[~missing] = [float(value) for value in present]
         except OverflowError as error:
-            raise InputError(f"Column {name!r} holds too large a number: {error}") from error
+            raise InputError(
+                f"Column {name!r} holds a number that is too large: {error}. Numbers must fit into "
+                "a float: scale the column, or leave it out."
+            ) from error
         return _numeric(name, numbers)
     types = sorted({type(value).__name__ for value in present})
     raise InputError(
@@ -227,7 +237,7 @@ def _read_objects(name: str, values: Values) -> Column:
 
 
 def _whole(numbers: Values) -> pd.Index[Any]:
-    """Return numbers as levels, whole ones as Python's int."""
+    """Return numbers as levels, with whole numbers as int."""
     return pd.Index(
         [int(number) if number == int(number) else float(number) for number in numbers],
         dtype=object,
@@ -235,7 +245,7 @@ def _whole(numbers: Values) -> pd.Index[Any]:
 
 
 def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
-    """Return some rows of a column; levels that the dtype does not fix are those of the rows.
+    """Return some rows of a column. Levels that the dtype does not fix are those of the rows.
 
     Parameters
     ----------
@@ -248,18 +258,18 @@ def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
     if column.levels is None or column.fixed:
         return replace(column, values=values, missing=missing)
     used, codes = np.unique(values, return_inverse=True)
-    if missing.any():  # position -1 comes first, and is not a level
+    if missing.any():  # position -1 comes first and is not a level
         used, codes = used[1:], codes - 1
     return replace(column, values=codes, missing=missing, levels=column.levels[used])
 
 
 def as_categories(column: Column) -> Column:
-    """Return a numeric column as one whose different numbers are its levels.
+    """Return a numeric column as a categorical one, whose levels are its different numbers.
 
     Parameters
     ----------
     column : Column
-        A column; one that is categorical already stays as it is.
+        A column. A categorical column is returned unchanged.
 
     Examples
     --------
@@ -275,12 +285,12 @@ def as_categories(column: Column) -> Column:
 
 
 def as_numbers(column: Column) -> Column | None:
-    """Return a column whose levels are numbers or booleans as numbers; None if they are text.
+    """Return a column of numbers or booleans as numbers. Return None if its levels are text.
 
     Parameters
     ----------
     column : Column
-        A column; one that is numeric already stays as it is.
+        A column. A numeric column is returned unchanged.
 
     Examples
     --------
@@ -302,7 +312,10 @@ def _numeric(name: str, values: Values) -> Column:
     if values.dtype.kind != "f":
         return Column(name, "numeric", values, np.zeros(len(values), dtype=bool))
     if np.isinf(values).any():
-        raise InputError(f"Column {name!r} holds infinite values (inf): replace or leave them out.")
+        raise InputError(
+            f"Column {name!r} holds infinite values (inf), and numbers must be finite. Replace "
+            "them, or leave those rows out."
+        )
     return Column(name, "numeric", values, np.isnan(values))
 
 
@@ -323,12 +336,14 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
     X : table or array of shape (n_rows, n_columns)
         A table of pandas, polars or pyarrow, or an array.
     column : str or int
-        Its name, or its position.
+        Name or position of the column.
 
     Returns
     -------
-    rest, values
-        The table without the column, of the same kind, and the column.
+    rest
+        The table without the column, of the same type as X.
+    values : ndarray of shape (n_rows,)
+        The column.
 
     Raises
     ------
@@ -344,7 +359,10 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
     (['age'], ['f', 'm'])
     """
     if isinstance(column, bool) or not isinstance(column, str | Integral):
-        raise ColumnError(f"There is no column {column!r}: it is neither a name nor a position.")
+        raise ColumnError(
+            f"There is no column {column!r}: it is neither a name nor a position. Pass one of "
+            "these."
+        )
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         name = _column_name(frame.columns, column)
@@ -353,7 +371,7 @@ def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
     if isinstance(column, str) or array.ndim != 2:
         raise ColumnError(
             f"There is no column {column!r}: the data are an array of shape {array.shape}, whose "
-            "columns have positions, not names. Give a position, or a table."
+            "columns have positions, not names. Pass a position, or a table."
         )
     position = _position(array.shape[1], column)
     return np.delete(array, position, axis=1), array[:, position]
@@ -371,5 +389,8 @@ def _column_name(names: list[str], column: str | int) -> str:
 
 def _position(n_columns: int, column: int) -> int:
     if not -n_columns <= column < n_columns:
-        raise ColumnError(f"There is no column {column}: the data have {n_columns} columns.")
+        raise ColumnError(
+            f"There is no column {column}: the data have {n_columns} columns. Pass a position "
+            f"from 0 to {n_columns - 1}."
+        )
     return int(column) % n_columns

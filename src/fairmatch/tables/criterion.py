@@ -1,4 +1,4 @@
-"""Which rows are compared: everybody, those with Y = 1, or each class by itself."""
+"""Which rows are compared: everybody, rows with Y = 1, or each class by itself."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +16,14 @@ class Criterion:
     Parameters
     ----------
     name : str
-        What callers write.
+        The name that callers pass.
     labels : tuple of bool or None
-        The classes that are compared, one after the other: True is Y = 1, False is Y = 0, and
-        None is everybody.
+        The classes that are compared: True is Y = 1, False is Y = 0, and None is everybody.
     gap_measure : str
         Name of the measure in `fairmatch.measures` that is zero if and only if the decisions
         satisfy the criterion.
     words : str
-        What the criterion asks for.
+        What the criterion asks for, in words.
 
     Examples
     --------
@@ -40,7 +39,7 @@ class Criterion:
 
     @property
     def needs_labels(self) -> bool:
-        """Whether the true labels are needed to know which rows are compared."""
+        """Whether the criterion needs the true labels to choose the rows."""
         return self.labels != (None,)
 
     def strata(
@@ -51,7 +50,7 @@ class Criterion:
         Parameters
         ----------
         positive : array of bool, shape (n_rows,), or None
-            Which rows have Y = 1; not needed where everybody is compared.
+            Which rows have Y = 1. It is not needed where everybody is compared.
         n_rows : int
             Number of rows.
         """
@@ -91,7 +90,7 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def read_criterion(value: Any) -> Criterion:
-    """Return the criterion of a name; a criterion is returned as it is."""
+    """Return the criterion with this name. A criterion is returned unchanged."""
     if isinstance(value, Criterion):
         return value
     if isinstance(value, str) and value in CRITERIA:

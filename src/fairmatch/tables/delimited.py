@@ -1,4 +1,4 @@
-"""CSV and its relatives: separator and encoding detected, and every line as long as the header."""
+"""CSV and similar files. Separator and encoding are detected, and every line is checked."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pandas as pd
 from fairmatch.exceptions import FairmatchWarning, InputError
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What may stand between fields, and what it is called."""
+"""The separators between fields, and what they are called."""
 
 _LOOKED_AT = 50  # records from which the separator is detected
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-# What programs on Windows write where it is not UTF-8; it reads every byte but five.
+# What programs on Windows write if it is not UTF-8. It can decode all bytes except five.
 _FALLBACK = "cp1252"
 
 
@@ -30,21 +30,21 @@ def read_delimited(
     encoding: str | None = None,
     decimal: str = ".",
 ) -> pd.DataFrame:
-    r"""Read a file of lines and separated fields.
+    r"""Read a text file with one row per line and separated fields.
 
     Parameters
     ----------
     path : str or Path
         The file.
     text : iterable of str
-        Columns that are taken as they are written: 007 stays 007.
+        Columns that are read as text: 007 stays 007.
     missing : iterable of str
         Words that stand for a missing value, in addition to the usual ones such as NA.
     encoding : str, optional
-        How the letters are written. By default it is UTF-8, or UTF-16 where the file begins with
-        its mark. A file that is neither is read as cp1252 (latin-1), with a warning.
+        Encoding of the file. By default it is UTF-8, or UTF-16 if the file begins with a byte
+        order mark. A file that is neither is read as cp1252 (latin-1), with a warning.
     decimal : str, default="."
-        What stands before the decimals of a number.
+        The decimal sign of numbers.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def read_delimited(
     Raises
     ------
     InputError
-        If a line has more or fewer fields than the header, a name is repeated, a quote is not
-        closed, or the encoding is wrong.
+        If a line has more or fewer fields than the header, if a name is repeated, if a quote is
+        not closed, or if the encoding is wrong.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def read_delimited(
         na_values=list(missing),
         decimal=decimal,
         index_col=False,
-        low_memory=False,  # a column has one type, not one for each part of the file
+        low_memory=False,  # gives a column one type, not one for each part of the file
     )
 
 
@@ -92,7 +92,8 @@ def _decode(file: Path, encoding: str | None) -> str:
         return content.decode(known)
     except LookupError:
         raise InputError(
-            f"There is no encoding {encoding!r}. Usual ones are utf-8, utf-16, latin-1 and cp1252."
+            f"There is no encoding {encoding!r}. Name a known one, such as utf-8, utf-16, latin-1 "
+            "or cp1252."
         ) from None
     except UnicodeDecodeError as error:
         if encoding is not None:
@@ -120,7 +121,10 @@ def _records(content: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_separator(content: str) -> str:
-    """Return the separator that splits the header into most fields, and other lines likewise."""
+    """Return the separator that splits the header into the most fields.
+
+    Separators that split all lines alike are preferred.
+    """
     found = ","
     most = (False, 1)
     for separator in SEPARATORS:
@@ -139,13 +143,13 @@ def _first_widths(content: str, separator: str) -> list[int]:
             widths.append(len(record))
             if len(widths) == _LOOKED_AT:
                 break
-    except csv.Error:  # reported later, for the separator that is chosen
+    except csv.Error:  # reported later, for the chosen separator
         pass
     return widths
 
 
 def _check_lines(content: str, separator: str, path: str | Path) -> None:
-    """Raise unless every line has the fields of the header, and every name is there once."""
+    """Raise unless every line has as many fields as the header, and no name is repeated."""
     header: list[str] | None = None
     ragged: list[tuple[int, int]] = []
     line = 0
@@ -160,20 +164,22 @@ def _check_lines(content: str, separator: str, path: str | Path) -> None:
             f"{path} cannot be read after line {line}: {error}. Is a quote not closed?"
         ) from error
     if header is None:
-        raise InputError(f"{path} cannot be read: it is empty.")
+        raise InputError(
+            f"{path} cannot be read: it is empty. A table needs a header and rows. Export it again."
+        )
     refuse_repeated(header, path)
     if ragged:
         (line, width), more = ragged[0], len(ragged) - 1
         others = f", and {more:,} other lines differ too" if more else ""
         raise InputError(
             f"{path}, line {line}: {width} fields where the header has {len(header)}{others}. "
-            f"Fields are separated by {SEPARATORS[separator]}; one that holds such a sign must be "
+            f"Fields are separated by {SEPARATORS[separator]}. Put a field that holds such a sign "
             "in quotes."
         )
 
 
 def refuse_repeated(names: Sequence[str], path: str | Path) -> None:
-    """Raise if the name of a column is repeated; empty names do not count."""
+    """Raise if the name of a column is repeated. Empty names do not count."""
     twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if twice:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Tables to numbers: min-max scaled numeric columns, one-hot categorical columns."""
+"""Encoding of tables as numbers: numeric columns are scaled, categorical ones become one-hot."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into numbers in which distances between people make sense.
 
     Numeric columns are scaled to [0, 1] by the least and the greatest value of the fitted rows.
-    Categorical, text and boolean columns become one 0/1 column per level, none dropped, so that
+    Categorical, text and boolean columns become one 0/1 column per level. No level is dropped, so
     two different levels are at squared distance 2.
 
     Parameters
     ----------
     missing : {"error", "encode"}, default="error"
-        What to do with missing values. ``"error"`` names the columns that have some.
-        ``"encode"`` gives a categorical column a level of its own for them, and a numeric column
-        the mean of the fitted rows and a 0/1 indicator column. Level and indicator exist only
-        where missing values were seen in fit; without them a missing category is all zeros and
-        a missing number is the mean.
+        What to do with missing values. ``"error"`` raises an error that names the columns.
+        ``"encode"`` gives missing categories a level of their own. It replaces missing numbers by
+        the mean of the fitted rows, and adds a 0/1 indicator column. Level and indicator exist
+        only if fit saw missing values. Otherwise a missing category becomes all zeros, and a
+        missing number becomes the mean.
     dtype : dtype, default=numpy.float64
         Floating dtype of the output.
     max_levels : int or None, default=100
-        Most levels that a categorical column may have before `rare` applies; None for any number.
+        The number of levels up to which a categorical column is encoded whole. None sets no limit.
     rare : {"warn", "pool", "drop", "error"}, default="warn"
-        What to do with a column of more levels. ``"pool"`` gives the `max_levels` most frequent
-        ones a column each; the others, and levels never seen, share one. ``"warn"`` does the same
-        and warns. ``"drop"`` leaves the column out, and ``"error"`` refuses it.
+        What to do with a column of more levels. ``"pool"`` gives each of the `max_levels` most
+        frequent levels a column. The other levels, and levels never seen, share one column.
+        ``"warn"`` does the same and warns. ``"drop"`` leaves the column out. ``"error"`` raises an
+        error.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of str
-        Their names; only if they were all strings.
+        Names of these columns. They exist only if all names were strings.
     feature_groups_ : dict of str to slice
-        For each column of the table, its columns in the output.
+        Name of each column of the table to its columns in the output.
 
     Notes
     -----
     New numbers may fall outside [0, 1]; they are not clipped. A numeric column that is constant
-    in fit becomes 0 for every value, because nothing is known of its scale. A level never seen
-    in fit becomes all zeros: it is at squared distance 1, not 2, from each level that was seen.
+    in fit becomes 0 for every value, because its scale is unknown. A level never seen in fit
+    becomes all zeros, so it is at squared distance 1, not 2, from each level that was seen.
 
-    The levels come from the dtype where it fixes them (pandas ``category``, ``Enum``, booleans);
-    otherwise they are the different values of the fitted rows, sorted. That includes the
-    ``Categorical`` of polars and the dictionaries of pyarrow, whose order depends on how the
-    data came to be.
+    The levels come from the dtype if it fixes them (pandas ``category``, ``Enum``, booleans).
+    Otherwise they are the sorted values of the fitted rows. This includes the ``Categorical`` of
+    polars and the dictionaries of pyarrow, whose order depends on how the data were made.
 
     Tables may be of pandas, polars or pyarrow. Anything else is read as an array of numbers.
 
@@ -106,10 +106,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             The rows to learn from.
         y : ignored
-            Here for scikit-learn's sake.
+            Present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row. Rows of weight zero are not learned from. The others set ranges
-            and levels alike; their weights count for means and for which levels are frequent.
+            Weight of every row. Rows of weight zero are ignored. All other rows set ranges and
+            levels. Their weights matter for means, and for which levels are frequent.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         InputError
             If a column has missing values (with ``missing="error"``), infinities or mixed types.
         ColumnError
-            If a column is of a kind that cannot be encoded, such as dates.
+            If a column cannot be encoded, such as a column of dates.
         """
         self._check_parameters()
         columns = read_columns(X)
@@ -157,7 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._encoding.one_hot(self._read_fitted(X), self.dtype)
 
     def to_codes(self, X: Any) -> npt.NDArray[np.float64]:
-        """Turn rows into one number per column, as trees take them.
+        """Turn rows into one number per column, the form that trees need.
 
         Parameters
         ----------
@@ -167,9 +167,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows, n_columns)
-            Numbers as they are, categories as positions among the levels seen in fit; NaN for
-            missing values, and for levels that were not seen. Trees take many levels as they are:
-            none are pooled. A column that was dropped is 0.
+            Numbers as they are, and categories as positions among the levels seen in fit. Missing
+            values and levels never seen are NaN. Rare levels are not pooled, because trees can
+            handle many levels. A dropped column is 0.
 
         Examples
         --------
@@ -184,7 +184,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._encoding.codes(self._read_fitted(X))
 
     def to_points(self, X: Any) -> Points:
-        """Turn rows into numbers and category codes, as far apart as the rows of `transform`.
+        """Turn rows into numbers and category codes, with the same distances as `transform`.
 
         Parameters
         ----------
@@ -194,8 +194,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Points
-            Scaled numbers and indicators of missing ones, and one code per categorical column.
-            Memory grows with the columns of the table, not with the levels of its categories.
+            Scaled numbers, indicators of missing numbers, and one code per categorical column.
+            Memory grows with the number of columns, not with the number of levels.
 
         Examples
         --------
@@ -210,7 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_groups_(self) -> dict[str, slice]:
-        """For each column of the table, its columns in the output of `transform`."""
+        """Name of each column of the table to its columns in the output of `transform`."""
         check_is_fitted(self)
         return self._encoding.slices
 
@@ -234,18 +234,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._encoding.align(columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Name the columns of the output.
+        """Return the names of the output columns.
 
         Parameters
         ----------
         input_features : sequence of str, optional
-            Names for the input columns, where they had none in fit; otherwise the names in fit.
+            Names of the input columns, if they had none in fit. Otherwise they must be the names
+            seen in fit.
 
         Returns
         -------
         ndarray of str
-            A numeric column keeps its name, a level is ``column=level``, and what stands for
-            missing values is ``column=<missing>``.
+            A numeric column keeps its name, and a level is called ``column=level``. Missing values
+            are called ``column=<missing>``, and pooled levels ``column=<rare>``.
         """
         check_is_fitted(self)
         known = self._encoding.names
@@ -266,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         dict
-            What `from_dict` takes.
+            The content that `from_dict` reads.
 
         Examples
         --------
@@ -288,7 +289,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> TableEncoder:
-        """Make the encoder that `to_dict` described.
+        """Return the encoder that `to_dict` described.
 
         Parameters
         ----------
@@ -315,11 +316,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if content["named"]:
                 encoder.feature_names_in_ = np.array(names, dtype=object)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"This does not describe a TableEncoder: {error!r}") from error
+            raise ModelFileError(
+                f"This does not describe a TableEncoder: {error!r}. Pass what to_dict returned."
+            ) from error
         return encoder
 
     def parameters_to_dict(self) -> dict[str, Any]:
-        """Return the parameters as plain values, which `from_parameters` takes."""
+        """Return the parameters as plain values, which `from_parameters` reads."""
         self._check_parameters()
         return {
             "missing": self.missing,
@@ -330,13 +333,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_parameters(cls, content: Mapping[str, Any]) -> TableEncoder:
-        """Return an encoder that is not fitted, with the parameters that a file names.
+        """Return an unfitted encoder with the parameters that a file holds.
 
         Parameters
         ----------
         content : mapping
-            What `parameters_to_dict` returned; other keys are ignored. Files of version 1 have
-            no `max_levels`: then there was no limit.
+            What `parameters_to_dict` returned. Other keys are ignored. Files of version 1 have no
+            `max_levels`, which means no limit.
 
         Raises
         ------
@@ -363,13 +366,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         if self.missing not in ("error", "encode"):
-            raise InputError(f"missing must be 'error' or 'encode', not {self.missing!r}")
+            raise InputError(f"missing must be 'error' or 'encode', got {self.missing!r}.")
         try:
             floating = np.issubdtype(np.dtype(self.dtype), np.floating)
-        except TypeError:  # it names no type at all
+        except TypeError:  # it is not a type at all
             floating = False
         if not floating:
-            raise InputError(f"dtype must be a floating dtype, not {self.dtype!r}")
+            raise InputError(
+                f"dtype must be a floating dtype, got {self.dtype!r}. Pass numpy.float64 or "
+                "numpy.float32."
+            )
         check_count("max_levels", self.max_levels, optional=True)
         if self.rare not in ("warn", "pool", "drop", "error"):
-            raise InputError(f"rare must be 'warn', 'pool', 'drop' or 'error', not {self.rare!r}")
+            raise InputError(f"rare must be 'warn', 'pool', 'drop' or 'error', got {self.rare!r}.")

@@ -1,4 +1,4 @@
-"""The columns that an encoder has learned, all together: rows in, numbers out."""
+"""What an encoder has learned of all columns, and how it turns rows into numbers."""
 
 from __future__ import annotations
 
@@ -51,16 +51,19 @@ class Encoding:
         columns : sequence of Column
             The rows to learn from.
         max_levels : int or None
-            Most levels that a category may have before `rare` applies.
+            The number of levels up to which a column is encoded whole. None sets no limit.
         rare : {"warn", "pool", "drop", "error"}
-            What is done with a category of more levels.
+            What to do with a column of more levels.
         weights : ndarray of shape (n_rows,), optional
-            Weights of the rows; those of weight zero are left out.
+            Weights of the rows. Rows of weight zero are left out.
         """
         if weights is not None:
             rows = np.flatnonzero(weights)
             if not len(rows):
-                raise InputError("sample_weight is zero in every row: there is nothing to learn.")
+                raise InputError(
+                    "sample_weight is zero in every row, so there is nothing to learn from. Pass a "
+                    "positive weight for some rows."
+                )
             columns = [take_rows(column, rows) for column in columns]
             weights = weights[rows] / weights.max()
         found = cls(tuple(fit_column(column, max_levels, rare, weights) for column in columns))
@@ -73,7 +76,7 @@ class Encoding:
             listed = ", ".join(f"{name!r} ({count:,})" for name, count in pooled.items())
             warnings.warn(
                 f"Columns with more than {max_levels} levels, and how many: {listed}. The "
-                f"{max_levels} most frequent levels are kept apart and the others are pooled. "
+                f"{max_levels} most frequent levels are kept apart, and the others are pooled. "
                 "Leave the columns out, or decide with TableEncoder(max_levels=…, rare='pool', "
                 "'drop' or 'error').",
                 FairmatchWarning,
@@ -83,7 +86,7 @@ class Encoding:
 
     @classmethod
     def from_list(cls, content: Sequence[dict[str, Any]]) -> Encoding:
-        """Make the encoding that `to_list` described; raise a builtin error if it is damaged."""
+        """Return the encoding that `to_list` described. Raise a builtin error if it is damaged."""
         found = cls(tuple(read_fitted_column(**column) for column in content))
         if len({column.name for column in found.columns}) < max(1, len(found.columns)):
             raise ValueError("there are no columns, or a name is repeated")
@@ -95,7 +98,7 @@ class Encoding:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """The columns of the output that each column of the table becomes."""
+        """Name of each column of the table to its columns in the output."""
         ends = list(accumulate((len(c.name_endings) for c in self.columns), initial=0))
         return {
             column.name: slice(start, stop)
@@ -113,7 +116,7 @@ class Encoding:
         return [i for i, column in enumerate(self.columns) if column.kind == "categorical"]
 
     def align(self, columns: Sequence[Column]) -> list[Column]:
-        """Return the columns of new rows in the terms of fit: its kinds, and its levels."""
+        """Return the columns of new rows, with the kinds and the levels that fit saw."""
         return [old.align(new) for old, new in zip(self.columns, columns, strict=True)]
 
     def one_hot(self, columns: Sequence[Column], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -144,7 +147,7 @@ class Encoding:
 
     @cached_property
     def _layout(self) -> Layout:
-        """Where numbers and levels stand in what `one_hot` returns."""
+        """The places of numbers and levels in the result of `one_hot`."""
         slices = self.slices
         numbers = [
             range(slices[column.name].start, slices[column.name].stop)
@@ -162,7 +165,7 @@ class Encoding:
 
 
 def refuse_missing(columns: Sequence[Column]) -> None:
-    """Raise if values are missing; the error names all columns, and how many each lacks."""
+    """Raise if values are missing. The error names each column and how many values it lacks."""
     counts = {column.name: int(column.missing.sum()) for column in columns}
     if listed := ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Tables in files: read whole and checked, written whole or not at all."""
+"""Tables in files. They are checked when read, and written whole or not at all."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MISSING_WORDS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """A table, and which of its columns are what.
+    """A table, and the names of its label and group columns.
 
     Attributes
     ----------
@@ -30,7 +30,8 @@ class LabelledTable:
     target : str
         Name of the column with the labels.
     sensitive : str or list of str
-        Name of the column with the groups, or names of several, whose combinations they are.
+        Name of the column with the groups, or names of several columns, whose combinations are the
+        groups.
     """
 
     frame: pd.DataFrame
@@ -60,21 +61,23 @@ def read_table(
     Parameters
     ----------
     path : str or Path
-        The file; its ending says what it is. In a CSV file fields may be separated by commas,
-        semicolons, tabs or bars.
+        The file. Its ending decides how it is read: .csv, .tsv and .txt as text, .parquet as
+        Parquet. In a text file, commas, semicolons, tabs or bars may separate the fields.
     text : iterable of str
-        Columns of a CSV file that are taken as they are written: 007 stays 007.
+        Columns of a CSV file that are read as text: 007 stays 007.
     missing : iterable of str
         Words of a CSV file that stand for a missing value, in addition to the usual ones.
     encoding : str, optional
-        The encoding of a CSV file; by default it is detected.
+        The encoding of a CSV file. By default it is detected.
     decimal : str, default="."
-        What stands before the decimals of a number in a CSV file.
+        The decimal sign of numbers in a CSV file.
 
     Raises
     ------
     InputError
-        If the file does not exist, cannot be read, is empty, or is of another kind.
+        If the file does not exist, cannot be read, has no rows, or is of another kind.
+    MissingExtraError
+        If the file is Parquet and pyarrow is not installed.
 
     Examples
     --------
@@ -90,10 +93,12 @@ def read_table(
     if ending in _SHEETS:
         raise InputError(
             f"{file} is a spreadsheet. Save its sheet as CSV (in Excel: File, Save As, CSV UTF-8), "
-            "and give that file."
+            "and pass that file."
         )
     if ending not in (*_DELIMITED, ".parquet"):
-        raise InputError(f"{file} is neither a .csv nor a .parquet file.")
+        raise InputError(
+            f"{file} is neither a .csv nor a .parquet file. Save the table as one of these."
+        )
     try:
         if ending == ".parquet":
             table = pd.read_parquet(file)
@@ -102,7 +107,7 @@ def read_table(
                 file, text=text, missing=missing, encoding=encoding, decimal=decimal
             )
     except FileNotFoundError:
-        raise InputError(f"There is no file {file}.") from None
+        raise InputError(f"There is no file {file}. Check its name and folder.") from None
     except ImportError as error:
         raise MissingExtraError(
             "Reading Parquet needs pyarrow: pip install 'fairmatch[all]'."
@@ -113,17 +118,24 @@ def read_table(
         raise InputError(f"{file} cannot be read: {error}") from error
     refuse_repeated([str(name) for name in table.columns], file)
     if table.empty:
-        raise InputError(f"{file} has no rows.")
+        raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
     return table
 
 
 def find_value(values: Iterable[Any], written: str) -> Any:
-    """Return the value that is written this way, where 1, 1.0 and "1" are the same.
+    """Return the value that is written this way. The numbers 1 and 1.0 are both written "1".
+
+    Parameters
+    ----------
+    values : iterable
+        The values to choose from.
+    written : str
+        How the value is written.
 
     Raises
     ------
     LookupError
-        If there is none.
+        If there is no such value.
 
     Examples
     --------
@@ -138,7 +150,14 @@ def find_value(values: Iterable[Any], written: str) -> Any:
 
 
 def class_written(model: Any, written: str) -> Any:
-    """Return the class of a model that a command line names; raise if there is no such class.
+    """Return the class of a model that is written this way. Raise if there is no such class.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A classifier with ``classes_``.
+    written : str
+        How the class is written, for example on a command line.
 
     Examples
     --------
@@ -152,8 +171,8 @@ def class_written(model: Any, written: str) -> Any:
     except LookupError:
         known = " and ".join(repr(label) for label in classes)
         raise InputError(
-            f"The model knows the classes {known}, and not {written!r}. Say which of them is "
-            "positive with --positive."
+            f"The model knows the classes {known}, and not {written!r}. Name the positive one with "
+            "--positive."
         ) from None
 
 
@@ -165,15 +184,15 @@ def _is_number(written: str, value: float) -> bool:
 
 
 def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
-    """Raise unless a table has a column, suggesting the nearest name."""
+    """Raise unless a table has a column. The error suggests the nearest name."""
     check_names([column], [str(name) for name in frame.columns], table=table)
 
 
 def check_table_name(path: str | Path) -> Path:
-    """Raise unless a file name ends as one of a table that can be written."""
+    """Return the path of a table to write. Raise unless it ends in .csv or .parquet."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"{file} must end in .csv or .parquet.")
+        raise InputError(f"{file} must end in .csv or .parquet. Choose another name.")
     return file
 
 

@@ -14,7 +14,7 @@ from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.tables.columns import Column, Values, as_categories, as_numbers
 from fairmatch.tables.levels import find_levels, level_type
 
-# Scaled numbers beyond this cannot be measurements: their squares do not fit into float32.
+# Larger scaled numbers cannot be measurements: their squares do not fit into float32.
 _FARTHEST = 1e18
 
 
@@ -25,13 +25,13 @@ class NumericColumn:
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the column.
     minimum, maximum : float
         The range in fit, which is scaled to [0, 1].
     mean : float
         Mean of the scaled values.
     had_missing : bool
-        Whether values were missing in fit: they then have an indicator column.
+        Whether values were missing in fit. If so, the output has an indicator column.
     """
 
     name: str
@@ -44,13 +44,13 @@ class NumericColumn:
 
     @property
     def name_endings(self) -> list[str]:
-        """What is added to the name for each column of the output."""
+        """The ending that is added to the name for each column of the output."""
         return ["", "=<missing>"] if self.had_missing else [""]
 
     def align(self, column: Column) -> Column:
-        """Return new values as numbers; raise if they are text."""
+        """Return new values as numbers. Raise if they are text."""
         if column.levels is not None and column.missing.all():
-            # Where every value is missing, the table does not show which kind it is.
+            # If every value is missing, the table does not show which kind the column is.
             return replace(column, values=np.zeros(len(column.values)), levels=None)
         numbers = as_numbers(column)
         if numbers is None:
@@ -63,14 +63,14 @@ class NumericColumn:
         return numbers
 
     def scale(self, values: Values) -> Values:
-        """Scale numbers such that the range in fit becomes [0, 1]."""
+        """Scale numbers. The range in fit becomes [0, 1]."""
         if self.minimum == self.maximum:
             return np.zeros(len(values))
         scaled: Values = (values - self.minimum) / (self.maximum - self.minimum)
         return scaled
 
     def encode(self, column: Column, out: Values) -> None:
-        """Write the columns of the output."""
+        """Write the encoded column into ``out``."""
         with np.errstate(over="ignore"):
             scaled = self.scale(column.values)
         far = np.abs(scaled) > _FARTHEST
@@ -78,7 +78,7 @@ class NumericColumn:
             raise InputError(
                 f"Column {self.name!r} holds {column.values[np.argmax(far)]:g}, which is too far "
                 f"from the values in fit ({self.minimum:g} to {self.maximum:g}) to be scaled. "
-                "Correct it, or leave that row out."
+                "Correct this value, or leave the row out."
             )
         out[:, 0] = scaled
         out[column.missing, 0] = self.mean
@@ -86,7 +86,7 @@ class NumericColumn:
             out[:, 1] = column.missing
 
     def codes(self, column: Column) -> Values:
-        """Return the numbers as they are, NaN where missing."""
+        """Return the numbers unchanged, with NaN where they are missing."""
         return np.where(column.missing, np.nan, column.values)
 
 
@@ -97,14 +97,14 @@ class CategoricalColumn:
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the column.
     levels : list of str, bool, int or float
         The levels in fit.
     had_missing : bool
-        Whether values were missing in fit: they then are a level of their own.
+        Whether values were missing in fit. If so, missing is a level of its own.
     kept : list of int or None
-        Positions of the levels with a column of their own, where the others share one; None if
-        all have one.
+        Positions of the levels that have a column of their own, if the others share one. It is
+        None if every level has its own.
     """
 
     name: str
@@ -116,14 +116,14 @@ class CategoricalColumn:
 
     @cached_property
     def name_endings(self) -> list[str]:
-        """What is added to the name for each column of the output."""
+        """The ending that is added to the name for each column of the output."""
         kept = range(len(self.levels)) if self.kept is None else self.kept
         rare = [] if self.kept is None else ["=<rare>"]
         return [f"={self.levels[i]}" for i in kept] + rare + ["=<missing>"] * self.had_missing
 
     @cached_property
     def _places(self) -> npt.NDArray[np.intp]:
-        """Column of the output for every level; the last one is for levels never seen."""
+        """Column of the output for every level. The last entry is for levels never seen."""
         n_levels = len(self.levels)
         if self.kept is None:
             return np.append(np.arange(n_levels), -1)
@@ -132,13 +132,13 @@ class CategoricalColumn:
         return places
 
     def align(self, column: Column) -> Column:
-        """Return new values as positions among the levels in fit; -1 where never seen.
+        """Return new values as positions among the levels in fit, or -1 for levels never seen.
 
         Raises
         ------
         ColumnError
-            If no value is known, although there are several or they are of another type: then
-            the column is not the one that was fitted.
+            If no value was seen in fit, and the values are several or of another type. The column
+            is then not the one that was fitted.
         """
         given = as_categories(column)
         assert given.levels is not None
@@ -154,7 +154,7 @@ class CategoricalColumn:
             return
         given, known = level_type(levels), level_type(self.levels)
         if given == known and (len(used) == 1 or self.kept is not None):
-            return  # one person may well have a new level, and rare ones are often new
+            return  # a single new level is plausible, and rare levels are often new
         raise ColumnError(
             f"No value of column {self.name!r} was seen in fit. It holds {given} now, such as "
             f"{_some([levels[i] for i in used])}; in fit it held {known}, such as "
@@ -162,29 +162,29 @@ class CategoricalColumn:
         )
 
     def encode(self, column: Column, out: Values) -> None:
-        """Write the columns of the output."""
+        """Write the encoded column into ``out``."""
         code = self.one_hot(column)
         rows = np.flatnonzero(code >= 0)
         out[rows, code[rows]] = 1
 
     def one_hot(self, column: Column) -> Values:
-        """Return which column of the output is 1 in every row; -1 where none is."""
+        """Return the position of the output column that is 1 in each row, or -1 if none is."""
         nothing = len(self.name_endings) - 1 if self.had_missing else -1
         return np.where(column.missing, nothing, self._places[column.values])
 
     def codes(self, column: Column) -> Values:
-        """Return positions among the levels, NaN where missing or never seen."""
+        """Return positions among the levels, with NaN for missing values and levels never seen."""
         return np.where(column.values < 0, np.nan, column.values)
 
 
 @dataclass(frozen=True)
 class DroppedColumn:
-    """A column of too many levels that is left out: nothing is encoded, and its code is 0.
+    """A column with too many levels that is left out. Nothing is encoded, and its code is 0.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the column.
     """
 
     name: str
@@ -215,13 +215,13 @@ def fit_column(
     Parameters
     ----------
     column : Column
-        The rows to learn from; rows of weight zero are left out.
+        The column of the rows to learn from. Rows of weight zero are already left out.
     max_levels : int or None
-        Most levels that a category may have before `rare` applies.
+        The number of levels up to which a column is encoded whole. None sets no limit.
     rare : {"warn", "pool", "drop", "error"}
-        What is done with a category of more levels.
+        What to do with a column of more levels.
     weights : ndarray of shape (n_rows,), optional
-        Positive weights, for the mean and for which levels are frequent.
+        Positive weights, which matter for the mean and for which levels are frequent.
 
     Returns
     -------
@@ -231,7 +231,8 @@ def fit_column(
     Raises
     ------
     InputError
-        If the column holds nothing, too wide a range, or too many levels with ``rare="error"``.
+        If all values are missing, if the range is too wide, or if there are too many levels with
+        ``rare="error"``.
     """
     had_missing = bool(column.missing.any())
     if column.missing.all():
@@ -246,7 +247,8 @@ def fit_column(
     if not np.isfinite(fitted.maximum - fitted.minimum):
         raise InputError(
             f"Column {column.name!r} spans too wide a range to be scaled: "
-            f"{fitted.minimum:g} to {fitted.maximum:g}."
+            f"{fitted.minimum:g} to {fitted.maximum:g}. Correct the extreme values, or leave the "
+            "column out."
         )
     scaled = fitted.scale(seen)
     own = None if weights is None else weights[~column.missing]
@@ -270,20 +272,20 @@ def _many_levels(
         weights=None if weights is None else weights[present],
         minlength=len(levels),
     )
-    # Of equally frequent levels the first in order are kept.
+    # Among equally frequent levels the first ones are kept.
     kept = np.sort(np.argsort(-counts, kind="stable")[:max_levels]).tolist()
     return CategoricalColumn(column.name, levels, bool(column.missing.any()), kept)
 
 
 def read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
-    """Make a fitted column of what a file says; raise ValueError or TypeError if it is damaged.
+    """Return a fitted column from what a file holds. Raise a builtin error if it is damaged.
 
     Parameters
     ----------
     kind : {"numeric", "categorical", "dropped"}
-        What it is.
+        Kind of the column.
     name : str
-        Its name.
+        Name of the column.
     **learned
         The other attributes.
     """

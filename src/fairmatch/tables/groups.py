@@ -1,4 +1,4 @@
-"""The protected groups of the rows of a table: any number of them, of one attribute or several."""
+"""The protected groups of a table's rows: any number of groups, from one or more attributes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from fairmatch.tables.arrays import (
     read_column,
 )
 
-# What small groups are called when they are pooled.
+# The name of the group into which small groups are pooled.
 OTHER = "other"
 
 
@@ -58,7 +58,7 @@ class Groups:
         return len(self.labels)
 
     def is_group(self, code: int) -> BoolArray:
-        """Return which rows belong to the group with this code."""
+        """Return a mask of the rows in the group with this code."""
         return np.asarray(self.codes == code, dtype=bool)
 
     def rows(self, code: int) -> NDArray[np.intp]:
@@ -66,29 +66,38 @@ class Groups:
         return np.flatnonzero(self.codes == code)
 
     def sizes(self, weights: FloatArray | None = None) -> FloatArray:
-        """Return the number of rows of every group, or the sum of their weights."""
+        """Return the number of rows in every group, or the sum of their weights."""
         sums = np.bincount(self.codes, weights, minlength=self.n_groups)
         return np.asarray(sums, dtype=np.float64)
 
     def take(self, rows: NDArray[np.intp]) -> "Groups":
-        """Return the groups of some of the rows; a label may then have no rows."""
+        """Return the groups of some of the rows. A label may then have no rows."""
         return replace(self, codes=self.codes[rows])
 
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""
-        # An object array built entry by entry, so that labels stay what they are.
+        # Built as an object array, so that labels keep their type.
         labels = np.empty(self.n_groups, dtype=object)
         labels[:] = self.labels
         named: NDArray[Any] = labels[self.codes[rows]]
         return named
 
     def code_of(self, label: Any, what: str = "group") -> int:
-        """Return the code of a label, or raise an error that lists the labels."""
+        """Return the code of a label. Raise an error that lists the labels if there is none.
+
+        Parameters
+        ----------
+        label
+            The label of a group.
+        what : str
+            How the error names the argument.
+        """
         for code, known in enumerate(self.labels):
             if known == label:
                 return code
         raise GroupError(
-            f"{what}={label!r} is not one of the groups. The groups are {listed(self.labels)}."
+            f"{what}={label!r} is not one of the groups. The groups are {listed(self.labels)}. "
+            "Name one of them."
         )
 
     def reference(self, named: Any = None, weights: FloatArray | None = None) -> int:
@@ -97,22 +106,22 @@ class Groups:
         Parameters
         ----------
         named : a group label, optional
-            The group to take.
+            The reference group. By default it is the largest group.
         weights : array of shape (n_rows,), optional
             Weight of every row.
 
         Returns
         -------
         int
-            Code of the named group; else of the largest one, and of the first in sorted order
-            where several are the largest.
+            Code of the named group or of the largest one. If several groups are the largest, it is
+            the first of them in sorted order.
         """
         if named is not None:
             return self.code_of(named, "reference")
         return int(np.argmax(self.sizes(weights)))
 
     def only_two(self, who: str) -> "Groups":
-        """Return the groups, or raise where there are more than two and ``who`` compares two."""
+        """Return the groups. Raise if there are more than two, because ``who`` compares two."""
         if self.n_groups > 2:
             raise GroupError(
                 f"{who} compares two groups, and sensitive_features holds {self.n_groups} "
@@ -121,18 +130,18 @@ class Groups:
         return self
 
     def small(self, min_size: int) -> list[int]:
-        """Return the codes of groups that have fewer rows than ``min_size``."""
+        """Return the codes of groups with fewer rows than ``min_size``."""
         return np.flatnonzero(self.sizes() < min_size).tolist()
 
     def pooled(self, min_size: int, label: Any = OTHER) -> "Groups":
-        """Return the groups with all small ones put together as one.
+        """Return the groups with all small ones joined into one.
 
         Parameters
         ----------
         min_size : int
             Groups with fewer rows are pooled.
         label : default="other"
-            What the pool is called.
+            Name of the joined group.
         """
         small = self.small(min_size)
         if not small:
@@ -146,7 +155,7 @@ class Groups:
         if label in kept:
             raise GroupError(
                 f"A group is called {label!r} already, so small groups cannot be pooled under "
-                "that name. Rename it."
+                "that name. Rename that group."
             )
         labels = sorted([*kept, label], key=str)
         names = [label if code in small else known for code, known in enumerate(self.labels)]
@@ -154,7 +163,7 @@ class Groups:
         return replace(self, codes=codes.astype(self.codes.dtype), labels=tuple(labels))
 
     def sized(self, codes: Sequence[int] | None = None) -> str:
-        """Return the groups with their sizes, as errors list them."""
+        """Return text that lists the groups with their sizes, for an error."""
         sizes = self.sizes().astype(int)
         chosen = range(self.n_groups) if codes is None else codes
         shown = [f"{self.labels[code]!r} {sizes[code]}" for code in chosen]
@@ -162,7 +171,7 @@ class Groups:
 
 
 def listed(labels: Sequence[Any], most: int = 20) -> str:
-    """Return labels as an error shows them."""
+    """Return text that lists labels, for an error."""
     shown = ", ".join(map(repr, labels[:most]))
     return shown + (", …" if len(labels) > most else "")
 
@@ -179,23 +188,23 @@ def read_groups(
     Parameters
     ----------
     sensitive_features : array-like of shape (n_rows,) or table of shape (n_rows, n_attributes)
-        One attribute, or several, whose combinations that occur are the groups.
+        One attribute, or several. With several, the combinations that occur are the groups.
     n_rows : int, optional
-        Number of rows that is expected.
+        The expected number of rows.
     unknown : str, optional
-        What to call a missing value. By default a missing value is an error.
+        The label for missing values. By default a missing value is an error.
     name : str, default="sensitive_features"
-        How errors name what was given.
+        How errors name the argument.
 
     Returns
     -------
     Groups
-        With the labels in sorted order.
+        The groups, with labels in sorted order. A label for missing values comes last.
 
     Raises
     ------
     GroupError
-        If a value is missing, if there is one group only, or if one of several attributes is
+        If a value is missing, if there is only one group, or if one of several attributes is
         constant.
 
     Examples
@@ -214,8 +223,8 @@ def read_groups(
         codes, labels = read[0]
         if len(labels) == 1:
             raise GroupError(
-                f"{name} holds one group only ({labels[0]!r}); at least two are needed to compare. "
-                "Pass rows of another group too, or another column."
+                f"{name} holds one group only ({labels[0]!r}), and a comparison needs at least "
+                "two. Pass rows of another group too, or another column."
             )
         return Groups(codes, labels)
     attributes = tuple(str(attribute) for attribute, _ in columns)
@@ -223,7 +232,7 @@ def read_groups(
 
 
 def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
-    """Return the attributes as (name, values); the name of a single attribute is None."""
+    """Return the attributes as pairs of name and values. The name of a single one is None."""
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 
@@ -235,8 +244,8 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
             return [(column, frame[column].to_numpy()) for column in names]
     if isinstance(given, dict):
         raise InputError(
-            f"{name} is a dictionary. Give one column, a table of several attributes, or a "
-            "two-dimensional array."
+            f"{name} is a dictionary, and one column or a table is needed. Pass one column, a "
+            "table of several attributes, or a two-dimensional array."
         )
     array = np.asarray(given)
     if array.ndim == 2 and array.shape[1] > 1:
@@ -257,16 +266,16 @@ def _read_attribute(
         return _coded(array)
     if unknown is None:
         raise GroupError(
-            f"{name} has {int(missing.sum())} missing values. Drop those rows, or give the "
-            "missing ones a group of their own on purpose."
+            f"{name} has {int(missing.sum())} missing values, and every row needs a group. Leave "
+            "those rows out, or name a group for them."
         )
     if missing.all():
         return np.zeros(len(array), dtype=np.int8), (unknown,)
     known, labels = _coded(array[~missing])
     if unknown in labels:
         raise GroupError(
-            f"{name} has missing values, and a group is called {unknown!r} already. Give the "
-            "missing ones a name of their own."
+            f"{name} has missing values, and a group is called {unknown!r} already, which is the "
+            "name of missing values. Replace the missing values by another name."
         )
     codes = np.full(len(array), len(labels), dtype=np.int16)
     codes[~missing] = known
@@ -274,7 +283,7 @@ def _read_attribute(
 
 
 def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
-    """Return codes and sorted labels of a column, in O(n) where it has two values."""
+    """Return codes and sorted labels of a column. With two values this takes O(n) time."""
     first = array[0]
     is_first = np.asarray(array == first, dtype=bool)
     if is_first.all():
@@ -299,7 +308,7 @@ def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ..
 
 
 def _sorted_values(values: list[Any]) -> list[Any]:
-    """Sort values; values that cannot be compared are sorted as text."""
+    """Sort values. Values that cannot be compared are sorted as text."""
     try:
         return sorted(values)
     except TypeError:
@@ -319,7 +328,10 @@ def _combined(
                 "separates nobody. Leave it out."
             )
     if len({len(codes) for codes, _ in read}) > 1:
-        raise InputError(f"The attributes of {name} have different numbers of rows.")
+        raise InputError(
+            f"The attributes of {name} have different numbers of rows, and each needs one entry "
+            "per row. Pass the same rows in all of them."
+        )
     place = np.zeros(len(read[0][0]), dtype=np.int64)
     for codes, labels in read:
         place = place * len(labels) + codes
@@ -334,8 +346,8 @@ def _combined(
     if len(set(combinations)) < len(combinations):
         twice = next(label for label in combinations if combinations.count(label) > 1)
         raise GroupError(
-            f"Two combinations of attributes read alike, {twice!r}: a value contains a comma. "
-            "Rename it."
+            f"Two combinations of attributes read alike, {twice!r}, because a value contains a "
+            "comma. Rename that value."
         )
     smallest = np.int8 if len(combinations) <= np.iinfo(np.int8).max else np.int32
     return Groups(codes.astype(smallest), tuple(combinations), attributes)

@@ -18,12 +18,12 @@ from fairmatch.tables.levels import find_levels
 NEAR_COPY = 0.9
 """Agreement beyond chance from which a column is called a near copy of the group."""
 
-# More numbers than a few are put into classes of equal size: a number plus noise is seen as well.
+# Many different numbers are sorted into classes, so that a copy with added noise is found too.
 _FEW_VALUES = 32
 _MOST_VALUES = 256
 _CLASS_SIZE = 8
-# Nats that the groups must hold before a column can be said to determine them. About thirty rows
-# of two equal groups do; of fewer rows a column may agree with the groups by accident.
+# How much there must be to know about the groups, in nats, before a column counts as a leak. About
+# thirty rows of two equal groups suffice. In fewer rows a column may match the groups by accident.
 _EVIDENCE = 20.0
 
 
@@ -36,11 +36,12 @@ class Leak:
     column : str
         The column.
     kind : {"copy", "determines", "near"}
-        Whether it holds the groups' own names, determines them in every row, or nearly so.
+        ``"copy"`` if it holds the names of the groups, ``"determines"`` if it determines the group
+        in every row, and ``"near"`` if it does so in nearly every row.
     attribute : str or None
-        The attribute that it gives away, where there are several.
+        The attribute that it gives away, if there are several.
     group : object or None
-        The one group that it separates from all others; None where it separates all groups.
+        The one group that it separates from all others. It is None if it separates all groups.
     agreement : float
         Agreement with the group beyond chance, from 0 to 1.
 
@@ -59,12 +60,12 @@ class Leak:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the group can be read off the column in every row."""
+        """Whether the column shows the group in every row."""
         return self.kind != "near"
 
     @property
     def words(self) -> str:
-        """The leak in words."""
+        """A description of the leak."""
         what = "the group" if self.attribute is None else repr(self.attribute)
         if self.group is not None:
             what += f" {self.group!r}"
@@ -79,11 +80,12 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
     Parameters
     ----------
     X : table or array of shape (n_rows, n_columns)
-        What a model sees. One-hot columns are looked at one by one, each as a sign of one group.
+        The columns that a model sees. One-hot columns are examined one by one, each as a sign of
+        one group.
     sensitive_features : column, or table of several attributes
-        The group of every row. Rows in which it is missing are not looked at.
+        Group of every row. Rows in which it is missing are ignored.
     near : float, default=0.9
-        Agreement beyond chance from which a column is called a near copy.
+        Agreement beyond chance from which a column counts as a near copy.
 
     Returns
     -------
@@ -92,12 +94,13 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
 
     Notes
     -----
-    A row's group is predicted by the majority of the *other* rows with the same value. If a share
-    :math:`a` of the rows is predicted rightly and the largest group has share :math:`p`, the
-    agreement beyond chance is :math:`(a - p) / (1 - p)`. A value that one row alone has predicts
-    nothing, so an identifier, which "determines" everything, is not a leak. Numbers with many
-    different values are put into classes first, of eight rows or more and at most 256. Every
-    column is counted once, and not at all if most of its levels are one person's.
+    A row's group is predicted by the majority of the *other* rows with the same value. Let
+    :math:`a` be the share of rows that are predicted correctly, and :math:`p` the share of the
+    largest group. The agreement beyond chance is :math:`(a - p) / (1 - p)`. A value that occurs in
+    one row predicts nothing. So an identifier is not a leak, although it "determines" everything.
+    Numbers with many different values are first sorted into at most 256 classes, which hold eight
+    rows or more on average. A categorical column is skipped if it has more than 32 levels and more
+    levels than half the rows.
 
     Examples
     --------
@@ -145,7 +148,7 @@ def _attributes(sensitive_features: Any) -> Iterator[tuple[str | None, npt.NDArr
 
 
 def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:
-    """Return the value, or class of values, of every row; missing values are one of their own."""
+    """Return the value or class of every row, and how many there are. Missing is one of them."""
     if column.levels is not None:
         codes, n_values = column.values.astype(np.intp), len(column.levels)
     else:
@@ -174,7 +177,7 @@ def _leak(
     table = counts.reshape(n_values, n_groups)
     if _is_copy(column, table, labels):
         return "copy", None, 1.0
-    # All groups at once first; then each group against the others, as one-hot columns do.
+    # First all groups at once, then each group against the others, as in one-hot columns.
     for position in [None, *(range(n_groups) if n_groups > 2 else ())]:
         part = table
         if position is not None:
@@ -189,7 +192,7 @@ def _leak(
 
 
 def _is_copy(column: Column, table: npt.NDArray[np.intp], labels: Any) -> bool:
-    """Return whether the values are the groups' own names, in every row."""
+    """Return whether the values are the names of the groups, in every row."""
     values = column.levels
     if values is None:
         values = pd.Index(pd.unique(column.values[~column.missing]))
@@ -203,7 +206,7 @@ def _is_copy(column: Column, table: npt.NDArray[np.intp], labels: Any) -> bool:
 
 
 def _is_pure_in_order(column: Column, groups: npt.NDArray[np.intp]) -> bool:
-    """Return whether a few thresholds on a number separate the groups, without any exception."""
+    """Return whether a few thresholds on a number separate the groups without exception."""
     rows = np.flatnonzero((groups >= 0) & ~column.missing)
     if column.levels is not None or len(np.unique(groups[(groups >= 0) & column.missing])) > 1:
         return False
@@ -214,14 +217,14 @@ def _is_pure_in_order(column: Column, groups: npt.NDArray[np.intp]) -> bool:
 
 
 def _agreement(table: npt.NDArray[np.intp]) -> tuple[float, bool]:
-    """Return the agreement beyond chance, and whether every shared value has one group only."""
+    """Return the agreement beyond chance, and whether each shared value belongs to one group."""
     total = table.sum()
     chance = table.sum(axis=0).max() / total
     if chance == 1.0:
         return 0.0, False
     ordered = np.sort(table, axis=1)
     best, second = ordered[:, -1], ordered[:, -2]
-    # Without the row itself its group must still be ahead of the next.
+    # A row's group must lead even without the row itself.
     right = best[best - 1 > second].sum()
     shared = table[table.sum(axis=1) > 1]
     is_pure = bool((shared.max(axis=1) == shared.sum(axis=1)).all())
@@ -229,7 +232,7 @@ def _agreement(table: npt.NDArray[np.intp]) -> tuple[float, bool]:
 
 
 def _evidence(table: npt.NDArray[np.intp]) -> float:
-    """Return how much there is to know of the groups, in nats: rows times entropy."""
+    """Return how much there is to know about the groups, in nats: rows times entropy."""
     sizes = table.sum(axis=0)
     sizes = sizes[sizes > 0]
     return float(-(sizes * np.log(sizes / sizes.sum())).sum())

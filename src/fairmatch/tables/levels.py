@@ -1,4 +1,4 @@
-"""Levels of categories, compared by what they mean: 1, 1.0 and "1" are one level."""
+"""Levels of categories, compared by meaning: 1, 1.0 and "1" are the same level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def level_type(levels: Sequence[Any]) -> str:
-    """Return what levels are: "boolean", "number", "text", or "nothing" if there are none.
+    """Return the type of levels: "boolean", "number", "text", or "nothing" if there are none.
 
     Parameters
     ----------
@@ -37,25 +37,25 @@ def level_type(levels: Sequence[Any]) -> str:
 
 
 def find_levels(known: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.intp]:
-    """Find levels among others by what they mean, whatever type a table library uses.
+    """Find levels among others by their meaning, whatever type a table library uses.
 
     Parameters
     ----------
     known : sequence
-        The levels that there are, all booleans, all numbers or all text.
+        The existing levels, all booleans, all numbers or all text.
     asked : sequence
-        The levels to find, likewise.
+        The levels to find, all booleans, all numbers or all text.
 
     Returns
     -------
     ndarray of int
-        The position of each asked level in `known`; -1 where it is not there.
+        The position of each asked level in `known`, or -1 if it is not there.
 
     Notes
     -----
-    Levels of one type are compared as they are: the texts "1" and "01" differ. Between types, a
-    boolean is its text as files have it (``True``, ``true``, ``TRUE``) and the number 0 or 1, and
-    a number is every text that spells it, such as "1" and "1.0".
+    Levels of the same type are compared as they are: the texts "1" and "01" differ. Between types,
+    a boolean equals its spellings in files (``True``, ``true``, ``TRUE``) and the number 0 or 1. A
+    number equals every text that spells it, such as "1" and "1.0".
 
     Examples
     --------
@@ -67,14 +67,14 @@ def find_levels(known: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.in
     """
     types = {level_type(known), level_type(asked)}
     if "text" not in types or types <= {"text", "nothing"}:
-        # Python takes True, 1 and 1.0 for the same key.
+        # In Python, True, 1 and 1.0 are the same key.
         index = pd.Index(known, dtype=object)
         return np.asarray(index.get_indexer(pd.Index(asked, dtype=object)), dtype=np.intp)
     booleans = "boolean" in types
-    last_first = list(enumerate(known))[::-1]  # of levels with one meaning the first counts
+    last_first = list(enumerate(known))[::-1]  # among levels with one meaning the first counts
     spelt = {str(level): position for position, level in last_first}
     meant = {_key(level, booleans): position for position, level in last_first}
-    # What is spelt alike comes first: of the texts "1" and "01", the number 1 is the first.
+    # An equal spelling comes first: the number 1 is the text "1" rather than "01".
     found = [spelt.get(str(level), meant.get(_key(level, booleans), -1)) for level in asked]
     return np.array(found, dtype=np.intp)
 

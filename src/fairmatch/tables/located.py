@@ -1,4 +1,4 @@
-"""Features (an array, points or a table) read as points to be matched."""
+"""Reading of features (an array, points or a table) as points to be matched."""
 
 from typing import Any
 
@@ -10,28 +10,28 @@ from fairmatch.tables.points import Points
 
 
 def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points:
-    """Read features as points, whose squared distance says how different two people are.
+    """Read features as points. Their squared distance measures how different two people are.
 
     Parameters
     ----------
     X : array, Points or table
-        Numbers are taken as they are, in an array or in a table of numbers alone. Points are
-        too. A table with categories is encoded by `TableEncoder`: a number is scaled to [0, 1],
-        and a category adds 2 where the levels differ.
+        The features. Points, arrays of numbers and tables of only numbers are used as they are. A
+        table with categories is encoded by `TableEncoder`: a number is scaled to [0, 1], and a
+        category adds 2 to the squared distance where the levels differ.
     n_rows : int, optional
-        The number of rows that is expected.
+        The expected number of rows.
     name : str, default="X"
-        What errors call it.
+        How errors name the argument.
 
     Returns
     -------
     Points
-        Numbers and category codes; there are no one-hot columns.
+        Numbers and category codes, without one-hot columns.
 
     Raises
     ------
     InputError
-        If a value is missing or not finite, or the length differs.
+        If a value is missing or not finite, or if the number of rows differs.
 
     Examples
     --------
@@ -48,10 +48,11 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
         if not np.isfinite(points.numbers).all():
             row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
             raise InputError(
-                f"{name} has a NaN or infinite number (row {row}). Impute it, or leave the row out."
+                f"{name} has a NaN or infinite number (row {row}), and numbers must be finite. "
+                "Impute it, or leave the row out."
             )
     elif _has_categories(X):
-        # Imported where a table needs it: measures and matchings of numbers do without pandas.
+        # Imported only for tables: measures and matchings of numbers do without pandas.
         from fairmatch.tables.encoder import TableEncoder
 
         points = TableEncoder(max_levels=None).fit(X).to_points(X)
@@ -63,7 +64,7 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
 
 
 def _has_categories(X: Any) -> bool:
-    """Return whether X is a table with a column that is not numeric."""
+    """Return whether X is a table with a column that is neither numeric nor boolean."""
     if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
         return False
     import narwhals as nw

@@ -1,4 +1,4 @@
-"""Names of columns: those that are asked for and not there, with the nearest that are."""
+"""Names of columns: which of them a table lacks, and the nearest names that it has."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -9,14 +9,14 @@ _SHOWN = 12
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a person most likely meant, or None.
+    """Return the known name that was most likely meant, or None.
 
     Parameters
     ----------
     name : str
-        What was written.
+        The name as it was written.
     known : iterable of str
-        The names that there are.
+        The existing names.
 
     Examples
     --------
@@ -30,14 +30,14 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def near_names(given: Iterable[str], known: Sequence[str]) -> str:
-    """Return a line for each given name that is not known and has a near one.
+    """Return a line for each unknown name that is close to a known one.
 
     Parameters
     ----------
     given : iterable of str
-        What was written.
+        The names as they were written.
     known : sequence of str
-        The names that there are.
+        The existing names.
 
     Examples
     --------
@@ -52,21 +52,21 @@ def near_names(given: Iterable[str], known: Sequence[str]) -> str:
 
 
 def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -> None:
-    """Raise unless a table has all of the columns; the error names every one that is missing.
+    """Raise unless a table has all of these columns. The error names every missing column.
 
     Parameters
     ----------
     wanted : iterable of str
-        Columns that are asked for.
+        The columns that the table must have.
     known : sequence of str
         Columns of the table.
     table : object
-        What the error calls the table, such as its file.
+        How the error names the table, for example by its file.
 
     Raises
     ------
     ColumnError
-        With the nearest name of each column that is not there.
+        If columns are missing. The error suggests the nearest name for each.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of single parameters; every error names the parameter and what is allowed."""
+"""Checks of single parameters. Every error names the parameter and what is allowed."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -9,19 +9,19 @@ from fairmatch.exceptions import InputError
 
 
 def is_count(value: Any, least: int = 1) -> bool:
-    """Return whether a value is a whole number of at least a given size, and not a boolean."""
+    """Return whether a value is a whole number of at least ``least``, and not a boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False) -> None:
-    """Raise unless a parameter is a whole number of at least a given size, or None if allowed."""
+    """Raise unless a parameter is a whole number of at least ``least``, or None if optional."""
     if not (is_count(value, least) or (optional and value is None)):
         allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
         raise InputError(f"{name} must be {allowed}, got {value!r}.")
 
 
 def check_number(name: str, value: Any, within: str) -> None:
-    """Raise unless a parameter is a number within an interval, written such as ``"[0, 1)"``."""
+    """Raise unless a parameter is a number within an interval such as ``"[0, 1)"``."""
     low, high = map(float, within[1:-1].split(","))
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
@@ -33,7 +33,7 @@ def check_number(name: str, value: Any, within: str) -> None:
 
 
 def check_threshold(value: Any) -> None:
-    """Raise unless the least score that is accepted is a number."""
+    """Raise unless a threshold is a finite number."""
     check_number("threshold", value, "(-inf, inf)")
 
 
@@ -47,19 +47,19 @@ def check_weights(name: str, weights: Any, within: str) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise unless a parameter is True or False; words and numbers would be taken for True."""
+    """Raise unless a parameter is True or False, because words and numbers would count as True."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_verbose(value: Any) -> None:
-    """Raise unless ``verbose`` is a whole number; here True and False count as 1 and 0."""
+    """Raise unless ``verbose`` is a whole number. True and False count as 1 and 0 here."""
     if not isinstance(value, Integral):
-        raise InputError(f"verbose must be a whole number, 1 to show progress; got {value!r}.")
+        raise InputError(f"verbose must be a whole number, got {value!r}. Pass 1 to show progress.")
 
 
 def read_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator of random numbers made from a seed; a generator is returned as it is."""
+    """Return a random generator made from a seed. A generator is returned unchanged."""
     if not isinstance(random_state, np.random.Generator):
         check_count("random_state", random_state, 0, optional=True)
     return np.random.default_rng(random_state)

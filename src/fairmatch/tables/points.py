@@ -1,4 +1,4 @@
-"""People as points: numbers and category codes side by side, without one-hot columns."""
+"""People as points: numbers and category codes, without one-hot columns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fairmatch.tables.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Layout:
-    """Where numbers and levels stand among one-hot columns.
+    """The places of numbers and levels among one-hot columns.
 
     Attributes
     ----------
     numbers : tuple of int
         Column of every number.
     levels : tuple of int
-        Column of the first level of every category; the others follow it.
+        Column of the first level of every category. The other levels follow it.
     width : int
         Number of columns.
     """
@@ -34,24 +34,24 @@ class Layout:
 class Points:
     r"""Rows of a table as numbers and category codes.
 
-    One-hot columns take memory for every level of every category. Codes take four bytes for each
-    category, whatever its number of levels, and the distances are the same.
+    One-hot columns take memory for every level of every category. Codes take four bytes per row
+    and category, whatever the number of levels, and the distances are the same.
 
     Parameters
     ----------
     numbers : ndarray of shape (n_rows, n_numbers)
         The numeric part, as float64.
     codes : ndarray of shape (n_rows, n_categories)
-        The level of every category, as int32; -1 stands for a level that was not seen in fit, of
-        which one-hot columns are all zero.
+        The level of every category, as int32. The code -1 is a level that was not seen in fit; its
+        one-hot columns are all zero.
     layout : Layout, optional
-        Where they stand among one-hot columns; by default numbers first, then the levels of one
-        category after the other.
+        The places of numbers and levels among one-hot columns. By default the numbers come first,
+        followed by the levels of each category in turn.
 
     Raises
     ------
     InputError
-        If the parts are not two tables of the same rows, or a code is below -1.
+        If the parts are not two tables of the same rows, or if a code is below -1.
 
     Notes
     -----
@@ -59,8 +59,8 @@ class Points:
 
     .. math:: |u - v|^2 + \sum_c \left([a_c \ge 0] + [b_c \ge 0] - 2 [a_c = b_c \ge 0]\right),
 
-    which is the squared distance of their one-hot columns: a category adds 2 where the levels
-    differ, 0 where they agree, and 1 where one of them is unknown.
+    which is the squared distance of their one-hot columns. A category adds 2 where the levels
+    differ, and 0 where they agree. It adds 1 where one of the two levels is unknown.
 
     Examples
     --------
@@ -88,7 +88,10 @@ class Points:
                 f"{numbers.shape} and {codes.shape}. An absent part has no columns: shape (n, 0)."
             )
         if codes.size and codes.min() < -1:
-            raise InputError(f"Codes must be -1 (unknown) or greater, got {int(codes.min())}.")
+            raise InputError(
+                f"Codes must be -1 (unknown) or greater, got {int(codes.min())}. Count the levels "
+                "from 0."
+            )
         object.__setattr__(self, "numbers", numbers)
         object.__setattr__(self, "codes", codes)
 
@@ -97,7 +100,7 @@ class Points:
 
     @property
     def n_bytes(self) -> int:
-        """Return the memory of both parts, in bytes."""
+        """Memory of both parts, in bytes."""
         return self.numbers.nbytes + self.codes.nbytes
 
     def take(self, rows: npt.ArrayLike | slice) -> Points:
@@ -115,7 +118,7 @@ class Points:
         """
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(index, slice) and index.size == 0:
-            index = index.astype(np.intp)  # NumPy reads an empty list as numbers
+            index = index.astype(np.intp)  # NumPy reads an empty list as floats
         return replace(self, numbers=self.numbers[index], codes=self.codes[index])
 
     def __getitem__(self, rows: npt.ArrayLike | slice) -> Points:
@@ -123,12 +126,12 @@ class Points:
 
     @property
     def width(self) -> int:
-        """Return how many numbers and categories describe a row."""
+        """How many numbers and categories describe a row."""
         return int(self.numbers.shape[1] + self.codes.shape[1])
 
     @property
     def n_columns(self) -> int:
-        """Return how many one-hot columns `dense` has."""
+        """How many columns `dense` returns."""
         return (self.layout or self._plain_layout()).width
 
     def with_number(self, column: FloatArray) -> Points:
@@ -142,7 +145,7 @@ class Points:
         Returns
         -------
         Points
-            The same codes, and the column after the numbers.
+            The same codes, and the numbers followed by the new column.
         """
         layout = self.layout
         if layout is not None:
@@ -150,12 +153,12 @@ class Points:
         return Points(np.column_stack([self.numbers, column]), self.codes, layout)
 
     def dense(self) -> FloatArray:
-        """Return the one-hot columns, which take memory for every level.
+        """Return the points as one-hot columns, which take memory for every level.
 
         Returns
         -------
-        ndarray of shape (n_rows, layout.width)
-            As far apart as the points. Without codes, these are the numbers themselves.
+        ndarray of shape (n_rows, n_columns)
+            Rows with the same distances as the points. Without codes these are the numbers.
         """
         if not self.codes.shape[1]:
             return self.numbers
@@ -181,31 +184,31 @@ class Points:
         Parameters
         ----------
         rows, others : arrays of int, shape (n_pairs,)
-            Positions of the one row and of the other row of every pair.
+            Positions of the first row and of the second row of every pair.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
-            By differences, without cancellation.
+            The squared distances, computed from differences and so without cancellation.
         """
         return self.costs_with(self, rows, others)
 
     def costs_with(
         self, other: Points, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Compute the squared distances of pairs of a row and a row of other points.
+        """Compute the squared distances of pairs of a row here and a row of other points.
 
         Parameters
         ----------
         other : Points
             Points with the same columns.
         rows, others : arrays of int, shape (n_pairs,)
-            Positions in these points, and in the other ones.
+            Positions in these points, and positions in the other points.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
-            By differences, without cancellation.
+            The squared distances, computed from differences and so without cancellation.
         """
         difference = self.numbers[rows] - other.numbers[others]
         squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
@@ -225,7 +228,7 @@ class Points:
         Returns
         -------
         ndarray of shape (n_rows, n_other_rows)
-            Computed column by column: exact where the numbers are, and meant for tests and small
+            The squared distances, computed column by column. This is meant for tests and small
             blocks. A solver uses matrix products.
         """
         if self.numbers.shape[1:] != other.numbers.shape[1:] or (
@@ -233,8 +236,8 @@ class Points:
         ):
             raise InputError(
                 f"The points have {self.numbers.shape[1]} numbers and {self.codes.shape[1]} codes, "
-                f"the others {other.numbers.shape[1]} and {other.codes.shape[1]}: encode both "
-                "tables with the same encoder."
+                f"and the others have {other.numbers.shape[1]} and {other.codes.shape[1]}. Encode "
+                "both tables with the same encoder."
             )
         squared = np.zeros((len(self), len(other)))
         for own, theirs in zip(self.numbers.T, other.numbers.T, strict=True):

@@ -18,9 +18,9 @@ class Questions:
     Attributes
     ----------
     open : tuple of str
-        One line for every column that a model must not learn from without a decision.
+        One line for every column that needs a decision before a model learns from it.
     notes : tuple of str
-        One line for every column that may be as it should be.
+        One line for every column that is worth a look but may be right as it is.
 
     Examples
     --------
@@ -49,18 +49,18 @@ def ask(
     frame : DataFrame
         The table.
     roles : RoleTable
-        What its columns are for.
+        The role of each column.
     sees_groups : bool
         Whether the model is meant to see the group. If it is not, a feature that gives the group
-        away must be decided about.
+        away needs a decision.
     kept : collection of str
-        Features that were decided about.
+        Features on which a decision was already made.
 
     Returns
     -------
     Questions
-        What is open: columns that look like scores or labels, numbers that were read as text,
-        features that hold the label, and features that hold the group.
+        The open questions. They concern columns that look like scores or labels, numbers that
+        were read as text, features that hold the label, and features that hold the group.
     """
     looks = [f"column {column.name!r} {column.doubt}" for column in roles.columns if column.asks]
     asked = {column.name for column in roles.columns if column.asks}
@@ -71,8 +71,8 @@ def ask(
         table = frame[features]
         for label in roles.named("label"):
             for leak in find_leaks(table, frame[label].to_numpy()):
-                # A column with as few values as the label is the label in other words. In one with
-                # more values a threshold may determine the label legitimately, as in a rule.
+                # A column with as few values as the label is the label in other words. With more
+                # values, a threshold on the column may determine the label legitimately.
                 few = table[leak.column].nunique() <= frame[label].nunique()
                 if leak.is_exact:
                     (told if few else notes).append((leak.column, _words(leak, label)))
@@ -90,7 +90,7 @@ def _words(leak: Leak, label: str) -> str:
 
 
 def _by_column(lines: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return one line for every column, the first of its own."""
+    """Return one line for every column, the first one of each."""
     first: dict[str, str] = {}
     for column, words in lines:
         first.setdefault(column, words)

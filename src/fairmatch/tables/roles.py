@@ -1,4 +1,4 @@
-"""What every column of a table is for, how it is read, and where a person should look twice."""
+"""The role of every column of a table, how it is read, and what a person should check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairmatch.tables.names import check_names
 from fairmatch.tables.suspicions import ColumnFacts, Suspicion, describe_column, suspect
 
 ROLES = ("score", "sensitive", "label", "id", "weight", "feature", "ignored")
-"""What a column may be for, in the order in which tables show them."""
+"""The roles that a column can have, in the order in which tables show them."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class ColumnRole:
     role : str
         One of `ROLES`.
     type : str
-        What it holds, in words: "whole numbers", "numbers", "text", "yes or no", "categories",
+        What the column holds: "whole numbers", "numbers", "text", "yes or no", "categories",
         "dates", "nothing" or "mixed values".
     n_missing, n_distinct : int
-        Its missing values, and the different values among the others.
+        Number of missing values, and number of different values among the others.
     why : str
-        Why it has this role.
+        Why the column has this role.
     doubt : str
-        What a person should look at, or empty.
+        What a person should check. It is empty if there is no doubt.
     asks : bool
-        Whether a person must decide before a model learns from it.
+        Whether a person must decide before a model learns from the column.
     """
 
     name: str
@@ -58,7 +58,7 @@ class RoleTable:
     columns : tuple of ColumnRole
         One entry per column, in the table's order.
     n_rows : int
-        Rows of the table.
+        Number of rows.
 
     Examples
     --------
@@ -84,11 +84,11 @@ class RoleTable:
 
     @property
     def doubtful(self) -> tuple[ColumnRole, ...]:
-        """The columns that a person should look at."""
+        """The columns that a person should check."""
         return tuple(column for column in self.columns if column.doubt)
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Return the head and the rows of a table of text, for a terminal or a page."""
+        """Return the header and the rows of a text table, for a terminal or a page."""
         head = ["column", "role", "read as", "missing", "different", "why"]
         ordered = sorted(self.columns, key=lambda column: ROLES.index(column.role))
         rows = [
@@ -107,27 +107,27 @@ class RoleTable:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns of a table a person named for what.
+    """The columns of a table that were named for a role.
 
     Parameters
     ----------
     scores : sequence of str
-        Columns with scores; each is a model.
+        Columns with scores. Each stands for a model.
     sensitive : str or sequence of str
-        The group, or the attributes whose combinations are the groups.
+        Column of the group, or of the attributes whose combinations are the groups.
     label : str, optional
-        The outcome, which a model learns to predict.
+        Column of the outcome, which a model learns to predict.
     id : str, optional
-        Who the person is.
+        Column that identifies people.
     weight : str, optional
-        How much the row counts.
+        Column with the weight of each row.
     features : sequence of str, optional
-        What describes people. By default these are all columns without another role, except those
-        that surely are identifiers or cannot be read.
+        Columns that describe people. By default these are all columns without another role, except
+        those that are surely identifiers or cannot be used.
     ignored : sequence of str
-        Columns that are left out.
+        Columns to leave out.
     kept : sequence of str
-        Features whatever they look like; other columns may be features too.
+        Columns to use as features, whatever they look like. Other columns may be features too.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class Roles:
         table : table
             A table of pandas, polars or pyarrow.
         name : object
-            What errors call the table, such as its file.
+            How errors name the table, for example by its file.
 
         Returns
         -------
@@ -184,7 +184,9 @@ class Roles:
         Raises
         ------
         ColumnError
-            If named columns are not there, or are named for two roles; all are listed at once.
+            If named columns are missing or are named for two roles. The error lists all of them.
+        InputError
+            If the table has no rows.
         """
         frame = nw.from_native(table, eager_only=True)
         columns = [str(column) for column in frame.columns]
@@ -197,10 +199,13 @@ class Roles:
                 clashes.append(f"{column!r} ({roles[column]} and {role})")
         if clashes:
             raise ColumnError(
-                f"A column has one role; these are named for two: {'; '.join(clashes)}."
+                f"A column has one role; these are named for two: {'; '.join(clashes)}. Name each "
+                "of them once."
             )
         if not len(frame):
-            raise InputError(f"{name} has no rows.")
+            raise InputError(
+                f"{name} has no rows, and at least one is needed. Pass a table with rows."
+            )
         read = []
         for column, series in zip(columns, frame.iter_columns(), strict=True):
             facts = describe_column(column, series)

@@ -1,4 +1,4 @@
-"""What a column holds, and whether it may be something other than a property of people."""
+"""What a column holds, and whether it may not be a property of people."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pandas as pd
 from fairmatch.tables.arrays import is_missing
 
 MANY_LEVELS = 100
-"""A category with more levels than this is named before it is used."""
+"""A column of categories with more levels than this raises a doubt."""
 
-# If more than half of the values of a text are different, it identifies people. In tables of a
-# few rows ordinary categories do that too.
+# A text column identifies people if more than half of its values are different. In tables of a few
+# rows this is true of ordinary categories too.
 _FEW_VALUES = 30
 _MOST_DIFFER = 0.5
 _NEARLY_ALL = 0.9
@@ -52,11 +52,11 @@ class ColumnFacts:
     name : str
         The column.
     type : str
-        What it holds, in words.
+        What the column holds, in words.
     values : ndarray
-        Its values without the missing ones.
+        Its values, without the missing ones.
     n_missing : int
-        How many are missing.
+        Number of missing values.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ColumnFacts:
     @cached_property
     def n_distinct(self) -> int:
         """How many different values there are."""
-        if self.values.dtype.kind in "biuf":  # quicker than to count each, in wide tables
+        if self.values.dtype.kind in "biuf":  # quicker than counting each value, in wide tables
             return len(pd.unique(self.values))
         return len(self.counts)
 
@@ -90,9 +90,9 @@ class Suspicion:
     Attributes
     ----------
     words : str
-        What is suspicious.
+        What is suspicious, in words.
     certain : bool
-        Whether it is certain enough to leave the column out unless it is asked for.
+        Whether it is certain enough to leave the column out, unless the column is named.
     asks : bool
         Whether a person must decide before a model learns from the column.
     """
@@ -103,14 +103,14 @@ class Suspicion:
 
 
 def describe_column(name: str, series: nw.Series[Any]) -> ColumnFacts:
-    """Return what a column holds; nothing is refused here.
+    """Return what a column holds. Columns of every kind are accepted here.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the column.
     series : narwhals.Series
-        Its values.
+        Values of the column.
 
     Examples
     --------
@@ -176,7 +176,8 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
         return Suspicion(f"{words}days since the first", certain=True)
     if facts.n_distinct == 1:
         return Suspicion("holds the same value in every row")
-    # Numbers with a word among them differ as much as identifiers do, so they come first.
+    # Numbers with a word among them have as many different values as identifiers, so they come
+    # first.
     for look in (_nearly_numbers, _numbers_with_signs, _identifier, _written_numbers, _score):
         if found := look(facts):
             return found
@@ -208,15 +209,15 @@ def _identifier(facts: ColumnFacts) -> Suspicion | None:
 
 
 def _is_number(facts: ColumnFacts) -> np.ndarray[Any, Any]:
-    """Return which of the different values of a text are written as numbers."""
+    """Return a mask of the different values of a text column that are written as numbers."""
     return np.array([bool(_NUMBER.fullmatch(str(v).strip())) for v in facts.counts.index])
 
 
 def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
-    """Return whether nearly all values of a text match a pattern."""
+    """Return whether nearly all values of a text column match a pattern."""
     if facts.type not in ("text", "categories"):
         return False
-    # Look at the most frequent value first: most columns need no further look.
+    # Check the most frequent value first: this settles most columns.
     if not pattern.fullmatch(str(facts.counts.index[0]).strip()):
         return False
     like = np.array([bool(pattern.fullmatch(str(v).strip())) for v in facts.counts.index])
@@ -266,7 +267,7 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
 
 
 def _written_numbers(facts: ColumnFacts) -> Suspicion | None:
-    # Few codes are a category; many numbers as text are an accident.
+    # A few numbers as text are codes of a category. Many numbers as text are an accident.
     if facts.type != "text" or facts.n_distinct <= _FEW_VALUES or not _is_number(facts).all():
         return None
     return Suspicion("holds numbers that are written as text", asks=True)

@@ -12,7 +12,7 @@ class About:
     Attributes
     ----------
     title, author, date, purpose : str or None
-        As they were given; None where they were not.
+        The texts as they were given, or None where none was given.
     """
 
     title: str | None = None
@@ -30,15 +30,16 @@ class LeakFacts:
     column : str
         The column.
     kind : {"copy", "determines", "near"}
-        Whether it holds the groups' own names, determines them in every row, or nearly so.
+        ``"copy"`` if it holds the names of the groups, ``"determines"`` if it determines the group
+        in every row, and ``"near"`` if it does so in nearly every row.
     attribute : str or None
         The attribute that it gives away, where there are several.
     group : str or None
-        The one group that it tells from all others; None where it tells all groups apart.
+        The one group that it tells from all others. It is None where it tells all groups apart.
     agreement : float
         Agreement with the group beyond chance, from 0 to 1.
     words : str
-        The same in words.
+        A description of the leak.
     """
 
     column: str

@@ -1,4 +1,4 @@
-"""Models that were tried beside a baseline, and how they compare with it on unseen people."""
+"""Models that were tried besides a baseline, and how they compare with it on unseen people."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ class Alternative:
     name : str
         What the model is called.
     method, setting : str
-        How it was trained, where that is known; empty otherwise.
+        How the model was trained, and with which setting. They are empty where that is unknown.
     accuracy, gap : float
-        Share of right decisions, and the gap.
+        Share of correct decisions, and the gap.
     accuracy_change, gap_change : Estimate
-        Those of the model less those of the baseline. The intervals hold for all models at once.
+        Accuracy and gap of the model minus those of the baseline. The intervals hold for all
+        models at once.
     selection_rates : dict
         Group to the share of its people who are selected.
     gained, lost : dict
-        Group to the number of people whom only the model selects, and whom only the baseline does.
+        Group to the number of people whom only the model selects, and to the number whom only the
+        baseline selects.
     as_accurate : bool
-        Whether the interval of ``accuracy_change`` lies above minus the margin.
+        Whether the lower limit of ``accuracy_change`` is at least minus the margin.
     smaller_gap : bool
         Whether the interval of ``gap_change`` lies below 0.
     """
@@ -64,14 +66,17 @@ class Alternatives(JsonFacts):
     baseline : str
         Name of the model that the others are compared with.
     n_rows : int
-        People on whom they are compared.
+        Number of people on whom the models are compared.
     gap_measure : str
-        Which gap.
-    margin, confidence, threshold : float
-        How much less accurate still counts as accurate; level of the intervals, which hold for
-        all models at once; where scores turn into decisions.
+        Name of the gap.
+    margin : float
+        The loss of accuracy up to which a model still counts as accurate.
+    confidence : float
+        Level of the intervals, which hold for all models at once.
+    threshold : float
+        A person with a score at or above the threshold is selected.
     accuracy, gap : float
-        Of the baseline.
+        Accuracy and gap of the baseline.
     selection_rates : dict
         Group to the share of its people whom the baseline selects.
     tried : tuple of Alternative
@@ -94,12 +99,12 @@ class Alternatives(JsonFacts):
 
     @property
     def found(self) -> Sequence[Alternative]:
-        """The models that are as accurate and have a smaller gap, the smallest gap first."""
+        """The models that are as accurate and have a smaller gap, with the smallest gap first."""
         better = [one for one in self.tried if one.less_discriminatory]
         return sorted(better, key=lambda one: (one.gap, -one.accuracy))
 
     def sentence(self) -> str:
-        """Return in one sentence what the search found."""
+        """Return one sentence on what the search found."""
         scope = (
             f"of {len(self.tried)} models tried beside {self.baseline!r} on {self.n_rows:,} people "
             "whom none of them has seen"

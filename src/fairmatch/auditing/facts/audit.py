@@ -1,4 +1,4 @@
-"""The whole of what was found out about one model."""
+"""All facts about one model."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Spread:
     Attributes
     ----------
     of : {"target", "predictions"}
-        What it is the standard deviation of: the target, or without one the predictions.
+        What it is the standard deviation of: the target, or the predictions if there is no target.
     value : float
-        The standard deviation, in units of the target. With 0 there are no relative gaps.
+        The standard deviation, in units of the target. If it is 0, there are no relative gaps.
     """
 
     of: str
@@ -45,15 +45,16 @@ class Provenance:
     seed : int
         Seed of the resamples, the sample and the subset scan.
     scores_sha256, groups_sha256 : str
-        Of the scores as 64-bit floats, and of the group codes as bytes.
+        Hash of the scores as 64-bit floats, and of the group codes as bytes.
     labels_sha256, features_sha256 : str or None
-        Of the labels (1 for positive) and of the columns; None where not given.
+        Hash of the labels (1 for positive) or of the predicted numbers, and of the columns. They
+        are None where none were given.
     source, source_sha256 : str or None
-        Name and hash of the file, where the audit read one.
+        Name and hash of the file, if the audit read one.
     settings : dict
-        The other arguments of the audit.
+        The other settings of the audit, and the names of the columns that describe people.
     weights_sha256 : str or None
-        Of the weights as 64-bit floats; None where every row is one person.
+        Hash of the weights as 64-bit floats, or None if every row is one person.
     """
 
     version: str
@@ -69,7 +70,7 @@ class Provenance:
 
 
 def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a file of version 1, which knew one pair of groups, as version 2."""
+    """Return the content of a version 1 file, which holds one pair of groups, as version 2."""
     first, second = (group["label"] for group in content["groups"])
     both = None if content["matching"]["refused"] else [first, second]
     largest = max(content["groups"], key=lambda group: group["n_rows"])
@@ -95,62 +96,62 @@ class Audit(JsonFacts):
     model_name : str
         What the model is called.
     n_rows : int
-        People audited.
+        Number of people audited.
     threshold : float or None
-        Where scores turn into decisions; None of predictions, which decide on nobody.
+        The score at which decisions change. It is None for predictions, which decide on nobody.
     confidence : float
         Level of the intervals.
     score_edges : tuple of float
-        Ends of the intervals in which `GroupFacts.score_counts` counts.
+        Ends of the intervals in which `GroupFacts.score_counts` counts people.
     groups : tuple of GroupFacts
         The groups, in the order of their labels.
     selection_ratio : Estimate
-        Smallest selection rate over the largest; the four-fifths rule asks for 0.8.
+        Smallest selection rate divided by the largest. The four-fifths rule asks for 0.8.
     gaps : tuple of Gap
-        Every gap that the data allow; of more than two groups, the largest over pairs.
+        Every gap that the data allow. With more than two groups, each is the largest over pairs.
     matchings : tuple of Matching
         Who is treated like whom, and how far apart they are, for each pair of groups matched.
     subsets : SubsetScan or None
-        None without features.
+        The subsets with the largest gaps. It is None without features.
     individuals : Individuals or None
-        None where people's rows were left out.
+        The rows of the people sampled. It is None where they were left out or nobody was matched.
     provenance : Provenance
         What was audited, with what, and how.
     pair_gaps : tuple of Gap
-        Of more than two groups, the gaps of each group with the largest group, and of the two
-        groups that are farthest apart, with intervals that hold for all pairs of groups at once
-        (Bonferroni). Empty for two groups.
+        With more than two groups, the gaps between each group and the largest group, and those
+        between the two groups that are farthest apart. The intervals hold for all pairs of groups
+        at once (Bonferroni). It is empty for two groups.
     reference : str or None
-        The largest group, which every other is compared and matched with.
+        The largest group, with which every other group is compared and matched.
     unknown : tuple of str
-        Groups of people of whom an attribute is missing: shown, and compared with nobody.
+        Groups of people for whom an attribute is missing. They are shown but not compared.
     attributes : tuple of AttributeFacts
-        Where several attributes were given, each by itself; the groups are their combinations.
+        Each attribute by itself, where several were given. The groups are their combinations.
     n_selected : int or None
-        People who are selected; None in audits of earlier versions.
+        Number of people selected. It is None for predictions, and in audits of earlier versions.
     favourable : {"high", "low"}
-        Which scores are good for a person. Selected are scores at or above the threshold, or with
-        "low" scores below it. Rates, ratios and gaps are of the selected.
+        Which scores are good for a person. With "high", people with a score at or above the
+        threshold are selected; with "low", people below it. Rates and ratios are of the selected.
     outcome : str
         What the selected are called, such as "selected", "not flagged" or "granted bail".
     about : About
         Title, author, date and purpose.
     weights : {"survey", "counts"} or None
-        What the rows' weights are; None where every row is one person.
+        What the weights are. It is None where every row is one person.
     columns : tuple of ColumnRole
-        How every column of the table is read.
+        How every column of the table is read. It is empty where the audit read no file.
     leaks : tuple of LeakFacts
         Columns that describe people and give their group away.
     notes : tuple of str
-        What a reader should know of how the table was read.
+        What a reader should know about how the table was read.
     impact : tuple of ImpactTable
         Selection and scoring rates with their impact ratios, by category of each attribute and of
-        all crossed, as bias audits are filed. Empty of predictions.
+        all attributes crossed, as bias audits are filed. It is empty for predictions.
     scale : {"probability", "real"}
-        What the scores are: probabilities or decisions, or predictions in units of the target.
-        Scores, their gaps and their differences are then in these units.
+        What the scores are. With "probability" they are probabilities or decisions. With "real"
+        they are predictions, and scores and their gaps are in units of the target.
     spread : Spread or None
-        The standard deviation in which relative gaps are taken; None of probabilities.
+        The unit of relative gaps: a standard deviation. It is None for probabilities.
 
     Examples
     --------
@@ -198,7 +199,7 @@ class Audit(JsonFacts):
 
     @property
     def undecided(self) -> str | None:
-        """Why the decisions tell nobody apart: nobody or everybody is selected. Else None."""
+        """Why the decisions tell nobody apart, if nobody or everybody is selected; else None."""
         if self.n_selected not in (0, self.n_rows):
             return None
         who = "Nobody" if self.n_selected == 0 else "Everybody"
@@ -210,7 +211,7 @@ class Audit(JsonFacts):
 
     @property
     def matching(self) -> Matching:
-        """The first matching; of two groups, the only one."""
+        """The first matching. With two groups it is the only one."""
         return self.matchings[0]
 
     def gap(self, name: str) -> Gap:
@@ -225,7 +226,7 @@ class Audit(JsonFacts):
             if gap.name == name:
                 return gap
         known = ", ".join(gap.name for gap in self.gaps)
-        raise InputError(f"This audit has no gap named {name!r}; it has {known}.")
+        raise InputError(f"This audit has no gap named {name!r}. Name one that it has: {known}.")
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -233,7 +234,7 @@ class Audit(JsonFacts):
         facts: list[Estimate | Gap | Matching] = [self.selection_ratio, *self.gaps]
         facts += self.matchings
         for group in self.groups:
-            # A group too small as a whole is too small with each label.
+            # A group that is too small as a whole is also too small with each label.
             facts += [group.mean_score] if group.mean_score.refused else group.estimates
         reasons = [fact.refused for fact in facts if fact.refused]
         reasons += [reason for matching in self.matchings for reason in matching.unproven]
@@ -241,25 +242,26 @@ class Audit(JsonFacts):
         return tuple(dict.fromkeys(reasons))
 
     def without_individuals(self) -> Audit:
-        """Return the same audit without people's rows."""
+        """Return the same audit without the rows of people."""
         return replace(self, individuals=None)
 
     def hiding(self, *columns: str) -> Audit:
-        """Return the same audit with the values of some columns left out of people's rows.
+        """Return the same audit, with some columns left out of the rows of people.
 
-        The columns still count in distances and keep their names in sums over many people.
+        The columns still count in distances, and their names still appear in sums over many people.
 
         Parameters
         ----------
         *columns : str
-            Their names.
+            Names of the columns.
         """
         people = self.individuals
         if people is None:
             return self
         if unknown := [name for name in columns if name not in people.columns]:
             raise ColumnError(
-                f"There is no column {unknown[0]!r} to hide; there are {', '.join(people.columns)}."
+                f"There is no column {unknown[0]!r} to hide. The columns are "
+                f"{', '.join(people.columns)}."
             )
         kept = {name: v for name, v in people.columns.items() if name not in columns}
         hidden = (*people.hidden, *columns)

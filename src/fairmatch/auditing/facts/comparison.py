@@ -18,13 +18,15 @@ class ModelPair:
     model, reference : str
         Names of the two.
     rank_agreement : dict
-        Group to Spearman correlation of the two models' scores; None for constant scores.
+        Group to the Spearman correlation of the two models' scores, or to None if one model's
+        scores are constant there.
     decisions : dict
-        Group to four counts: selected by neither, by the reference only, by the model only, by
-        both. Empty of predictions, which select nobody.
+        Group to four counts: people selected by neither, by the reference only, by the model only,
+        and by both. It is empty for predictions, which select nobody.
     undesirable_flips : dict or None
-        Group to flips that harm the less favoured group or favour the other; None where no
-        group was named as privileged.
+        Group to the number of undesirable flips. In the privileged group these are people whom
+        only the model selects; in other groups, people whom only the reference selects. It is None
+        where no group was named as privileged.
     """
 
     model: str
@@ -47,7 +49,7 @@ class Comparison(JsonFacts):
     Attributes
     ----------
     audits : tuple of Audit
-        One per model, the reference first; the samples are the same people.
+        One audit per model, the reference first. All of them sample the same people.
     pairs : tuple of ModelPair
         Every other model against the reference.
     privileged : str or None
@@ -63,16 +65,16 @@ class Comparison(JsonFacts):
     privileged: str | None
 
     def without_individuals(self) -> Comparison:
-        """Return the same comparison without people's rows."""
+        """Return the same comparison without the rows of people."""
         return replace(self, audits=tuple(a.without_individuals() for a in self.audits))
 
     def hiding(self, *columns: str) -> Comparison:
-        """Return the same comparison with some columns left out of people's rows.
+        """Return the same comparison, with some columns left out of the rows of people.
 
         Parameters
         ----------
         *columns : str
-            Their names.
+            Names of the columns.
         """
         return replace(self, audits=tuple(a.hiding(*columns) for a in self.audits))
 

@@ -12,11 +12,12 @@ class FeatureCost:
     Attributes
     ----------
     name : str
-        The column, as it was before encoding.
+        The column, before encoding.
     cost, smallest, random : float
-        Its part under the model's fair matching, the nearest matching and a random one.
+        Its part of the cost of the matching in question, of the nearest matching, and of a random
+        one.
     share : float
-        Its share of the model's cost.
+        Its share of the cost of the matching in question.
     """
 
     name: str

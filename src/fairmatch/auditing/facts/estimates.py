@@ -12,9 +12,10 @@ class Estimate:
     Attributes
     ----------
     value, low, high : float or None
-        The estimate and the limits of its interval; None where no statement is made.
+        The estimate and the limits of its interval. All are None where no statement is made, and
+        the limits alone are None where there is no interval.
     refused : str or None
-        Why no statement is made.
+        Why no statement is made, or None.
 
     Examples
     --------

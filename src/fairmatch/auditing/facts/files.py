@@ -1,4 +1,4 @@
-"""Facts as JSON: written with the name and version of their schema, and read back."""
+"""Facts as JSON, with the name and version of their schema."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Upgrades: TypeAlias = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
 class JsonFacts:
     """Facts that can be written to JSON and read back unchanged.
 
-    A subclass is a frozen dataclass that names its schema. Files of an earlier version of the
-    schema are read too: ``UPGRADES[k]`` makes the content of version k that of version k + 1.
+    A subclass is a frozen dataclass that names its schema. Files with an earlier version of the
+    schema are read too: ``UPGRADES[k]`` turns content of version k into content of version k + 1.
     """
 
     SCHEMA: ClassVar[str]
@@ -34,29 +34,33 @@ class JsonFacts:
         Parameters
         ----------
         indent : int, optional
-            Spaces per level; None writes one line.
+            Number of spaces per level. None writes everything on one line.
         """
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls: type[Kind], text: str) -> Kind:
-        """Read facts that `to_json` wrote, with this version or an earlier one.
+        """Read facts that `to_json` wrote, in this version of the schema or an earlier one.
 
         Parameters
         ----------
         text : str
-            The JSON.
+            The JSON text.
         """
         try:
             content = json.loads(text)
             name, version = content["schema"], content["schema_version"]
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"This is not JSON that fairmatch wrote: {error!r}") from error
+            raise InputError(
+                f"This is not JSON that fairmatch wrote: {error!r}. Pass the text that to_json "
+                "returned."
+            ) from error
         known = {*cls.UPGRADES, cls.SCHEMA_VERSION}
         if name != cls.SCHEMA or version not in known:
             raise InputError(
                 f"This is {name} version {version}; expected {cls.SCHEMA} version "
-                f"{' or '.join(map(str, sorted(known)))}."
+                f"{' or '.join(map(str, sorted(known)))}. Read it with the class that wrote it, or "
+                "with a newer version of fairmatch."
             )
         try:
             while version < cls.SCHEMA_VERSION:
@@ -64,7 +68,9 @@ class JsonFacts:
                 version += 1
             return from_plain(cls, content)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"This {cls.SCHEMA} is damaged: {error!r}") from error
+            raise InputError(
+                f"This {cls.SCHEMA} is damaged: {error!r}. Write it again with to_json."
+            ) from error
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What holds in one group of people, and what differs between two of them."""
+"""The facts about one group of people, and the gaps between two groups."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class CalibrationBin:
     Attributes
     ----------
     low, high : float
-        The interval of scores, closed on the left (the last one on both sides).
+        The ends of the interval. The lower end belongs to it; in the last interval both ends do.
     n_rows : int
-        People in it.
+        Number of people in the interval.
     mean_score : float or None
-        Their mean score; None where there are none.
+        Their mean score, or None if nobody is in the interval.
     positive_rate : Estimate
-        Their share of positive labels.
+        The share of them with a positive label.
     """
 
     low: float
@@ -39,26 +39,33 @@ class GroupFacts:
     label : str
         Name of the group.
     n_rows : int
-        People in it.
+        Number of people in the group.
     selection_rate : Estimate
-        Share of selected people; without a value of predictions, which select nobody.
+        Share of people who are selected. It has no value for predictions, which select nobody.
     mean_score : Estimate
         Mean score.
     score_counts : tuple of int
-        People per interval of `Audit.score_edges`. With weights of a survey these are the shares
+        Number of people per interval of `Audit.score_edges`. With survey weights these are shares
         of the weight, as whole numbers that sum to `n_rows`.
-    base_rate, accuracy, true_positive_rate, false_positive_rate, auc : Estimate or None
-        Share of people with the favourable label; share of decisions that agree with the label;
-        share selected of the people with the favourable label, and of the others; quality of the
-        ranking. None without labels.
+    base_rate : Estimate or None
+        Share of people with the favourable label. It is None without labels.
+    accuracy : Estimate or None
+        Share of decisions that agree with the label. It is None without labels.
+    true_positive_rate, false_positive_rate : Estimate or None
+        Share selected among people with the favourable label, and among the others. They are None
+        without labels.
+    auc : Estimate or None
+        Area under the receiver operating characteristic: the quality of the ranking. It is None
+        without labels.
     calibration : tuple of CalibrationBin
-        Empty without labels.
+        Scores and labels by interval of scores. It is empty without labels.
     calibration_error : float or None
-        Mean distance between score and outcome over the bins, weighted by people.
+        Distance between mean score and share of positive labels, averaged over the bins with the
+        number of people as weight. It is None without labels.
     weight : float or None
-        Sum of the rows' weights; None where every row is one person.
+        Sum of the weights. It is None where every row is one person.
     effective_size : float or None
-        How many people of equal weight are worth as much; None without weights of a survey.
+        How many people of equal weight the rows are worth. It is None without survey weights.
     """
 
     label: str
@@ -93,17 +100,17 @@ class Gap:
     name, symbol : str
         Name of the measure in `fairmatch.measures`, and the paper's symbol.
     value, low, high : float or None
-        The gap and the limits of its interval; None where no statement is made.
+        The gap and the limits of its interval. They are None where no statement is made.
     signed : float or None
         Second group minus first, for gaps that are a difference of two rates or means.
     p_value : float or None
-        Of a permutation test of equal score distributions, where the interval rests on one.
+        P-value of a permutation test of equal score distributions, if the interval rests on one.
     method : str
-        How the interval was made.
+        How the interval was computed.
     refused : str or None
-        Why no statement is made.
+        Why no statement is made, or None.
     groups : tuple of two str, or None
-        The two groups; None where no statement is made.
+        The two groups. It is None where no statement is made.
     favoured : str or None
         The group that is better off, for gaps that have a direction and are not 0.
     """
@@ -132,13 +139,16 @@ class AttributeFacts:
     groups : tuple of GroupFacts
         Its groups.
     selection_ratio : Estimate
-        Smallest selection rate over the largest.
-    gaps, pair_gaps : tuple of Gap
-        As in `Audit`: the largest over pairs, and pair by pair.
+        Smallest selection rate divided by the largest.
+    gaps : tuple of Gap
+        Every gap that the data allow, each the largest over pairs of groups.
+    pair_gaps : tuple of Gap
+        The gaps of each group with the largest one, and of the two groups that are farthest apart.
+        It is empty for two groups.
     reference : str
         The largest group.
     unknown : tuple of str
-        The group of people of whom the attribute is missing.
+        The group of people for whom the attribute is missing.
     """
 
     name: str

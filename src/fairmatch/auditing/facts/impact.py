@@ -13,10 +13,10 @@ RULE = (
 """The text whose vocabulary the tables follow."""
 
 SMALL_SHARE = 0.02
-"""Categories of a smaller share of the people may be left out of impact ratios by that rule."""
+"""The rule allows categories with a smaller share of the people to be left out of impact ratios."""
 
 FOUR_FIFTHS = 0.8
-"""Ratio below which 29 CFR 1607.4(D) sees evidence of adverse impact; Local Law 144 sets none."""
+"""29 CFR 1607.4(D) sees evidence of adverse impact below this ratio. Local Law 144 sets none."""
 
 
 @dataclass(frozen=True)
@@ -28,28 +28,28 @@ class CategoryImpact:
     category : str
         The category, such as "female" or "female, Black".
     values : tuple of str
-        Its value of each attribute.
+        The value of each attribute.
     n_people, n_selected : int
-        People, and those selected.
+        Number of people in the category, and number of those selected.
     share : float
-        Share of the people whose category is known.
+        Its share of all people whose category is known.
     selection_rate : Estimate
         Share of the people who are selected.
     impact_ratio : Estimate
-        Selection rate over that of the most selected category.
+        Selection rate divided by that of the most selected category.
     p_value : float or None
-        Of Fisher's exact test of equal selection rates with the most selected category; None for
-        that category itself.
+        P-value of Fisher's exact test that the selection rate equals that of the most selected
+        category. It is None for that category itself, or where there is none.
     scoring_rate : Estimate or None
-        Share of the people whose score is better than the median of the whole sample; None where
+        Share of the people whose score is better than the median of everybody. It is None where
         the scores are decisions.
     scoring_ratio : Estimate or None
-        Scoring rate over that of the category with the highest.
+        Scoring rate divided by that of the category with the highest scoring rate.
     is_small : bool
-        Whether its share is below 2%. Such a category is shown, and is not the one that others
-        are compared with.
+        Whether its share is below 2%. Such a category is shown, but others are not compared with
+        it.
     below_four_fifths : bool or None
-        Whether the impact ratio is below 0.8; None where there is none.
+        Whether the impact ratio is below 0.8. It is None where there is no ratio.
     """
 
     category: str
@@ -77,13 +77,13 @@ class ImpactTable:
     categories : tuple of CategoryImpact
         One per category that occurs, in the order of the labels.
     n_people : int
-        People whose category is known.
+        Number of people whose category is known.
     n_unknown : int
-        People who were scored and whose category is not known. They are counted and left out.
+        Number of people who were scored but whose category is unknown. They are left out.
     most_selected, highest_scoring : str or None
-        The categories that others are compared with.
+        The categories with which others are compared, or None where there is none.
     median_score : float or None
-        Median score of the whole sample; None where the scores are decisions.
+        Median score of everybody. It is None where the scores are decisions.
     rule : str
         The text whose vocabulary the table follows.
     """

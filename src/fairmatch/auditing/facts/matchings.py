@@ -16,25 +16,26 @@ class Transport:
     Attributes
     ----------
     cost : float
-        Mean squared distance between matched people, tied scores matched at least cost.
+        Mean squared distance between matched people if tied scores are matched at least cost.
     cost_high : float
-        The same with tied scores matched at greatest cost; equal to `cost` without ties.
+        The same if tied scores are matched at greatest cost. It equals `cost` without ties.
     undetermined : float
-        Share of the mass whose partners tied scores leave open.
+        Share of the mass for which tied scores leave the partners open.
     smallest : float
         Cost of the nearest matching of the same people (the marginal optimal transport map).
     random : float
         Expected cost of a random matching of the same people.
     relative, relative_high : float or None
-        ``(cost - smallest) / (random - smallest)``, and the same of `cost_high`: 0 is as near as
-        possible, 1 is as random, more is worse than random. None where the two are equal.
+        ``(cost - smallest) / (random - smallest)``, and the same for `cost_high`. It is 0 for a
+        matching as near as possible and 1 for one that is no better than random. It is None where
+        `smallest` and `random` are equal.
     features : tuple of FeatureCost
-        The cost by column of the table, the largest part first.
-    all_rows : float or None
-        Cost of the fair matching of all rows, as far as it can be had; the others are of the
-        sample. None where too many scores are tied or the table is too wide.
+        The cost by column of the table, with the largest part first.
     solver_gap : float
         Relative duality gap to which `smallest` is proven.
+    all_rows : float or None
+        Cost of the fair matching of all rows; the other costs are those of the sample. It is None
+        where too many scores are tied or the table is too large.
     """
 
     cost: float
@@ -50,7 +51,7 @@ class Transport:
 
     @property
     def shown(self) -> str:
-        """The place on the scale for people to read, with its range where ties leave it open."""
+        """The relative cost as text, with its range where tied scores leave it open."""
         low, high = self.relative, self.relative_high
         if low is None:
             return "not stated"
@@ -66,9 +67,10 @@ class PairFlips:
     Attributes
     ----------
     both, neither : float
-        Both are accepted; none is.
+        Share of pairs of whom both are selected, and of whom neither is.
     first_only, second_only : float
-        Only the person of the first group (or of the second) is accepted: a flip.
+        Share of pairs of whom only the person of the first group is selected, and of whom only the
+        person of the second group is. These are flips.
     """
 
     both: float
@@ -84,18 +86,19 @@ class MatchedScores:
     Attributes
     ----------
     matching : {"fair", "nearest_fair", "marginal", "joint"}
-        Equal quantiles of the scores; the nearest of the matchings with the least mean score gap;
-        the nearest matching; the nearest matching of people with the same label.
+        ``"fair"`` matches equal quantiles of the scores. ``"nearest_fair"`` is the nearest of the
+        matchings whose mean score gap is nearly the least. ``"marginal"`` is the nearest matching.
+        ``"joint"`` is the nearest matching of people with the same label.
     gap : Estimate
-        Mean score gap (the paper's MDP), the pairs taken as given.
+        Mean score gap (the paper's matched gap, MDP). The interval takes the pairs as given.
     quantiles : dict
-        Quantile of the gap over people ("0", "0.05", "0.25", "0.5", "0.75", "0.95", "1").
+        Probability ("0", "0.05", "0.25", "0.5", "0.75", "0.95", "1") to the quantile of the gap.
     histogram : tuple of float
         Share of the pairs in equal intervals of the gap, from 0 to the range of the scores.
     flips : PairFlips or None
-        Decisions on the two people of a pair; None of predictions, which decide on nobody.
+        Decisions on the two people of a pair. It is None for predictions, which decide on nobody.
     transport_cost : float or None
-        Mean squared distance between matched people; None without features.
+        Mean squared distance between matched people. It is None without features.
     """
 
     matching: str
@@ -113,24 +116,26 @@ class Matching:
     Attributes
     ----------
     n_sampled : tuple of two int
-        People of each group in the sample.
+        Number of people of each group in the sample.
     is_sample : bool
-        False if the sample is everybody.
+        False if the sample holds everybody.
     matched_gaps : tuple of MatchedScores
-        Under the fair matching; with features the marginal map; with labels too the joint map.
+        Score gaps under each matching. There is always the fair matching. With features there are
+        also the nearest one and the nearest fair one, and with labels the joint one.
     transport : Transport or None
-        None without features.
+        How far apart people are whom the model treats alike. It is None without features.
     refused : str or None
-        Why there is no matching.
+        Why there is no matching, or None.
     groups : tuple of two str, or None
-        The two groups; None where there is no matching.
+        The two groups. It is None where there is no matching.
     unproven : tuple of str
-        What was left out because its solver could not prove it.
+        What was left out because the solver could not prove it.
     nearest_fair : NearestFair or None
-        The nearest matching that treats matched people as alike as can be; None without features.
+        The nearest matching that treats matched people as alike as possible. It is None without
+        features.
     reach : tuple of Reach
-        For each of the two groups, for how many people somebody near is scored alike; empty
-        without features.
+        For each of the two groups, how many people have somebody near who is scored alike. It is
+        empty without features.
     """
 
     n_sampled: tuple[int, int]

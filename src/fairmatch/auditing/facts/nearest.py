@@ -1,4 +1,4 @@
-"""How near the people are whom a model treats alike, read most kindly; and who is near to whom."""
+"""How near people can be whom a model treats alike, and who is near to whom."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ class CurvePoint:
     Attributes
     ----------
     gap : float
-        Mean score gap that is allowed.
+        The mean score gap that is allowed.
     cost : float
-        The least mean squared distance of matched people then.
+        The least mean squared distance between matched people at this gap.
     position : float or None
-        The cost between that of the nearest matching (0) and of a random one (1).
+        Where the cost lies between that of the nearest matching (0) and that of a random one (1).
+        It is None where these two are equal.
     """
 
     gap: float
@@ -31,28 +32,28 @@ class CurvePoint:
 class NearestFair:
     """The nearest of all matchings whose mean score gap is (nearly) the least possible one.
 
-    Many matchings have the least mean score gap. Equal quantiles are one of them, and nearly
-    random in who the people are; this is the one in which matched people are most alike.
+    Many matchings have the least mean score gap. Matching equal quantiles is one of them, and it
+    ignores who the people are. This is the one in which matched people are most alike.
 
     Attributes
     ----------
     slack : float
-        By how much the mean score gap may exceed the least possible one.
+        How far the mean score gap may exceed the least possible one.
     score_gap, least_gap : float
-        Mean score gap of this matching, and the least possible one (the Wasserstein distance of
-        the scores), of the sample.
+        Mean score gap of this matching, and the least possible one in the sample, which is the
+        Wasserstein distance of the scores.
     cost, smallest, random : float
-        Mean squared distance of matched people: of this matching, of the nearest matching of the
-        same people, and expected of a random one.
+        Mean squared distance between matched people: in this matching, in the nearest matching of
+        the same people, and in a random one on average.
     position : float or None
-        ``(cost - smallest) / (random - smallest)``: 0 is as near as possible, 1 is as random.
-        None where the two are equal.
+        ``(cost - smallest) / (random - smallest)``. It is 0 for a matching as near as possible and
+        1 for one that is no better than random. It is None where the two are equal.
     strict_position : float or None
         The same without any slack.
     features : tuple of FeatureCost
-        The cost by column of the table, the largest part first.
+        The cost by column of the table, with the largest part first.
     curve : tuple of CurvePoint
-        From the least mean score gap to that of the nearest matching.
+        The curve from the least mean score gap to that of the nearest matching.
     solver_gap : float
         Relative duality gap to which the cost is proven.
     """
@@ -77,12 +78,12 @@ class Reach:
     Attributes
     ----------
     group, other : str
-        The group whose people are counted, and the one in which somebody near is looked for.
+        The group whose people are counted, and the group in which somebody near is sought.
     distance : float
-        Squared distance up to which somebody is near. Nine in ten people of the two groups have
-        somebody of the other group as near as that.
+        Squared distance up to which somebody counts as near. Nine in ten people of the two groups
+        have somebody of the other group within this distance.
     score_gap : float
-        Difference up to which two scores are alike.
+        Difference up to which two scores count as alike.
     share : Estimate
         Share of the group's people who have somebody near and scored alike.
     has_near : Estimate
@@ -101,9 +102,9 @@ class Reach:
 class NearPeople:
     """The truly nearest people of the other group, for each person of the sample.
 
-    One entry per person and neighbour, as positions in the lists of `Individuals`; those of a
-    person stand together, the nearest first. Unlike a matching this is not symmetric: somebody's
-    nearest person may have a nearer one.
+    There is one entry per person and neighbour, as positions in the lists of `Individuals`. The
+    neighbours of a person stand together, with the nearest first. Unlike a matching, this relation
+    is not symmetric: the neighbour may have a nearer person.
 
     Attributes
     ----------

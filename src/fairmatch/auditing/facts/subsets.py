@@ -16,9 +16,9 @@ class Condition:
     column : str
         The column.
     operator : {"=", "!=", "<=", ">"}
-        The first two for categories, the last two for numbers.
+        ``=`` and ``!=`` are for categories and missing values, ``<=`` and ``>`` for numbers.
     value : str, float or None
-        What it is compared with; None is a missing value.
+        The value to compare with. None means a missing value.
     """
 
     column: str
@@ -42,20 +42,21 @@ class SubsetGap:
     description : str
         The subset in words.
     conditions : tuple of Condition
-        All of them hold in the subset.
+        The conditions, all of which hold in the subset.
     n_rows : tuple of two int
-        People of each group in it.
+        Number of people of each group in the subset.
     gap : float
-        Gap between the groups' mean scores in it, over all rows.
+        Gap between the groups' mean scores in the subset, over all rows.
     signed : float
         Second group minus first, over all rows.
     confirmed : Estimate
-        The gap over rows that played no part in choosing the subset, with an interval that holds
-        for all listed subsets at once.
+        The gap over rows that played no part in choosing the subset. Its interval holds for all
+        listed subsets at once.
     found_by : {"level", "split", "pair", "search"}
-        A single level; a median split; two of these; the search for the worst.
+        How the subset was found: as a single level, as a median split, as a pair of these, or by
+        the search for the worst subset.
     groups : tuple of two str, or None
-        The two groups; None where there are only two.
+        The two groups. It is None in audits of earlier versions.
     """
 
     description: str
@@ -75,13 +76,14 @@ class HalfSpaces:
     Attributes
     ----------
     gaps : tuple of float
-        One gap per half-space in which both groups are present.
+        One gap per half-space that holds people of the reference group and of another group. With
+        several other groups it is the largest.
     n_empty : int
-        Half-spaces in which a group is absent.
+        Number of half-spaces that have no gap.
     noise : tuple of float
-        The same with the group labels shuffled: what chance alone makes of such a table.
+        The same gaps with shuffled group labels, which show what chance alone does.
     n_rows : int
-        Rows looked at.
+        Number of people examined.
     """
 
     gaps: tuple[float, ...]
@@ -97,17 +99,19 @@ class SubsetScan:
     Attributes
     ----------
     subsets : tuple of SubsetGap
-        The worst first, by the confirmed gap less a margin for few people.
+        The subsets, with the worst first. The order is that of the confirmed gap less a margin for
+        few people.
     n_examined : int
-        Subsets that were looked at.
+        Number of subsets examined.
     min_rows : int
-        A subset needs as many people of each group among the rows that are searched.
+        How many people of each group a subset needs among the rows that are searched.
     n_search, n_confirm : int
-        Rows on which subsets were chosen, and other rows on which their gaps were taken.
+        Number of people on whom subsets were chosen, and of others on whom their gaps were
+        computed.
     half_spaces : HalfSpaces
-        Random half-spaces.
+        Gaps in random half-spaces.
     refused : tuple of str
-        What was not looked at, and why.
+        What was not examined, and why.
     """
 
     subsets: tuple[SubsetGap, ...]
