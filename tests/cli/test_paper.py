@@ -146,7 +146,7 @@ def test_a_figure_that_was_edited_or_removed_is_found(results, name, capsys):
 
 def test_without_records_there_are_no_figures(tmp_path, capsys):
     assert main(["paper", "figures", *PART, "--out", str(tmp_path)]) == 2
-    assert "run the study first" in capsys.readouterr().err
+    assert "Run the study first" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,9 +159,9 @@ def test_without_records_there_are_no_figures(tmp_path, capsys):
         (["run", "--jobs", "0"], "--jobs"),
         (["run", "--only", "imbalance", "--datasets", "german"], "imbalance has no runs on german"),
         (["status", "--quick", "--only", "schedule"], "no runs on german, adult with --quick"),
-        (["tables"], "run it first"),
-        (["tables", "--check"], "write it first"),
-        (["figures", "--check"], "run the study first"),
+        (["tables"], "Run it first"),
+        (["tables", "--check"], "Write it first"),
+        (["figures", "--check"], "Run the study first"),
     ],
 )
 def test_wrong_arguments_are_told(given, told, tmp_path, capsys):

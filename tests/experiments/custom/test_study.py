@@ -258,7 +258,7 @@ class Share(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("how", "given", "message"),
     [
-        ("predict_proba", "np.ones((len(X), 1))", r"Share.predict_proba .*\(\d+, 1\).*Two columns"),
+        ("predict_proba", "np.ones((len(X), 1))", r"Share.predict_proba .*\(\d+, 1\).*two columns"),
         ("predict_proba", "np.ones((len(X), 3))", "Two columns are expected"),
         ("predict_proba", "np.ones((3, 2))", r"shape \(3, 2\) for 160 rows"),
         ("predict", "np.array(['yes'] * len(X))", "Share.predict gave .*'yes'.* Labels are 0 or 1"),
