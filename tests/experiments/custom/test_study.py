@@ -259,7 +259,7 @@ class Share(ClassifierMixin, BaseEstimator):
     ("how", "given", "message"),
     [
         ("predict_proba", "np.ones((len(X), 1))", r"Share.predict_proba .*\(\d+, 1\).*two columns"),
-        ("predict_proba", "np.ones((len(X), 3))", "Two columns are expected"),
+        ("predict_proba", "np.ones((len(X), 3))", "Return two columns"),
         ("predict_proba", "np.ones((3, 2))", r"shape \(3, 2\) for 160 rows"),
         ("predict", "np.array(['yes'] * len(X))", "Share.predict gave .*'yes'.* Labels are 0 or 1"),
         ("predict", "[None] * len(X)", r"gave nan for a row. Scores lie in \[0, 1\]"),
