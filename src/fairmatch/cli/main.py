@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from fairmatch import __version__
 from fairmatch.cli import adjust, alternatives, audit, datasets, groups, paper, predict, train
+from fairmatch.cli.options import as_typed
 from fairmatch.cli.output import plain_output, print_line
 from fairmatch.exceptions import FairmatchError
 
@@ -67,12 +68,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
-        with plain_output():
+        with plain_output(vars(arguments)):
             return run(arguments)
     except FairmatchError as error:
         if arguments.debug:
             raise
-        print_line(f"fairmatch: {error}")
+        print_line(f"fairmatch: {as_typed(str(error), vars(arguments))}")
         return 2
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

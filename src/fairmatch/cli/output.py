@@ -3,10 +3,11 @@
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from fairmatch.cli.options import as_typed
 from fairmatch.exceptions import FairmatchWarning
 
 # Signs that move the cursor, colour the screen or turn the direction of writing: a name in a
@@ -40,13 +41,19 @@ class _Printable:
 
 
 @contextmanager
-def plain_output() -> Iterator[None]:
-    """Print nothing that steers the terminal, and each warning of ours as one line."""
+def plain_output(destinations: Collection[str] = ()) -> Iterator[None]:
+    """Print nothing that steers the terminal, and each warning of ours as one line.
+
+    Parameters
+    ----------
+    destinations : collection of str
+        Names of the options that the command has. Warnings name these instead of arguments.
+    """
     before, shown = sys.stdout, warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **further: Any) -> None:
         if issubclass(category, FairmatchWarning):
-            print_line(f"fairmatch: warning: {message}")
+            print_line(f"fairmatch: warning: {as_typed(str(message), destinations)}")
         else:
             shown(message, category, *where, **further)
 
