@@ -230,7 +230,7 @@ def test_an_interrupt_ends_the_runs_without_a_traceback(jobs, tmp_path):
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         said = process.communicate(timeout=240)[1]
     assert process.returncode == 130, said
-    assert "What is recorded stays" in said
+    assert "The records stay" in said
     assert "Traceback" not in said
     assert list(begun.iterdir()) == [], "nothing half-done is left"
 

@@ -320,7 +320,7 @@ def test_changed_code_is_another_run(write):
         ("[tables]\nloans = 3\n", r"write \[tables.NAME\], with a name"),
         ("[tables.loans]\n", r"\[tables.loans\] lacks file, target, positive, sensitive"),
         ('[tables."../x"]\n', "'../x' must have at most 50 characters: letters"),
-        (f"[tables.{'x' * 51}]\n", "at most 50 letters"),
+        (f"[tables.{'x' * 51}]\n", "at most 50 characters"),
         ("[tables.german]\n", "the name 'german' is taken already"),
         ("[methods.reg]\n", "the name 'reg' is taken already"),
         ("[methods.ftm-joint]\n", "the name 'ftm-joint' is taken already"),
