@@ -141,7 +141,7 @@ def test_a_figure_that_was_edited_or_removed_is_found(results, name, capsys):
     file.unlink()
     assert main(["paper", "figures", "--check", *where]) == 1
     told = capsys.readouterr().out
-    assert told.count(f"{name}.svg does not show") == 2
+    assert told.count(f"{name}.svg differs from the records") == 2
 
 
 def test_without_records_there_are_no_figures(tmp_path, capsys):

@@ -25,7 +25,7 @@ from fairmatch.report.figures.figure import (
 )
 from fairmatch.report.wording import MATCHINGS, column_words, n_people, told_apart
 
-# A chart shows so many bars, alone or beside others; the table below it shows all.
+# How many bars a chart shows, alone or beside others; the table below it shows all.
 _MOST_BARS, _FEW_BARS = 12, 6
 
 

@@ -23,7 +23,7 @@ from fairmatch.report.figures.figure import (
 from fairmatch.report.summary import certain
 from fairmatch.report.wording import subset_name
 
-# A chart shows so many bars; the table below it shows all.
+# How many bars a chart shows; the table below it shows all.
 _MOST_BARS = 12
 
 
