@@ -45,8 +45,8 @@ table.round(3)
 
 # %%
 # Each criterion lowers its own gap: demographic parity ΔDP, equal opportunity ΔTPR. None of them
-# lowers all. Where the groups' base rates differ, equal selection rates and equal error rates
-# cannot be had together by any model that uses the label.
+# lowers all. If the groups' base rates differ, no model that uses the label has both equal
+# selection rates and equal error rates.
 
 axes = table[["ΔDP", "ΔTPR", "ΔFPR"]].plot.barh(figsize=(6.5, 3.6))
 axes.invert_yaxis()

@@ -2,8 +2,8 @@ r"""
 Large tables
 ============
 
-What takes how long, and what is done on a sample. The table is made up here, so that this page
-needs no download: 300,000 people, 12 columns.
+How long each step takes, and which steps use a sample. The table is made up here, because this page
+should need no download. It has 300,000 people and 12 columns.
 """
 
 # %%

@@ -1,6 +1,6 @@
 r"""
-A matcher of one's own
-======================
+Your own matcher
+================
 
 Who should be treated alike is a question about the people, not about the model. If you have an
 answer of your own, write it as one method. Everything else, from several groups to the trees, is

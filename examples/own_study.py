@@ -1,6 +1,6 @@
 r"""
-A whole study of one's own
-==========================
+Your own study
+==============
 
 The paper's experiments run on any table and with any classifier: the same splits, the same
 measures, records that can be resumed. A study is described in a short TOML file; ``fairmatch paper

@@ -2,8 +2,9 @@ r"""
 Reading a coupling
 ==================
 
-A coupling is a list of pairs: this woman with that man, with so much mass. Everything here makes
-couplings or reads them. This page makes three of the same people and compares them.
+A coupling is a list of pairs, such as this woman with that man, each with a mass. Everything in
+fairmatch makes couplings or reads them. This page makes three couplings of the same people and
+compares them.
 """
 
 # %%

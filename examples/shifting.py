@@ -1,4 +1,4 @@
-"""A method for the study of one's own: a logistic regression, shifted by group."""
+"""A method for your own study: a logistic regression, shifted by group."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin

@@ -174,7 +174,7 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     assert main([*asked, "--weight", "age"]) == 2
     assert "--weight-kind counts" in capsys.readouterr().err
     assert main([asked[0], str(folder / "part0.parquet"), *asked[1:]]) == 2
-    assert "by itself" in capsys.readouterr().err
+    assert "audited alone" in capsys.readouterr().err
 
 
 def test_duckdb_prints_no_bar_in_an_interactive_session(folder):

@@ -75,7 +75,7 @@ def test_other_scores_and_several_columns(scores):
         (["--out", "a.csv", "--criterion", "equal_opportunity"], "the labels with --label"),
         (["--out", "a.csv", "--max-gap", "3"], "--max-gap must be a number"),
         (["--out", "a.csv", "--strength", "3"], "--strength must be a number"),
-        (["--out", "a.csv", "--score", "label"], "Column label holds words where scores are"),
+        (["--out", "a.csv", "--score", "label"], "Column label holds words, such as"),
     ],
 )
 def test_what_cannot_be_is_said(scores, capsys, more, message):

@@ -59,7 +59,7 @@ def test_without_the_group_no_model_needs_it(table, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--out", "page.pdf"], "ends in .html"),
+        (["--out", "page.pdf"], "not end in .html"),
         (["--out", "page.html", "--margin", "2"], "--margin"),
         (["--out", "page.html", "--test-size", "0"], "--test-size"),
     ],

@@ -510,8 +510,8 @@ def test_predictions_are_audited_in_units(run, hours, tmp_path):
         (["--fail-above", "mean_parity_gap=-1"], "a bound in [0, inf)"),
         (["--tables", "filed"], "no rates to file"),
         (["--privileged", "male"], "--privileged male"),
-        (["--positive", "yes"], "pos_label='yes'"),
-        (["--threshold", "0.4"], "threshold=0.4"),
+        (["--positive", "yes"], "--positive yes"),
+        (["--threshold", "0.4"], "--threshold 0.4"),
     ],
 )
 def test_what_predictions_do_not_have_cannot_be_asked_for(run, hours, given, words):

@@ -141,12 +141,12 @@ def test_a_figure_that_was_edited_or_removed_is_found(results, name, capsys):
     file.unlink()
     assert main(["paper", "figures", "--check", *where]) == 1
     told = capsys.readouterr().out
-    assert told.count(f"{name}.svg does not show") == 2
+    assert told.count(f"{name}.svg differs from the records") == 2
 
 
 def test_without_records_there_are_no_figures(tmp_path, capsys):
     assert main(["paper", "figures", *PART, "--out", str(tmp_path)]) == 2
-    assert "run the study first" in capsys.readouterr().err
+    assert "Run the study first" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,9 +159,9 @@ def test_without_records_there_are_no_figures(tmp_path, capsys):
         (["run", "--jobs", "0"], "--jobs"),
         (["run", "--only", "imbalance", "--datasets", "german"], "imbalance has no runs on german"),
         (["status", "--quick", "--only", "schedule"], "no runs on german, adult with --quick"),
-        (["tables"], "run it first"),
-        (["tables", "--check"], "write it first"),
-        (["figures", "--check"], "run the study first"),
+        (["tables"], "Run it first"),
+        (["tables", "--check"], "Write it first"),
+        (["figures", "--check"], "Run the study first"),
     ],
 )
 def test_wrong_arguments_are_told(given, told, tmp_path, capsys):
@@ -230,7 +230,7 @@ def test_an_interrupt_ends_the_runs_without_a_traceback(jobs, tmp_path):
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         said = process.communicate(timeout=240)[1]
     assert process.returncode == 130, said
-    assert "What is recorded stays" in said
+    assert "The records stay" in said
     assert "Traceback" not in said
     assert list(begun.iterdir()) == [], "nothing half-done is left"
 

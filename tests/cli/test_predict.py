@@ -68,7 +68,7 @@ def test_a_model_from_python_is_told_which_column_is_the_group(people, capsys):
     model.fit(people[["age"]], people.hired, sensitive_features=people.sex).save("model")
     asked = ["predict", "model", "people.csv", "--out", "scores.csv"]
     assert main(asked) == 2
-    assert "name it with --sensitive" in capsys.readouterr().err
+    assert "Name the column with --sensitive" in capsys.readouterr().err
     assert main([*asked, "--sensitive", "sex"]) == 0
     wanted = model.predict_proba(people[["age"]], sensitive_features=people.sex)[:, 1]
     assert pd.read_csv("scores.csv").score.to_numpy() == pytest.approx(wanted)

@@ -225,6 +225,7 @@ ELSEWHERE = (
     "The models were audited on different people, so",
     "largest gap of two groups",  # below
     "There is no audit to report",  # errors, axes and headings
+    ". Write one report for each.",
     "The report needs the report extra",
     "; expected a table of FairnessPath.curve.",
     "; style-src",

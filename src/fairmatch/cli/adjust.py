@@ -1,4 +1,4 @@
-"""The command ``fairmatch adjust``: scores of any model made alike in all groups."""
+"""The command ``fairmatch adjust``: make the scores of any model alike in all groups."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fairmatch.learning.anymodel.adjustment import ScoreAdjustment
     from fairmatch.tables.arrays import BoolArray, FloatArray
 
-# What is added to the table.
+# Columns that are added to the table.
 SCORE, DECISION = "adjusted_score", "adjusted_decision"
-# Gaps that ties leave are told from here on.
+# A gap that ties leave is printed from this size on.
 _SMALL = 0.005
 
 
@@ -33,14 +33,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         nargs="+",
         metavar="COL[,COL]",
-        help="the group of each person; of several columns the combinations are the groups",
+        help="the group of each person; several columns are combined",
     )
     add("--label", metavar="COL", help="the outcome; needed for thresholds and criteria by label")
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
     add("--weight", metavar="COL", help="the weight of each person")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--max-gap", type=float, metavar="GAP", help="go as far as this gap asks for")
-    how.add_argument("--strength", type=float, help="how far to go, from 0 to 1 (default: 1)")
+    how.add_argument("--max-gap", type=float, metavar="GAP", help="adjust only to this gap")
+    how.add_argument("--strength", type=float, help="how far to adjust, from 0 to 1 (default: 1)")
     how.add_argument("--with", dest="ready", metavar="FILE", help="apply a saved adjustment")
     add(
         "--criterion",
@@ -55,11 +55,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--scale",
         choices=("probability", "rank", "real"),
-        help="what scores are: in [0, 1], any numbers of which the rank counts, or numbers in a "
-        "unit of their own (default: probability)",
+        help="what scores are: probabilities in [0, 1], numbers whose order alone counts, or "
+        "numbers in a unit of their own (default: probability)",
     )
-    add("--out", required=True, metavar="FILE", help=f"the table with a column {SCORE}")
-    add("--save", metavar="FILE.json", help="keep the adjustment, for --with")
+    add("--out", required=True, metavar="FILE", help=f"write the table with a column {SCORE}")
+    add("--save", metavar="FILE.json", help="save the adjustment, for --with")
     add_reading(parser)
 
 
@@ -89,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for name in (SCORE, DECISION):
         if name in frame.columns:
             raise InputError(
-                f"{arguments.table} has a column {name}, which would be written over. Rename it."
+                f"{arguments.table} has a column {name}, which would be overwritten. Rename it."
             )
     print_roles(roles)
     groups = _groups(frame, attributes)
@@ -124,7 +124,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check_numbers(arguments: argparse.Namespace) -> None:
-    """Raise unless numbers are in their range, and labels are there where they are needed."""
+    """Raise where a number is out of range, or labels are needed and not named."""
     from fairmatch.tables.criterion import read_criterion
     from fairmatch.tables.parameters import check_number
 
@@ -147,19 +147,19 @@ def _check_numbers(arguments: argparse.Namespace) -> None:
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
-    """Raise where something is given that a saved adjustment already says."""
+    """Raise where an option contradicts a saved adjustment."""
     if not arguments.ready:
         return
     for name in ("criterion", "decisions", "scale", "save"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name} was given, and --with {arguments.ready} applies an adjustment that has "
-                "been fitted. Leave one of the two out."
+                f"--{name} was given, and --with {arguments.ready} applies an adjustment that is "
+                "already fitted. Leave one of the two out."
             )
 
 
 def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
-    """Return the groups as text, so that a saved adjustment finds them again in any file."""
+    """Return the groups as text; a saved adjustment finds them again in any file."""
     for name in columns:
         _refuse_missing(frame, name, "a group")
     texts = frame[list(columns)].astype(str)
@@ -167,22 +167,22 @@ def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
 
 
 def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
-    """Return the scores, or raise where they cannot be those of a model."""
+    """Return the scores, or raise where they are missing, words or out of range."""
     column = frame[arguments.score]
     _refuse_missing(frame, arguments.score, "a score")
     if column.dtype.kind not in "biuf":
         raise InputError(
-            f"Column {arguments.score} holds words where scores are expected, such as "
-            f"{column.iloc[0]!r}. Name a column of numbers with --score; --decimal and --missing "
-            "say how numbers are written."
+            f"Column {arguments.score} holds words, such as {column.iloc[0]!r}, and scores are "
+            "numbers. Name a column of numbers with --score; --decimal and --missing set how "
+            "numbers are written."
         )
     scores = column.to_numpy()
     inside = scores.min() >= 0.0 and scores.max() <= 1.0
     if not inside and not arguments.ready and arguments.scale in (None, "probability"):
         raise InputError(
             f"Column {arguments.score} holds numbers from {scores.min():g} to {scores.max():g}, "
-            "and probabilities lie in [0, 1]. Say what they are: --scale rank uses the order "
-            "alone, --scale real adjusts them in their own unit."
+            "and probabilities lie in [0, 1]. Choose a scale: --scale rank uses the order alone, "
+            "and --scale real adjusts numbers in their own unit."
         )
     return scores
 
@@ -192,8 +192,8 @@ def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
     if missing.any():
         raise InputError(
             f"Column {name} is missing in {int(missing.sum())} rows (the first in row "
-            f"{int(missing.to_numpy().argmax())}). Every person needs {what}: fill them in, or "
-            "leave these rows out."
+            f"{int(missing.to_numpy().argmax())}). Every person needs {what}. Fill in the values, "
+            "or leave these rows out."
         )
 
 
@@ -224,7 +224,7 @@ def _print_gaps(
     positive: BoolArray | None,
     weights: FloatArray | None,
 ) -> None:
-    """Print what the adjustment changes, gap by gap."""
+    """Print every gap before and after the adjustment."""
     import numpy as np
 
     from fairmatch.measures.real import real_gaps
@@ -237,7 +237,7 @@ def _print_gaps(
         if positive is not None:
             for found, s in zip(both, (scores, adjusted), strict=True):
                 found["accuracy"] = float(np.average((s >= 0.5) == positive, weights=weights))
-    else:  # no decisions, and gaps in the unit of the results
+    else:  # there are no decisions, and gaps have the unit of the results
         start = adjustment.parts.start(np.asarray(scores, dtype=np.float64))  # type: ignore[union-attr]
         both = [real_gaps(s, **given) for s in (start, adjusted)]
     rows = [[name, *(f"{found[name]:.4f}" for found in both)] for name in both[0]]
@@ -245,12 +245,12 @@ def _print_gaps(
 
 
 def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dict[str, float]:
-    """Return the gaps of probabilities, as far as they can be taken without matching."""
+    """Return the gaps of probabilities that need no matching."""
     from fairmatch.measures import MEASURES
 
     found = {}
     for name, measure in MEASURES.items():
-        # The total variation of scores that nobody has in common is 1, whatever they are.
+        # The total variation between scores that nobody shares is 1, whatever they are.
         if name in ("matched_parity_gap", "total_variation_parity_gap"):
             continue
         if measure.needs_labels and positive is None:

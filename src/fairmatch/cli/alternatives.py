@@ -1,4 +1,4 @@
-"""The command ``fairmatch alternatives``: search for models as accurate, with smaller gaps."""
+"""The command ``fairmatch alternatives``: search for models with smaller gaps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairmatch.storage.atomic import check_place, write_whole
 if TYPE_CHECKING:
     from fairmatch.auditing.facts.alternatives import Alternatives
 
-# Of the models found, so many are described on the page beside the baseline.
+# How many of the models found the page describes beside the baseline.
 _DESCRIBED = 2
 
 
@@ -26,31 +26,37 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--criterion",
         choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
         default="demographic_parity",
-        help="which gap is to be smaller (default: demographic_parity)",
+        help="the criterion whose gap is to be smaller (default: demographic_parity)",
     )
     add(
         "--margin",
         type=float,
         default=0.01,
-        help="how much less accurate still counts as accurate (default: 0.01)",
+        help="how much accuracy a model may lose and still count as accurate (default: 0.01)",
     )
-    add("--confidence", type=float, default=0.95, metavar="LEVEL", help="default: 0.95")
+    add(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="LEVEL",
+        help="level of the intervals (default: 0.95)",
+    )
     add("--rounds", type=int, default=200, help="number of trees (default: 200)")
     add(
         "--test-size",
         type=float,
         default=0.3,
-        help="share of the rows that no model sees (default: 0.3)",
+        help="share of the rows that are kept for testing (default: 0.3)",
     )
     add(
         "--without-sensitive",
         action="store_true",
         help="try only models that do not need the group to predict",
     )
-    add("--seed", type=int, default=0, help="default: 0")
-    add("--json", metavar="FILE", help="write everything that was tried as JSON, too")
+    add("--seed", type=int, default=0, help="same seed, same result (default: 0)")
+    add("--json", metavar="FILE", help="also write everything that was tried as JSON")
     add("--no-individuals", action="store_true", help="write no person's row")
-    add("--out", metavar="FILE.html", required=True, help="the page")
+    add("--out", metavar="FILE.html", required=True, help="write the page to this file")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -68,7 +74,10 @@ def _run(arguments: argparse.Namespace) -> int:
     check_count("--rounds", arguments.rounds)
     check_count("--seed", arguments.seed, 0)
     if Path(arguments.out).suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--out {arguments.out} is not a page: name a file that ends in .html.")
+        raise InputError(
+            f"--out writes a page, and {arguments.out} does not end in .html. Name a file that "
+            "does."
+        )
     for file in (arguments.out, arguments.json):
         if file is not None:
             check_place(file)
@@ -110,7 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _print(found)
         if step is not None:
             step("the page")
-        # Beside the baseline, the best that was found; else the smallest gap that was tried.
+        # Beside the baseline stand the best models found, or else those with the smallest gaps.
         best = found.found or sorted(found.tried, key=lambda one: one.gap)
         shown = [found.baseline, *(one.name for one in best[:_DESCRIBED])]
         comparison = compare_models(

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _ABOUT = ("title", "author", "date", "purpose")
 INDIVIDUALS = "individuals"
-"""What ``--hide`` is told to leave people's rows out altogether."""
+"""The value of ``--hide`` that leaves out people's rows altogether."""
 
-# Steps that the audit of one model reports, for the length of the bar.
+# How many steps the audit of one model reports, for the length of the bar.
 _STEPS = 4
 
 
@@ -33,15 +33,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "tables",
         nargs="+",
         metavar="TABLE",
-        help="CSV or Parquet; several hold the same people. A quoted pattern such as "
-        "'scores/*.parquet', or a folder, is one table that need not fit into memory",
+        help="a .csv or .parquet file; several files hold the same people. A quoted pattern such "
+        "as 'scores/*.parquet', or a folder, is one table that need not fit into memory",
     )
     add("--score", action="append", default=[], metavar="COL", help="scores in [0, 1] or decisions")
     add(
         "--sensitive",
         required=True,
         metavar="COL[,COL]",
-        help="the group of each person; of several columns the combinations are the groups",
+        help="the group of each person; several columns are combined",
     )
     add(
         "--label",
@@ -52,15 +52,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--accepted",
         metavar="VALUE",
-        help="where --score holds decisions in words, such as Yes and No: the one that is a yes",
+        help="the word that accepts a person, where --score holds words such as Yes and No",
     )
-    add("--id", metavar="COL", help="who each person is; not a feature")
+    add("--id", metavar="COL", help="the identifier of each person; not a feature")
     add("--weight", metavar="COL", help="how much each row counts")
     add(
         "--weight-kind",
         choices=("survey", "counts"),
         default="survey",
-        help="what weights are: of a survey, or numbers of people (default: survey)",
+        help="what weights are: survey weights, or numbers of people (default: survey)",
     )
     add("--features", nargs="+", metavar="COL", help="what describes people (default: the rest)")
     add("--drop", nargs="+", default=[], metavar="COL", help="columns to leave out")
@@ -69,24 +69,30 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="COL",
-        help="describe people by these although they identify them or give the group away",
+        help="use these as features although they identify people or give the group away",
     )
     add_reading(parser)
     add("--model", action="append", default=[], metavar="DIR", help="a saved model to score TABLE")
-    add("--privileged", metavar="GROUP", help="the favoured group, to tell undesirable flips")
+    add("--privileged", metavar="GROUP", help="the favoured group, for undesirable flips")
     add(
         "--scale",
         choices=("probability", "real"),
         default="probability",
-        help="what scores are: in [0, 1], or with real, predictions in units of the label, which "
-        "select nobody (default: probability)",
+        help="what scores are: numbers in [0, 1], or with real, predictions in units of the "
+        "label, which select nobody (default: probability)",
     )
-    add("--threshold", type=float, default=0.5, help="selected at or above it (default: 0.5)")
+    add(
+        "--threshold",
+        type=float,
+        default=0.5,
+        help="scores at or above it are selected (default: 0.5)",
+    )
     add(
         "--favourable",
         choices=("high", "low"),
         default="high",
-        help="which scores are good for a person; with low, selected are those below",
+        help="which scores are good for a person; with low, scores below the threshold are "
+        "selected (default: high)",
     )
     add(
         "--outcome",
@@ -95,9 +101,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "flagged)",
     )
     add("--confidence", type=float, default=0.95, help="level of the intervals (default: 0.95)")
-    add("--resamples", type=int, default=1000, help="of the bootstrap (default: 1000)")
+    add("--resamples", type=int, default=1000, help="bootstrap resamples (default: 1000)")
     add("--sample", type=int, default=4096, help="people of each group to match (default: 4096)")
-    add("--min-group-size", type=int, default=30, help="state nothing of fewer (default: 30)")
+    add(
+        "--min-group-size",
+        type=int,
+        default=30,
+        help="state nothing about fewer people (default: 30)",
+    )
     add("--seed", type=int, default=0, help="same seed, same audit (default: 0)")
     add("--out", metavar="FILE.html", help="write a report that opens in any browser")
     add("--json", metavar="FILE.json", help="write the facts for a program to read")
@@ -113,8 +124,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GAP=BOUND",
-        help="exit with 1 if this gap of a model is above the bound; of models compared, all but "
-        "the first are held to it",
+        help="exit with 1 if this gap of a model is above the bound; among several models, the "
+        "first is not held to it",
     )
     add(
         "--fail-below",
@@ -127,7 +138,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gate",
         choices=("estimate", "upper"),
         default="estimate",
-        help="what is held against the bound: the estimate, or the worse limit of its interval",
+        help="what is held to the bound: the estimate, or the worse limit of its interval "
+        "(default: estimate)",
     )
     for name in _ABOUT:
         add(f"--{name}", metavar="TEXT", help=f"{name} of the audit, for the report")
@@ -137,12 +149,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COL",
-        help="leave a column out of people's rows; 'individuals' leaves all of the rows out",
+        help="leave a column out of people's rows; 'individuals' leaves out all rows",
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Audit, print and write what was asked for; 1 if a bound is broken."""
+    """Audit, print and write what was asked for; return 1 if a bound is broken."""
     from fairmatch.auditing.facts import Comparison
     from fairmatch.auditing.files import audit_files
     from fairmatch.auditing.filing import write_tables
@@ -228,11 +240,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _only_dataset(arguments: argparse.Namespace) -> str:
-    """Return the pattern of files that are read as one table, or raise where there is more."""
+    """Return the pattern of the one table, or raise where another table or model is named."""
     if len(arguments.tables) > 1 or arguments.model:
         raise InputError(
-            "A pattern or a folder stands for one table of scores, and is audited by itself. "
-            "Leave out the other tables and --model."
+            "A pattern or a folder was given with another table or --model. It stands for one "
+            "table of scores, which is audited alone. Leave out the other tables and --model."
         )
     if arguments.accepted is not None:
         raise InputError(
@@ -244,34 +256,34 @@ def _only_dataset(arguments: argparse.Namespace) -> str:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Raise before the work where a result could not be written as what its name says."""
+    """Raise before the work where a result could not be written under its name."""
     check_outputs(arguments.tables, {"--json": arguments.json, "--out": arguments.out})
     folder = arguments.tables_folder
     if folder is not None and arguments.scale == "real":
         raise InputError(
-            "--tables was given with --scale real, and predictions select nobody, so that there "
-            "are no rates to file. Leave it out, or write the facts with --json."
+            "--tables was given with --scale real. Predictions select nobody, so there are no "
+            "rates to file. Leave it out, or write the facts with --json."
         )
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
-        raise InputError(f"--tables must be a folder, and {folder} is a file.")
+        raise InputError(f"--tables must be a folder, and {folder} is a file. Name a folder.")
     out = arguments.out
     is_file = out is not None and (not Path(out).exists() or Path(out).is_file())
     if is_file and Path(out).suffix.lower() not in (".html", ".htm"):
         raise InputError(
-            f"--out writes a page, and {out} does not end in .html. Name it so, and print it to "
-            "PDF from a browser if that is what you need."
+            f"--out writes a page, and {out} does not end in .html. Name a file that does. A "
+            "browser can print the page to PDF."
         )
 
 
 def _report_writer() -> Callable[[Audit | Comparison, str], object]:
-    """Find what writes the report, before an audit is made for nothing."""
+    """Return the function that writes the report, or raise before the audit is made."""
     try:
         from fairmatch.report import require_report, write_report
 
         require_report()
     except ImportError as error:
         raise MissingExtraError(
-            f"The report cannot be made ({error}). Install it with: pip install "
+            f"The report cannot be made ({error}). Install what it needs with: pip install "
             "'fairmatch[report]', or write the facts with --json."
         ) from error
     return write_report

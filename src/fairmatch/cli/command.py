@@ -1,4 +1,4 @@
-"""What a command is: its arguments, its help with an example, and the work."""
+"""A command of the command line: its arguments, its help and its work."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A command or an action of one. Its `run` imports what is heavy: ``--help`` stays quick.
+    """A command, or an action of a command.
+
+    `run` imports the heavy modules, so ``--help`` stays quick.
 
     Attributes
     ----------
-    name, help : str
-        What is typed, and what it does, in a sentence.
+    name : str
+        The word that is typed.
+    help : str
+        What the command does, in a sentence.
     example : str
-        A line that could be typed, for the end of the help.
+        A line that can be typed, for the end of the help.
     add_arguments : callable
         Declares the arguments on a parser.
     run : callable or None
-        Does the work and returns the exit code. None is for a command with actions of its own.
+        Does the work and returns the exit code. None is for a command with actions.
     """
 
     name: str

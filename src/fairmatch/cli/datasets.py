@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="name", help="only these (default: all)")
-    parser.add_argument("--fetch", action="store_true", help="download those that are not here")
+    parser.add_argument("names", nargs="*", metavar="name", help="only these tables (default: all)")
+    parser.add_argument("--fetch", action="store_true", help="download the tables that are missing")
 
 
 def _run(arguments: argparse.Namespace) -> int:

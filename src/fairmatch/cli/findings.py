@@ -1,4 +1,4 @@
-"""What an audit found, on the terminal: rates with their ratio, gaps with their direction."""
+"""The findings of an audit on the terminal: rates and their ratio, gaps and their direction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_audits(audits: Sequence[Audit]) -> None:
-    """Print audits of the same people: rates, gaps, and what is known beyond them.
+    """Print audits of the same people: rates, gaps, and the sentences about them.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
 
 
 def _print_means(audit: Audit) -> None:
-    """Print what is predicted for each group on average."""
+    """Print the mean prediction of each group."""
     print(f"{audit.model_name}: {audit.n_rows:,} people; predictions in units of the target")
     rows = [
         [
@@ -82,7 +82,7 @@ def _print_rest(audit: Audit) -> None:
     if described := audit.provenance.settings["described_by"]:
         print(f"  Described by: {described}.")
     _, *said = sentences(audit)
-    if len(audit.matchings) == 1:  # of many pairs of groups the report shows each
+    if len(audit.matchings) == 1:  # with more pairs of groups, only the report shows each
         said[1:1] = filter(None, map(reach_sentence, audit.matchings[0].reach))
     said += [f"Look at it: {leak.words}." for leak in audit.leaks]
     for sentence in dict.fromkeys((*said, *audit.notes, *audit.refusals)):

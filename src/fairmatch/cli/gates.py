@@ -1,4 +1,4 @@
-"""Bounds that a gap or a ratio is held to: read before the work, held to after it."""
+"""Bounds on a gap or a ratio, which are read before the work and checked after it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Estimate, Gap
 
 RATIO = "selection_ratio"
-"""What may be too small, where gaps may be too large."""
+"""Name of the ratio. A ratio may be too small, and a gap may be too large."""
 
-# Facts that say nothing where nobody or everybody is selected.
+# Facts without a meaning where nobody or everybody is selected.
 _OF_DECISIONS = frozenset(
     ("demographic_parity_gap", "true_positive_gap", "false_positive_gap", "equalized_odds_gap")
 ) | {RATIO}
@@ -24,7 +24,7 @@ _OF_DECISIONS = frozenset(
 
 @dataclass(frozen=True)
 class Gate:
-    """A bound on a gap from above, or on the ratio of selection rates from below.
+    """An upper bound on a gap, or a lower bound on the ratio of selection rates.
 
     Attributes
     ----------
@@ -43,11 +43,13 @@ class Gate:
         return self.name == RATIO
 
     def fact(self, audit: Audit) -> Gap | Estimate:
-        """Return what is held to the bound."""
+        """Return the fact of an audit that is held to the bound."""
         return audit.selection_ratio if self.is_ratio else audit.gap(self.name)
 
     def broken(self, audit: Audit, gate: str) -> str | None:
-        """Return how an audit breaks the bound, or None; raise where the fact says nothing.
+        """Return in words how an audit breaks the bound, or None where it does not.
+
+        Raise where the fact is not stated, or nobody or everybody is selected.
 
         Parameters
         ----------
@@ -78,16 +80,18 @@ class Gate:
 def read_gates(
     above: Sequence[str], below: Sequence[str], *, has_labels: bool, scale: str = "probability"
 ) -> list[Gate]:
-    """Read bounds as they are typed, and raise before the work where one cannot be checked.
+    """Return the bounds that are typed, or raise where one cannot be checked.
 
     Parameters
     ----------
-    above, below : sequence of str
-        Such as ``"mean_parity_gap=0.05"`` and ``"selection_ratio=0.8"``.
+    above : sequence of str
+        Bounds on gaps, such as ``"mean_parity_gap=0.05"``.
+    below : sequence of str
+        Bounds on the ratio, such as ``"selection_ratio=0.8"``.
     has_labels : bool
         Whether the audit has labels.
     scale : {"probability", "real"}, default="probability"
-        What is audited. Gaps of predictions have units, and no bound of their own.
+        What is audited. Gaps of predictions have units, and may exceed 1.
     """
     from fairmatch.measures import MEASURES
     from fairmatch.measures.real import REAL_GAPS
@@ -96,7 +100,7 @@ def read_gates(
         if below:
             raise InputError(
                 f"--fail-below {below[0]} was given with --scale real, and predictions select "
-                "nobody, so that there is no ratio. Hold a gap to a bound with --fail-above."
+                "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
             )
         return [_read(given, "--fail-above", list(REAL_GAPS), "gap", inf) for given in above]
     gates = [_read(given, "--fail-above", list(MEASURES), "gap") for given in above]
@@ -121,7 +125,7 @@ def _read(given: str, option: str, known: list[str], what: str, most: float = 1.
         limit = float(bound)
     except ValueError:
         limit = float("nan")
-    # No gap is above 1 and no ratio below 0, and nothing is above NaN: such a gate never fails.
+    # No gap is above 1, no ratio is below 0, and nothing is above NaN. Such a gate never fails.
     most = 1.0 if name == "ks_parity_gap" else most
     is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
     if not is_sensible:
@@ -134,7 +138,7 @@ def _read(given: str, option: str, known: list[str], what: str, most: float = 1.
 
 
 def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], gate: str) -> int:
-    """Print which bounds are broken; return the exit code.
+    """Print which bounds are broken, and return the exit code.
 
     Parameters
     ----------
@@ -143,7 +147,7 @@ def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], gate: str) -> int:
     audits : sequence of Audit
         The audits that are held to them.
     gate : {"estimate", "upper"}
-        What is held against the bounds.
+        Whether the estimate is held to the bounds, or the worse limit of its interval.
     """
     broken = [found for one in gates for audit in audits if (found := one.broken(audit, gate))]
     for line in broken:

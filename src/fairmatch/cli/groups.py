@@ -1,4 +1,4 @@
-"""The command ``fairmatch groups``: several groups and other criteria, beside usual methods."""
+"""The command ``fairmatch groups``: a study of several groups and other criteria."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", default="results", help="where records go (default: results)")
     add("--cases", nargs="+", metavar="NAME", help="only these cases (default: all)")
     add("--methods", nargs="+", metavar="NAME", help="only these methods (default: all)")
-    add("--seeds", nargs="+", type=int, metavar="N", help="random splits (default: 0 1 2 3 4)")
+    add("--seeds", nargs="+", type=int, metavar="N", help="seeds of splits (default: 0 1 2 3 4)")
 
 
 def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Run what has no record yet; what is recorded is kept."""
+    """Do the runs that have no record yet; records are kept."""
     from fairmatch.exceptions import InputError
     from fairmatch.experiments.groups.cases import CASES, find_case
     from fairmatch.experiments.groups.methods import METHODS
@@ -69,16 +69,16 @@ def _page(arguments: argparse.Namespace) -> int:
         print(file)
         return 0
     if not file.exists() or file.read_text(encoding="utf-8") != text:
-        print(f"{file} is not what the records say: fairmatch groups page writes it.")
+        print(f"{file} differs from the records. fairmatch groups page writes it anew.")
         return 1
-    print("The page says what the records say.")
+    print("The page agrees with the records.")
     return 0
 
 
 ACTIONS = (
     Command(
         "run",
-        "Train and measure what has no record yet.",
+        "Do the runs that have no record yet.",
         "fairmatch groups run --cases adult-race --seeds 0 1",
         _add_run_arguments,
         _run,
@@ -93,7 +93,7 @@ ACTIONS = (
 )
 COMMAND = Command(
     "groups",
-    "Study several groups and other criteria, beside what a user would pick instead.",
+    "Study several groups and other criteria, beside the usual alternatives.",
     "fairmatch groups run --cases adult-race",
     _add_arguments,
 )

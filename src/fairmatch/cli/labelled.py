@@ -1,4 +1,4 @@
-"""A table to learn from, as commands take it: its options, its labels, and how columns are read."""
+"""A table to learn from: its options, its labels, and the roles of its columns."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ if TYPE_CHECKING:
 
 
 def add_labelled(parser: argparse.ArgumentParser) -> None:
-    """Declare the table, the columns that have a meaning, and how a file is read."""
+    """Declare the arguments that name the table, its columns and how a file is read."""
     add = parser.add_argument
     add("table", help="a .csv or .parquet file, or the name of a dataset")
     add("--target", metavar="COL", help="column with the labels (of a file)")
     add(
         "--sensitive",
         metavar="COL[,COL]",
-        help="column with the groups (of a file); of several columns the combinations are the "
-        "groups",
+        help="column with the groups (of a file); several columns are combined",
     )
     add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
     add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
-    add("--id", metavar="COL", help="who each person is; not a feature")
+    add("--id", metavar="COL", help="the identifier of each person; not a feature")
     add(
         "--keep",
         metavar="COL",
@@ -38,7 +37,7 @@ def add_labelled(parser: argparse.ArgumentParser) -> None:
 
 
 def read_labelled(arguments: argparse.Namespace) -> tuple[LabelledTable, list[str]]:
-    """Return the table, and the columns that are left out; show how every column is read."""
+    """Print how every column is read; return the table and the columns that are left out."""
     from fairmatch.datasets.labelled import read_labelled
 
     table = read_labelled(
@@ -53,7 +52,7 @@ def read_labelled(arguments: argparse.Namespace) -> tuple[LabelledTable, list[st
 
 
 def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
-    """Raise where a criterion speaks of the positive label, and nobody has said which it is."""
+    """Raise where a criterion needs the positive label, and it is not named."""
     from fairmatch.tables.criterion import read_criterion
 
     labels = sorted(map(str, table.frame[table.target].unique()))
@@ -61,14 +60,17 @@ def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None
     open_question = arguments.positive is None and len(labels) == 2 and not numbers
     if open_question and read_criterion(arguments.criterion).needs_labels:
         raise InputError(
-            f"--criterion {arguments.criterion} speaks of people with the positive label, and "
+            f"--criterion {arguments.criterion} compares people with the positive label, and "
             f"{table.target!r} holds {labels[0]!r} and {labels[1]!r}. Name the positive one with "
             "--positive."
         )
 
 
 def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str]:
-    """Show how every column is read; return those left out, or raise where one must decide."""
+    """Print how every column is read, and return the columns that are left out.
+
+    Raise where the user must decide about a column.
+    """
     from fairmatch.tables.questions import ask
     from fairmatch.tables.roles import Roles
 
@@ -90,13 +92,12 @@ def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str
         print(f"Look at these columns before you use the model:\n{_sentences(asked.notes)}\n")
     if asked.open:
         raise ColumnError(
-            f"{_sentences(asked.open)}\nDecide: leave a column out with --drop, or learn from it "
-            "with --keep. Words "
-            "among numbers can be read as missing with --missing WORD."
+            f"{_sentences(asked.open)}\nDecide about each column: leave it out with --drop, or "
+            "learn from it with --keep. --missing WORD reads a word among numbers as missing."
         )
     return [column.name for column in roles.columns if column.role in ("ignored", "id")]
 
 
 def _sentences(lines: Sequence[str]) -> str:
-    """Return lines as sentences, one below the other."""
+    """Return lines as sentences, one on each line."""
     return "\n".join(f"{line[0].upper()}{line[1:]}{'.' * (line[-1] != '?')}" for line in lines)

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what ends them."""
+"""The command line: its commands, its errors and its exit codes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from fairmatch import __version__
 from fairmatch.cli import adjust, alternatives, audit, datasets, groups, paper, predict, train
+from fairmatch.cli.options import as_typed
 from fairmatch.cli.output import plain_output, print_line
 from fairmatch.exceptions import FairmatchError
 
@@ -30,16 +31,16 @@ example:
 
 exit codes:
   0    all went well
-  1    a gap is above its bound (audit --fail-above), or a page is stale (--check)
+  1    a bound is broken (audit --fail-above, --fail-below), or a page is stale (--check)
   2    the input is at fault, a file cannot be written, or a run failed
   130  interrupted
-  141  whoever read the output has closed it
+  141  the reader of the output has closed it
 
 "fairmatch COMMAND --help" shows the options of a command, and an example."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run a command and return its exit code.
 
     Parameters
     ----------
@@ -49,8 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well, 1 if a gap is above a bound or a page is stale, 2 if the input was at
-        fault or a file cannot be written, 130 after an interrupt, 141 if nobody reads the output.
+        The exit code. The end of ``fairmatch --help`` lists what each code means.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
-        with plain_output():
+        with plain_output(vars(arguments)):
             return run(arguments)
     except FairmatchError as error:
         if arguments.debug:
             raise
-        print_line(f"fairmatch: {error}")
+        print_line(f"fairmatch: {as_typed(str(error), vars(arguments))}")
         return 2
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # as shells have it
     except OSError as error:  # a file that cannot be written; 1 would mean a gap above its bound
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         if arguments.debug:
             raise
-        print_line(f"fairmatch: there is not enough memory ({error}). Use fewer rows or columns.")
+        print_line(f"fairmatch: The memory is not enough ({error}). Use fewer rows or columns.")
         return 2
     except KeyboardInterrupt:
         if arguments.debug:
@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:
-    """Answer a shell that asks what may be typed next, where argcomplete is installed."""
+    """Complete what is typed in a shell, where argcomplete is installed."""
     if "_ARGCOMPLETE" not in os.environ:
         return
     try:
@@ -107,10 +107,10 @@ def _complete(parser: argparse.ArgumentParser) -> None:
 
 
 def _spare_backends() -> None:
-    """Keep POT from loading torch and the like: where they are installed, that takes seconds.
+    """Keep POT from loading torch and other array libraries, which takes seconds.
 
-    POT loads every array library that it knows, and nothing here uses them through POT. In a
-    process of somebody else that is not ours to decide.
+    POT loads every array library that it finds, and fairmatch uses none of them through POT. In
+    another program's process, this is not for fairmatch to decide.
     """
     for backend in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{backend}", "1")

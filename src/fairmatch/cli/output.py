@@ -1,16 +1,17 @@
-"""What the commands show: plain text, tables, warnings, and how far they are."""
+"""Output of the commands: plain text, tables, warnings and progress."""
 
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from fairmatch.cli.options import as_typed
 from fairmatch.exceptions import FairmatchWarning
 
-# Signs that move the cursor, colour the screen or turn the direction of writing: a name in a
-# table may hold them, and could rewrite what a terminal shows.
+# Signs that move the cursor, colour the screen or turn the direction of writing. A name in a table
+# may hold them, and could rewrite what a terminal shows.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -40,13 +41,19 @@ class _Printable:
 
 
 @contextmanager
-def plain_output() -> Iterator[None]:
-    """Print nothing that steers the terminal, and each warning of ours as one line."""
+def plain_output(destinations: Collection[str] = ()) -> Iterator[None]:
+    """Print nothing that steers the terminal, and each warning of ours as one line.
+
+    Parameters
+    ----------
+    destinations : collection of str
+        Names of the options that the command has. Warnings name these instead of arguments.
+    """
     before, shown = sys.stdout, warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **further: Any) -> None:
         if issubclass(category, FairmatchWarning):
-            print_line(f"fairmatch: warning: {message}")
+            print_line(f"fairmatch: warning: {as_typed(str(message), destinations)}")
         else:
             shown(message, category, *where, **further)
 
@@ -68,7 +75,7 @@ def print_line(text: str) -> None:
 
 
 def print_table(header: list[str], rows: list[list[str]]) -> None:
-    """Print a table: drawn in a terminal, plain and unwrapped in a pipe."""
+    """Print a table, drawn with lines in a terminal, and plain and unwrapped in a pipe."""
     header, *rows = [
         [printable(cell).replace("\n", "\\n").replace("\t", "\\t") for cell in row]
         for row in [header, *rows]
@@ -94,7 +101,7 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
 
 @contextmanager
 def follow_steps(n_steps: int) -> Iterator[Callable[[str], None] | None]:
-    """Yield a function to call at each step, which draws a bar on a terminal; elsewhere None."""
+    """Yield a function that a caller calls at each step to draw a bar; None off a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -109,9 +116,9 @@ def follow_steps(n_steps: int) -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function to call after each run, which draws a bar with the time left.
+    """Yield a function that a caller calls after each run.
 
-    Off a terminal it prints a line for each.
+    On a terminal it draws a bar with the time left. Elsewhere it prints a line for each run.
     """
     if not sys.stderr.isatty():
         finished = 0
@@ -138,7 +145,7 @@ def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    # Runs take minutes: the speed is taken over all of them, not over the last half minute.
+    # Runs take minutes, so the speed is taken over all of them, not over the last half minute.
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1e6) as bar:
         task = bar.add_task("", total=n_runs)
         yield lambda name: bar.update(task, advance=1, description=name)

@@ -30,12 +30,12 @@ def _add_study_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--out",
         metavar="DIR",
-        help="where it all is (default: results, with --quick quick-results, with --spec, also "
-        "if both are given, own-results)",
+        help="folder of records, page and figures (default: results; with --quick, "
+        "quick-results; with --spec, own-results)",
     )
     add("--quick", action="store_true", help="German and Adult, 2 splits, short training")
     add("--datasets", nargs="+", metavar="NAME", help="only these tables")
-    add("--seeds", type=int, metavar="N", help="random splits (default: 5, --quick: 2)")
+    add("--seeds", type=int, metavar="N", help="number of splits (default: 5; with --quick, 2)")
     add("--spec", metavar="FILE.toml", help="tables and methods of your own")
 
 
@@ -65,7 +65,7 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_page_arguments(parser: argparse.ArgumentParser) -> None:
     _add_study_arguments(parser)
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; compare what is there with the records"
+        "--check", action="store_true", help="write nothing; compare the files with the records"
     )
 
 
@@ -85,7 +85,7 @@ def _opened(arguments: argparse.Namespace) -> tuple[Study, RecordStore, Path]:
     out = Path(arguments.out or ("own-results" if arguments.spec is not None else usual))
     for path in (out / RECORDS, out, *out.parents):
         if path.exists() and not path.is_dir():
-            raise InputError(f"--out must be a folder, and {path} is a file.")
+            raise InputError(f"--out must be a folder, and {path} is a file. Name a folder.")
     profile = PROFILES["quick" if arguments.quick else "full"]
     study = Study.of(profile, n_seeds=arguments.seeds)
     if arguments.spec is not None:
@@ -104,7 +104,8 @@ def _runs(study: Study, arguments: argparse.Namespace) -> list[RunSpec]:
         raise InputError(
             f"There is nothing to run: {', '.join(arguments.only or ['the study'])} has no runs"
             f"{methods} on {', '.join(study.datasets)}"
-            f"{' with --quick' if arguments.quick else ''}."
+            f"{' with --quick' if arguments.quick else ''}. Name other experiments, methods or "
+            "tables."
         )
     return specs
 
@@ -114,7 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return _add_runs(arguments)
     except KeyboardInterrupt:
         print(
-            "Interrupted. What is recorded stays; the same command goes on from there.",
+            "Interrupted. The records stay, and the same command goes on from there.",
             file=sys.stderr,
         )
         return 130  # as shells have it
@@ -153,14 +154,14 @@ def _add_runs(arguments: argparse.Namespace) -> int:
         )
     print(f"{n_added} runs were added, {len(failures)} failed.")
     if any(failure.traceback for failure in failures) and not arguments.debug:
-        print("fairmatch --debug paper run shows where each of them failed.", file=sys.stderr)
+        print("fairmatch --debug paper run shows where each run failed.", file=sys.stderr)
     if elsewhere := missing - n_added - len(failures):
-        print(f"{elsewhere} were added by another process meanwhile.")
+        print(f"Another process added {elsewhere} meanwhile.")
     return 2 if failures else 0
 
 
 def _matchings(arguments: argparse.Namespace) -> int:
-    """Match the test rows of the recorded models nearest to the paper's levels."""
+    """Match the test rows by the recorded models nearest to a level of ΔDP or ΔWDP."""
     from fairmatch.experiments.matchings.cases import FOLDER, matched_cases
     from fairmatch.experiments.runs.records import RecordStore
 
@@ -200,7 +201,7 @@ def _status(arguments: argparse.Namespace) -> int:
         seconds, unknown = estimate_seconds(missing, records)
         left = f"about {_duration(seconds)} of CPU time"
         if unknown:
-            left += f", and {unknown} runs like none that is recorded"
+            left += f", and {unknown} runs of unknown length"
         print(f"Missing: {len(missing)} runs ({left}); next: {missing[0].name}")
     return 0
 
@@ -210,7 +211,7 @@ def _duration(seconds: float) -> str:
 
 
 def _options(arguments: argparse.Namespace) -> str:
-    """Return the options that say which study this is, as one would type them."""
+    """Return the options that name the study, as they are typed."""
     given = [" --quick"] if arguments.quick else []
     if arguments.spec is not None:
         given.append(f" --spec {Path(arguments.spec).name}")
@@ -232,9 +233,9 @@ def _tables(arguments: argparse.Namespace) -> int:
         for line in wrong[:40]:
             print(line)
         print(
-            "The page is not what the records and figures say: write it anew, without --check."
+            "The page differs from the records and figures. Write it anew, without --check."
             if wrong
-            else "The page says what the records say."
+            else "The page agrees with the records."
         )
         return int(bool(wrong))
     print(f"Written: {write_page(answers, out, _options(arguments))}")
@@ -250,9 +251,9 @@ def _figures(arguments: argparse.Namespace) -> int:
     if arguments.check:
         stale = stale_figures(Answers(study, store), out / FIGURES)
         for file in stale:
-            print(f"{file} does not show what the records say: draw it anew, without --check.")
+            print(f"{file} differs from the records. Draw it anew, without --check.")
         if not stale:
-            print("The figures show what the records say.")
+            print("The figures agree with the records.")
         return int(bool(stale))
     for file in draw_figures(Answers(study, store), out / FIGURES):
         print(file)
@@ -262,7 +263,7 @@ def _figures(arguments: argparse.Namespace) -> int:
 ACTIONS = (
     Command(
         name="run",
-        help="Do the runs that have no record yet; stop and start it as you like.",
+        help="Do the runs that have no record yet; stop and start as you like.",
         example="fairmatch paper run --quick --jobs 2",
         add_arguments=_add_run_arguments,
         run=_run,
@@ -276,14 +277,14 @@ ACTIONS = (
     ),
     Command(
         name="matchings",
-        help="Match people by the recorded models nearest to the paper's levels of ΔDP.",
+        help="Match people by the recorded models nearest to the levels of ΔDP and ΔWDP.",
         example="fairmatch paper matchings --datasets adult --seeds 1",
         add_arguments=_add_study_arguments,
         run=_matchings,
     ),
     Command(
         name="tables",
-        help="Write README.md: every table and claim, the paper's numbers and ours.",
+        help="Write README.md, with every table and claim: the paper's numbers and ours.",
         example="fairmatch paper tables --check",
         add_arguments=_add_page_arguments,
         run=_tables,

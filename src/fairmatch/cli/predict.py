@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of the rows of a table.
+    """Predictions of a model for the rows of a table.
 
     Attributes
     ----------
     frame : DataFrame
-        Who each person is, where that is known; the score, and the prediction.
+        Columns that identify people, if any; then the score and the prediction.
     label : object
-        The class that the score is the probability of.
+        The class whose probability is the score.
     roles : RoleTable
         How every column of the table was read.
     """
@@ -47,23 +47,28 @@ def predict_table(
     ids: str | None = None,
     name: object = "The table",
 ) -> Predictions:
-    """Score the rows of a table with a saved model.
+    """Return the predictions of a saved model for the rows of a table.
 
     Parameters
     ----------
     model_folder : str or Path
-        Where ``fairmatch train`` or ``model.save`` put it.
+        Folder that ``fairmatch train`` or ``model.save`` wrote.
     frame : DataFrame
-        Rows with the columns of the training table; others are left alone.
+        Rows with the columns of the training table. Other columns are not used.
     positive : str, optional
-        The class whose probability is the score, as it is written; by default the second in order.
+        The class whose probability is the score, as text; by default the second in order.
     sensitive : str or sequence of str, optional
-        The columns with the groups, for models that were not given a name for them in training.
+        Columns with the groups, for models that were trained without a name for them.
     ids : str, optional
         Column that is carried along. By default these are the columns that the model does not
         use and that surely identify people.
     name : object
-        What errors call the table, such as its file.
+        Name of the table in errors, such as its file.
+
+    Raises
+    ------
+    InputError
+        If the model needs the groups and their column is not known.
     """
     import numpy as np
     import pandas as pd
@@ -81,8 +86,8 @@ def predict_table(
     given = [] if sensitive is None else split_names(sensitive, known)
     if not inside and sees_groups and not given:
         raise InputError(
-            "This model decides by the group too, and does not know which column that is: name "
-            "it with --sensitive."
+            "This model needs the group to predict, and does not know its column. Name the column "
+            "with --sensitive."
         )
     names = list(getattr(model, "feature_names_in_", [n for n in known if n not in (*given, ids)]))
     wanted = [n for n in names if n in known or sees_groups or n not in inside]
@@ -118,7 +123,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="DIR", help="folder of a saved model")
     add("table", help="a .csv or .parquet file with the training columns")
-    add("--out", metavar="FILE", required=True, help="a .csv or .parquet file")
+    add("--out", metavar="FILE", required=True, help="write a .csv or .parquet file")
     add("--id", metavar="COL", help="column to carry along (default: those that identify people)")
     add(
         "--positive",
@@ -128,7 +133,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--sensitive",
         metavar="COL[,COL]",
-        help="the group, for models saved from Python that need it",
+        help="the group of each person, for models saved from Python that need it",
     )
     add_reading(parser)
 

@@ -1,4 +1,4 @@
-"""Options that say how a table is read, and the table of what was understood."""
+"""Options for reading a table, and the printed list of its columns."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ if TYPE_CHECKING:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of a CSV file."""
+    """Declare the options for reading a CSV file."""
     add = parser.add_argument
-    add("--encoding", metavar="NAME", help="of a CSV file, such as latin-1 (default: detected)")
-    add("--decimal", metavar="SIGN", default=".", help="before decimals in a CSV file (default: .)")
+    add(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of a CSV file, such as latin-1 (default: detected)",
+    )
+    add("--decimal", metavar="SIGN", default=".", help="decimal sign of a CSV file (default: .)")
     add(
         "--missing",
         metavar="WORD",
         nargs="+",
         default=[],
-        help="more words of a CSV file that stand for a missing value, like NA",
+        help="further words of a CSV file that mean a missing value, like NA",
     )
 
 
 def reading(arguments: argparse.Namespace, ids: Iterable[str | None] = ()) -> dict[str, Any]:
-    """Return the arguments of `read_table` that the options stand for.
+    """Return the arguments of `read_table` that the options set.
 
     Parameters
     ----------
     arguments : Namespace
-        What was typed.
+        The parsed options.
     ids : iterable of str or None
-        Columns that are taken as they are written.
+        Columns that are read as text. None is skipped.
     """
     return {
         "encoding": arguments.encoding,
@@ -45,7 +49,7 @@ def reading(arguments: argparse.Namespace, ids: Iterable[str | None] = ()) -> di
 
 
 def print_roles(roles: RoleTable) -> None:
-    """Print how every column is read, before the work."""
+    """Print how every column is read."""
     print(f"How the {len(roles.columns):,} columns are read ({roles.n_rows:,} rows):")
     head, rows = roles.cells()
     print_table(head, rows[:_SHOWN])

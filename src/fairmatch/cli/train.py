@@ -28,20 +28,20 @@ LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A model, and the trade-off it was picked from.
+    """A model, and the trade-off from which it was chosen.
 
     Attributes
     ----------
     model : estimator
         The model.
     path : FairnessPath
-        The models it was picked from.
+        The models from which it was chosen.
     curve : DataFrame
-        All of them, measured on the test rows.
+        Measurements of all these models on the test rows.
     fairness_weight : float
-        Weight of the model.
+        Fairness weight of the model.
     test_index : array of int
-        Rows that no model has seen.
+        Positions of the test rows, which no model has seen.
     """
 
     model: Any
@@ -61,20 +61,20 @@ def train_model(
     drop: Sequence[str] = (),
     **settings: Any,
 ) -> TrainedModel:
-    """Train FTM on a table and measure the whole path on rows that were put aside.
+    """Train FTM on a table, and measure the whole path on test rows.
 
     Parameters
     ----------
     table : LabelledTable
         The table.
     max_gap : float, optional
-        Choose the fairness weight so that the gap on validation rows is at most this.
+        Largest gap on held-out rows. It chooses the fairness weight.
     fairness_weight : float, default=1.0
-        The weight, where ``max_gap`` is not given.
+        The fairness weight, if ``max_gap`` is not given.
     learner : {"network", "boosting"}, default="network"
-        What learns.
+        A neural network, or boosted trees.
     test_size : float, default=0.2
-        Share of the rows that are put aside.
+        Share of the rows that are kept for testing.
     drop : sequence of str
         Columns that are neither features nor label nor group, such as identifiers.
     **settings
@@ -97,19 +97,22 @@ def train_model(
     frame, attributes = table.frame, table.attributes
     check_names(drop, list(frame.columns), table="The table")
     if {table.target, *attributes} & {*drop}:
-        raise InputError("The columns of the labels and of the groups cannot be dropped.")
+        raise InputError(
+            "The columns of the labels and of the groups cannot be dropped. Leave them "
+            "out of --drop."
+        )
     features = frame.drop(columns=[table.target, *drop])
     if len(features.columns) == len(attributes):
         raise InputError(
             "No column is left to learn from: all were dropped, or left out because they look "
-            "like identifiers. Name those that describe people with --keep."
+            "like identifiers. Name the columns that describe people with --keep."
         )
     y = frame[table.target]
     sensitive = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
     least = settings.get("min_group_size", GroupSizes().min_group_size)
     ways = {"min_group_size": least, "small_groups": settings.get("small_groups", "error")}
     groups, _ = GroupSizes(**ways).apply(read_groups(sensitive, name="--sensitive"))
-    # Groups that are learned from and not compared may lie on one side of the split.
+    # A group that is learned from but not compared may lie on one side of the split.
     split = stratified_split(
         y.to_numpy(), groups.pooled(least), test_size, settings.get("random_state")
     )
@@ -137,7 +140,21 @@ def train_model(
 
 
 def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture: bool) -> Path:
-    """Write the model, the numbers of the trade-off as JSON, and its picture: all, or nothing."""
+    """Write the model and its trade-off, as JSON and as a picture, and return the folder.
+
+    Either everything is written, or nothing.
+
+    Parameters
+    ----------
+    trained : TrainedModel
+        The model and its trade-off.
+    folder : str or Path
+        Folder of the model.
+    gap : str
+        The gap that the picture shows.
+    picture : bool
+        Whether to draw the picture.
+    """
     from fairmatch.learning.saving import save_model
     from fairmatch.report.charts import save_chart, tradeoff_chart
 
@@ -164,7 +181,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--criterion",
         choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
         default="demographic_parity",
-        help="who is compared: everybody, those with the positive label, or each class by itself "
+        help="who is compared: everybody, people with the positive label, or each label by itself "
         "(default: demographic_parity)",
     )
     add(
@@ -176,7 +193,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--max-gap", type=float, help="keep the most accurate model within this gap")
-    how.add_argument("--fairness-weight", type=float, default=1.0, help="the weight (default: 1)")
+    how.add_argument(
+        "--fairness-weight", type=float, default=1.0, help="weight of fairness (default: 1)"
+    )
     add(
         "--gap-measure",
         metavar="NAME",
@@ -186,16 +205,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--confidence",
         type=float,
         metavar="LEVEL",
-        help="with --max-gap: hold the upper confidence limit of the gap to it, such as 0.95",
+        help="hold the upper confidence limit of the gap to --max-gap, at a level such as 0.95",
     )
     add(
         "--small-groups",
         choices=("error", "pool", "ignore"),
         default="error",
-        help="groups below --min-group-size: refuse them, put them together as 'other', or learn "
-        "from them without comparing them (default: error)",
+        help="groups below --min-group-size: refuse them, pool them as 'other', or learn from "
+        "them without comparing them (default: error)",
     )
-    add("--min-group-size", type=int, default=2, metavar="N", help="default: 2")
+    add(
+        "--min-group-size",
+        type=int,
+        default=2,
+        metavar="N",
+        help="fewest rows of a group that is not small (default: 2)",
+    )
     add(
         "--without-sensitive",
         action="store_true",
@@ -204,13 +229,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--learner",
         choices=("boosting", "network"),
-        help="boosted trees by LightGBM, or a neural network (default: boosting; with --epochs "
-        "a network)",
+        help="boosted trees by LightGBM, or a neural network (default: boosting; with --epochs, "
+        "network)",
     )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--epochs", type=int, help="of a network (default: 40)")
-    length.add_argument("--rounds", type=int, help="of boosting (default: 200)")
-    add("--seed", type=int, default=0, help="default: 0")
+    length.add_argument("--epochs", type=int, help="epochs of a network (default: 40)")
+    length.add_argument("--rounds", type=int, help="rounds of boosting (default: 200)")
+    add("--seed", type=int, default=0, help="same seed, same model (default: 0)")
     add("--no-picture", action="store_true", help="do not draw the trade-off")
     add("--out", metavar="DIR", required=True, help="folder for the model")
 
@@ -257,7 +282,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check_numbers(arguments: argparse.Namespace) -> str:
-    """Raise unless bounds and names make sense, also those that are not used; return the gap."""
+    """Return the name of the gap, or raise where an option is out of range, used or not."""
     from fairmatch.measures.table import read_measure
     from fairmatch.tables.criterion import read_criterion
     from fairmatch.tables.parameters import check_count, check_number
@@ -275,24 +300,29 @@ def _check_numbers(arguments: argparse.Namespace) -> str:
     if arguments.confidence is not None:
         check_number("--confidence", arguments.confidence, "[0.5, 1)")
         if arguments.max_gap is None:
-            raise InputError("--confidence is about the bound --max-gap: give both, or neither.")
+            raise InputError(
+                "--confidence is about the bound --max-gap, which is not set. Set both, or neither."
+            )
     gap: str = named or read_criterion(arguments.criterion).gap_measure
     return gap
 
 
 def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
-    """Read how long to train, in the learner's own unit."""
+    """Return the length of the training, as the learner's own parameter."""
     given = {"network": ("epochs", arguments.epochs), "boosting": ("n_rounds", arguments.rounds)}
     for learner, (_, value) in given.items():
         if value is not None and learner != arguments.learner:
             unit = "--epochs" if learner == "network" else "--rounds"
-            raise InputError(f"{unit} is for --learner {learner}; this is {arguments.learner}.")
+            raise InputError(
+                f"{unit} is for --learner {learner}, and the learner is {arguments.learner}. Leave "
+                f"{unit} out, or choose --learner {learner}."
+            )
     name, value = given[arguments.learner]
     return {} if value is None else {name: value}
 
 
 def print_curve(trained: TrainedModel) -> None:
-    """Print the trade-off that a model was picked from."""
+    """Print the trade-off from which a model was chosen."""
     from fairmatch.measures import MEASURES
 
     curve, kept = trained.curve, trained.fairness_weight
@@ -307,7 +337,7 @@ def print_curve(trained: TrainedModel) -> None:
     )
     if getattr(trained.model, "max_gap", None) is not None:
         print(
-            "It was chosen on other rows, which were held out of the training; so another model "
+            "It was chosen on other rows, which were held out of the training, so another model "
             "may look better here."
         )
 

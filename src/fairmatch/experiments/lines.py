@@ -7,18 +7,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a table or figure: a method with the settings that make it this one.
+    """A line of a table or figure: a method with its settings.
 
     Attributes
     ----------
     key, label : str
-        For programs, and for people.
+        The name that programs use, and the name that people read.
     method : str
         Name of the method.
     settings : mapping
         Settings that differ from the method's own.
     paper : str or None
-        Its name in the paper's tables.
+        Name of the line in the paper's tables; None if the paper does not have it.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""How much is run: which tables, how many splits, how long a training."""
+"""How much is run: which tables, how many splits, and how long each model trains."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +15,18 @@ class Profile:
     name : str
         "full" or "quick".
     datasets : tuple of str
-        The tables.
+        Names of the tables.
     n_seeds : int
-        Random splits of each.
+        Number of random splits of each table.
     lengths : mapping
-        Length of training, for every kind of schedule.
+        Length of the training, for every kind of schedule.
     thinning : int
-        Of each method's fairness weights one in this many is trained.
+        The study trains every `thinning`-th of a method's fairness weights.
     label_weights : tuple of float
-        The values of α that are compared.
+        The values of the label weight α that are compared.
     label_weight_grid : tuple of float
-        At these fairness weights, which enclose the levels in question.
+        The fairness weights at which label weights are compared. They enclose the levels of
+        interest.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """What the paper's experiments consist of: which lines run on which tables.
 
-Every experiment only names runs. The same run serves all experiments that name it, because a run
-is known by its content.
+An experiment only names runs. A run is identified by its content, so one run serves every
+experiment that names it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,9 +37,9 @@ class Experiment:
     Attributes
     ----------
     name, title : str
-        For the command line, and for people.
+        The name on the command line, and the name that people read.
     runs : callable
-        Lists the specs of one dataset and seed.
+        Takes a study, the name of a table and a seed; returns the specs of the runs.
     """
 
     name: str
@@ -56,15 +56,17 @@ class Study:
     profile : Profile
         How much is run.
     datasets : tuple of str
-        The tables that are looked at.
+        Names of the tables in the study.
     n_seeds : int
-        Random splits of each.
+        Number of random splits of each table.
     series : mapping
-        All lines.
-    methods, loaders : mapping
-        What the names of methods and tables mean.
+        Key of a line to the line.
+    methods : mapping
+        Name of a method to the method.
+    loaders : mapping
+        Name of a table to the function that loads it.
     identities : mapping
-        For a researcher's own table, what identifies its content.
+        Name of a researcher's own table to the settings that identify its content.
     """
 
     profile: Profile
@@ -81,12 +83,22 @@ class Study:
     def of(
         cls, profile: Profile, *, datasets: Sequence[str] | None = None, n_seeds: int | None = None
     ) -> "Study":
-        """Make the paper's study, or a part of it."""
+        """Return the paper's study, or a part of it.
+
+        Parameters
+        ----------
+        profile : Profile
+            How much is run.
+        datasets : sequence of str, optional
+            Names of the tables; by default those of the profile.
+        n_seeds : int, optional
+            Number of random splits of each table; by default that of the profile.
+        """
         study = cls(profile, profile.datasets, profile.n_seeds if n_seeds is None else n_seeds)
         return study if datasets is None else study.only(datasets)
 
     def only(self, datasets: Sequence[str]) -> "Study":
-        """Look at some tables alone."""
+        """Return the study restricted to some of its tables."""
         for name in datasets:
             if name not in self.loaders:
                 known = ", ".join(self.loaders)
@@ -94,7 +106,7 @@ class Study:
         return replace(self, datasets=tuple(dict.fromkeys(datasets)))
 
     def spec(self, key: str, dataset: str, seed: int, **settings: Any) -> RunSpec:
-        """Write the spec of a line's run; settings given here come before its own."""
+        """Return the spec of a line's run; `settings` override those of the line."""
         series = self.series[key]
         method = self.methods[series.method]
         lengths = self.profile.lengths[method.schedule]
@@ -113,7 +125,10 @@ class Study:
         return RunSpec(dataset, series.method, seed, given)
 
     def of_label_weight(self, key: str, value: float) -> tuple[str, dict[str, Any]]:
-        """Return the line that has a label weight, with its settings: the main lines have two."""
+        """Return the key of the line with a label weight, and the settings that its runs need.
+
+        The main lines have the label weights 0 and 100, and need no further settings.
+        """
         main = {0.0: key, 100.0: f"{key}-joint"}
         if value in main:
             return main[value], {}
@@ -122,7 +137,7 @@ class Study:
     def records(
         self, store: RecordStore, key: str, dataset: str, **settings: Any
     ) -> dict[int, Record]:
-        """Find what is recorded of a line, by seed."""
+        """Return the records of a line, by seed."""
         specs = {seed: self.spec(key, dataset, seed, **settings) for seed in range(self.n_seeds)}
         found = {seed: store.find(spec) for seed, spec in specs.items()}
         return {seed: record for seed, record in found.items() if record is not None}
@@ -130,14 +145,14 @@ class Study:
     def runs(
         self, names: Sequence[str] | None = None, methods: Sequence[str] | None = None
     ) -> list[RunSpec]:
-        """List the runs of some experiments, and those they are compared with, each once.
+        """Return the runs of some experiments, and the runs they are compared with, each once.
 
         Parameters
         ----------
         names : sequence of str, optional
-            The experiments; by default all.
+            Names of the experiments; by default all.
         methods : sequence of str, optional
-            Only runs of these methods, and those that they are compared with.
+            Names of the methods; by default all. The runs they are compared with are listed too.
         """
         for name in methods or ():
             if name not in self.methods:
@@ -151,15 +166,15 @@ class Study:
                     for spec in experiment.runs(self, dataset, seed):
                         if methods and spec.method not in methods:
                             continue
-                        # A record must not depend on which experiments were asked for.
+                        # A record must not depend on which experiments the user asks for.
                         for run in (*self._references(spec), spec):
                             listed.setdefault(run.digest, run)
         return list(listed.values())
 
     def _references(self, spec: RunSpec) -> list[RunSpec]:
-        """Name the unconstrained run that a run is compared with."""
+        """Return the unconstrained run that a run is compared with, if there is one."""
         reference = self.methods[spec.method].reference
-        # Scores are not compared where rows were dropped from the training.
+        # Scores are not compared where training rows were dropped.
         if reference is None or "minority_share" in spec.settings:
             return []
         return [self.spec(reference, spec.dataset, spec.seed)]
@@ -177,7 +192,7 @@ def _all_lines(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
 
 
 def _lines(*keys: str, only: Sequence[str] = ()) -> Callable[[Study, str, int], Iterable[RunSpec]]:
-    """Name the runs of some lines; `only` on some tables."""
+    """Return a function that lists the runs of some lines, on the tables in `only` if given."""
 
     def runs(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
         if only and dataset not in only:

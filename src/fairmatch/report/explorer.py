@@ -1,4 +1,4 @@
-"""The people of an audit, as the explorer of the page reads them."""
+"""The people of an audit, as data for the explorer of the page."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from fairmatch.report.wording import (
     told_apart,
 )
 
-# The page shall stay below 6 MB with several models; the charting library is 1 MB of it.
+# The page should stay below 6 MB with several models; the charting library takes 1 MB of it.
 MOST_BYTES = 3_000_000
 
 
 def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> str | None:
-    """Return the people of some audits and who is matched with whom, as JSON.
+    """Return the people of some audits, and who is matched with whom, as JSON.
 
     Parameters
     ----------
     audits : sequence of Audit
-        Those without people's rows are left out.
+        The audits. Those without people's rows are left out.
     most_bytes : int
-        People are drawn at random until the text is no longer than this.
+        Greatest length of the text. If it would be longer, fewer people are listed, drawn at
+        random.
 
     Returns
     -------
@@ -42,8 +43,8 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
 
     Notes
     -----
-    A listed person comes with all counterparts, so that some people are there as counterparts
-    only: ``n_listed`` tells the two apart.
+    A listed person comes with all counterparts, so some people are there as counterparts only. The
+    first ``n_listed`` people of a table are the listed ones.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
     text = _json(_payload(shown, n_people))
     n_listed, per_person = n_people, len(text) / n_people
     while len(text) > most_bytes and n_listed > 1:
-        # Counterparts come along, so that the text shrinks more slowly than the list.
+        # Counterparts come along, so the text shrinks more slowly than the list.
         while n_listed > 1 and _n_written(shown, n_listed) * per_person > most_bytes:
             n_listed = int(n_listed * 0.9)
         text = _json(_payload(shown, n_listed))
@@ -76,7 +77,7 @@ Shown = Sequence[tuple[Audit, Individuals]]
 
 
 def _same_people(shown: Shown) -> list[list[Individuals]]:
-    """Return the people of all models, those of the same people together."""
+    """Return the people of all models, with models of the same people together."""
     tables: list[list[Individuals]] = []
     for _, people in shown:
         for table in tables:
@@ -113,7 +114,7 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
             {
                 "name": audit.model_name,
                 "table": number,
-                # Of predictions, which select nobody, there is none of the three.
+                # Predictions select nobody, and have none of the three.
                 "outcome": "" if audit.threshold is None else outcome_words(audit),
                 "other": "" if audit.threshold is None else other_words(audit),
                 "rule": "" if audit.threshold is None else selected_from(audit),
@@ -141,19 +142,19 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
 
 
 def _selected(audit: Audit, people: Individuals) -> Sequence[int]:
-    """Return who is selected, 1 or 0."""
+    """Return 1 for each person who is selected, else 0; nothing for predictions."""
     if audit.threshold is None:
         return []  # predictions select nobody
     return people.selected or [int(score >= audit.threshold) for score in people.scores]
 
 
 def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:
-    """Return the people drawn for the list, followed by their counterparts who are not."""
+    """Return the people drawn for the list, then their counterparts, and the number listed."""
     n_people = len(members[0].ids)
     if n_listed >= n_people:
         return list(range(n_people)), n_people
     order = np.random.default_rng(0).permutation(n_people)
-    # Those come first of whom some are matched with every other group.
+    # People whose matches with every other group are known come first.
     across = [p.first + p.second for people in members for p in people.across.values()]
     first = np.isin(order, np.concatenate([np.empty(0, dtype=int), *map(np.array, across)]))
     listed = np.sort(np.concatenate([order[first], order[~first]])[:n_listed])
@@ -186,7 +187,7 @@ def _table(people: Individuals, order: list[int], n_listed: int) -> dict[str, An
 
 
 def _column(name: str, values: Sequence[str | float | None], order: list[int]) -> dict[str, Any]:
-    """Return categories as numbers, with a list of what they mean; numbers as they are."""
+    """Return a column for JSON: categories as codes with their levels, numbers unchanged."""
     own = [values[k] for k in order]
     if all(value is None or isinstance(value, float) for value in own):
         return {"name": name, "values": [_number(v) for v in own if not isinstance(v, str)]}
@@ -206,9 +207,9 @@ def _number(value: float | None) -> float | int | str | None:
 
 
 def _all_pairs(people: Individuals) -> dict[str, Pairs]:
-    """Return the pairs of every matching, and of everybody with the nearest people.
+    """Return the pairs of every matching, and the pairs of everybody with the nearest people.
 
-    With many groups, those of every two groups follow those with the reference.
+    With many groups, the pairs of other groups follow the pairs with the reference.
     """
     found = dict(people.pairs)
     if people.near:
@@ -233,7 +234,7 @@ def _pairs(pairs: Pairs, n_people: int, order: list[int], n_listed: int) -> dict
     place = np.full(n_people, -1)
     place[order] = np.arange(len(order))
     first, second = place[np.array(pairs.first)], place[np.array(pairs.second)]
-    # A pair of two people who are not listed would be nobody's.
+    # A pair of two people who are not listed would belong to nobody.
     kept = (first >= 0) & (second >= 0) & ((first < n_listed) | (second < n_listed))
     weight = np.array(pairs.mass)[kept] * n_people
     return {

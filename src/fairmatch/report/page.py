@@ -1,4 +1,4 @@
-"""Audit to one HTML file that needs nothing but a browser."""
+"""The report of an audit, as one HTML file that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fairmatch.report.wording import (
 )
 from fairmatch.storage.atomic import whole_file
 
-# Signs that could end a script element or a line of JavaScript; JSON knows them by number too.
+# Signs that could end a script element or a line of JavaScript. JSON can write them by number.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -50,21 +50,21 @@ def write_report(
     hide: Sequence[str] = (),
     title: str | None = None,
 ) -> Path:
-    """Write one audit, or several compared, as one HTML file.
+    """Write one audit, or a comparison of several, as one HTML file.
 
-    The file loads nothing from anywhere: it opens from a disk, prints, and can be sent.
+    The file loads nothing from the network. It opens from a disk, prints, and can be sent.
 
     Parameters
     ----------
     audits : Audit, Comparison or sequence of Audit
-        What to report. A `Comparison` also says which decisions change; a sequence needs the same
-        groups and the same level of confidence.
+        What to report. A `Comparison` also shows which decisions change. The audits of a sequence
+        need the same groups, the same level of confidence and the same scale.
     path : str or Path
-        Where to write; an existing file is replaced.
+        The file to write. An existing file is replaced.
     curve : DataFrame, optional
-        As made by `FairnessPath.curve`, for the trade-off figure.
+        A table from `FairnessPath.curve`, for the trade-off figure.
     alternatives : Alternatives, optional
-        As made by `fairmatch.find_alternatives`, for a table of everything that was tried.
+        The result of `fairmatch.find_alternatives`, for a table of everything that was tried.
     individuals : bool, default=True
         Whether people's rows are in the file. With False they are not written at all.
     hide : sequence of str
@@ -83,12 +83,14 @@ def write_report(
     MissingExtraError
         If the report extra is not installed.
     ColumnError
-        If there is no column of a name to hide.
+        If a column to hide does not exist.
+    InputError
+        If there is no audit, or the audits cannot share a report.
 
     Notes
     -----
-    Nothing in the file depends on the time or the machine: same audit, same bytes. Scripts that
-    are not the page's own cannot run in it, because its content security policy names them by
+    The same audit gives the same bytes: nothing in the file depends on the time or the machine.
+    Only the page's own scripts can run in it, because its content security policy names them by
     their hashes.
 
     Examples
@@ -138,7 +140,7 @@ def write_report(
         policy=_policy(scripts),
     )
     file = Path(path)
-    # A text with half a surrogate pair cannot be written; what stands for it is a question mark.
+    # A text with half a surrogate pair cannot be written, so a question mark replaces it.
     with whole_file(file) as partial:
         partial.write_bytes(html.encode("utf-8", "replace"))
     return file
@@ -156,7 +158,10 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
         ("scales", {audit.scale for audit in given}),
     ):
         if len(kinds) > 1:
-            raise InputError(f"Audits of different {what} cannot share a report: {sorted(kinds)}.")
+            raise InputError(
+                f"Audits of different {what} cannot share a report: {sorted(kinds)}. Write one "
+                "report for each."
+            )
     counts = Counter(audit.model_name for audit in given)
     return [
         replace(audit, model_name=f"{audit.model_name} ({k})")
@@ -167,14 +172,14 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
 
 
 def _rules(audits: Sequence[Audit]) -> str:
-    """Return which scores are selected; nothing of predictions, which select nobody."""
+    """Return which scores are selected; nothing for predictions, which select nobody."""
     if audits[0].threshold is None:
         return ""
     return listed([*dict.fromkeys(f"{outcome_words(a)}: {selected_from(a)}" for a in audits)])
 
 
 def _n_groups(audit: Audit) -> str:
-    """Return how many groups there are, those of unknown people apart."""
+    """Return how many groups there are; people of unknown group are named apart."""
     known = len(audit.groups) - len(audit.unknown)
     return f"{known} and unknown" if audit.unknown else str(known)
 
@@ -194,7 +199,7 @@ def _notices(audits: Sequence[Audit]) -> list[str]:
 
 
 def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
-    """Return what is in the file, for whoever is about to pass it on."""
+    """Return what is in the file, for a reader who is about to pass it on."""
     if people is None:
         return [
             "This file holds counts, averages and intervals over groups of people. It holds "
@@ -257,7 +262,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def require_report() -> None:
-    """Raise unless a report can be written; to be asked before a long computation, not after."""
+    """Raise unless a report can be written. Call this before a long computation."""
     require_charts()
     try:
         import jinja2  # noqa: F401

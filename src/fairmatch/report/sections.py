@@ -1,4 +1,4 @@
-"""The parts of the report, and what they are about."""
+"""The sections of the report."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ from fairmatch.report.wording import group_words
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page that opens: what it is about, what holds for it, and its figures.
+    """A part of the page that opens.
 
     Attributes
     ----------
-    key, title : str
-        Unique in the page; shown.
+    key : str
+        Identifier of the section, unique in the page.
+    title : str
+        Heading of the section.
     about : str
-        What it answers, in one line, which is seen before it is opened.
+        What the section answers, in one line that a reader sees before opening it.
     lead : tuple of str
-        What holds for all of its figures, and is said once.
+        Sentences that hold for all figures of the section.
     figures : list of Figure
-        In order.
+        The figures, in order.
     """
 
     key: str
@@ -54,18 +56,18 @@ def sections(
     curve: pd.DataFrame | None,
     alternatives: Alternatives | None = None,
 ) -> list[Section]:
-    """Return every part of the report for which there are facts.
+    """Return every section of the report for which there are facts.
 
     Parameters
     ----------
     audits : sequence of Audit
-        Of the same groups, with different model names.
+        Audits of the same groups, with different model names.
     comparison : Comparison or None
-        Of these audits.
+        The comparison of these audits.
     curve : DataFrame or None
-        As made by `FairnessPath.curve`.
+        A table from `FairnessPath.curve`.
     alternatives : Alternatives, optional
-        As made by `fairmatch.find_alternatives`.
+        The result of `fairmatch.find_alternatives`.
 
     Returns
     -------
@@ -219,7 +221,7 @@ def sections(
 
 
 def _on_reference(audit: Audit) -> str:
-    """Return whom every group is matched with, where there are more than two."""
+    """Return a sentence on the group that all others are matched with, if there are many."""
     if len(audit.matchings) < 2 or audit.reference is None:
         return ""
     explorer = " Under “Person by person” any two groups can be chosen."

@@ -1,4 +1,4 @@
-"""What an audit found, in three sentences."""
+"""The findings of an audit, in three statements."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from fairmatch.report.wording import (
 
 
 def sentences(audit: Audit) -> list[str]:
-    """Return what an audit found: on selection, on matched people, and on subsets.
+    """Return the findings of an audit on selection, on matched people and on subsets.
 
     Parameters
     ----------
     audit : Audit
-        As made by `fairmatch.audit`.
+        The result of `fairmatch.audit`.
 
     Returns
     -------
     list of three str
-        Plain text, not escaped.
+        Plain text, not escaped. The first is on mean predictions if the scale is real.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _on_selection(audit: Audit) -> str:
 
 
 def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
-    """Return what is predicted for each group on average, and how much that differs."""
+    """Return a sentence on the mean prediction of each group, and how far they differ."""
     stated = [group for group in groups if group.mean_score.value is not None]
     stated.sort(key=lambda group: group.mean_score.value or 0.0)
     shown = [
@@ -118,7 +118,7 @@ def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
 
 
 def _left_out(audit: Audit) -> str:
-    """Return who is shown and not compared, as further sentences."""
+    """Return further sentences on people who are shown and not compared."""
     said = ""
     small = [
         group
@@ -179,7 +179,7 @@ def _is_flat(matching: Matching) -> bool:
 def _on_nearest(
     audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
 ) -> str:
-    """Return how near people are who are matched so that their scores differ least."""
+    """Return a sentence on how near people are in the nearest fair matching."""
     nowhere = f"{position:.2f}" in ("0.00", "-0.00")
     matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
     if len([matching for matching in audit.matchings if not matching.refused]) > 1:
@@ -206,7 +206,10 @@ def _on_nearest(
 
 
 def reach_sentence(reach: Reach) -> str:
-    """Return the statement on one group in words, or nothing where none is made."""
+    """Return a sentence on how many people of a group have somebody near who is scored alike.
+
+    The text is empty where no share is stated.
+    """
     share = reach.share
     if share.value is None:
         return ""
@@ -254,7 +257,7 @@ def _on_subsets(audit: Audit) -> str:
 
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
-    """Return the subset whose gap is largest for sure: the one of the highest lower limit."""
+    """Return the subset with the highest lower limit of its gap, or None if no gap is certain."""
     sure = [subset for subset in subsets if certain(subset)]
     return max(sure, key=lambda subset: subset.confirmed.low or 0.0, default=None)
 

@@ -1,4 +1,4 @@
-"""How the report writes names, numbers and conditions."""
+"""Names, numbers and conditions as the report writes them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _JOINT = re.compile(r"(?<=[^\W\d_])[_.\-]+(?=[^\W_])|(?<=[^\W_])[_.\-]+(?=[^\W\d
 def shown_name(name: str, longest: int = 80) -> str:
     r"""Return a name from the data as it can stand in a sentence.
 
-    Long names are cut in the middle. Names that are written from right to left, or that carry
-    signs which turn the direction of the text, are isolated so that the sentence keeps its own.
+    Long names are cut in the middle. A name that is written from right to left, or that holds
+    signs which turn the direction of the text, is isolated. The sentence keeps its own direction.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def column_words(name: str, longest: int = 80) -> str:
 def told_apart(
     names: Iterable[str], write: Callable[[str, int], str] = shown_name, longest: int = 60
 ) -> dict[str, str]:
-    """Return how each of some names is written, so that no two are written alike.
+    """Return how each of some names is written, with no two written alike.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def told_apart(
 
 
 def shown_number(value: Any) -> str:
-    """Return a number as it stands in a table, or that there is none.
+    """Return a value as it stands in a table, or "no statement" for None.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def group_words(label: str) -> str:
 
 
 def model_words(audit: Audit) -> str:
-    """Return how a sentence calls the model."""
+    """Return how a sentence names the model."""
     name = audit.model_name
     return "the model" if name == "model" else f"“{shown_name(name)}”"
 
@@ -189,14 +189,14 @@ def selected_from(audit: Audit) -> str:
 
 
 def label_words(audit: Audit, favourable: bool) -> str:
-    """Return how a sentence calls the favourable label, or the other."""
+    """Return how a sentence names the favourable label, or the other one."""
     return "positive" if favourable == (audit.favourable == "high") else "negative"
 
 
 RELATIVE = "relative_"
-"""How the name of a gap begins that is taken in standard deviations."""
+"""Prefix in the name of a gap that is measured in standard deviations."""
 
-# Titles and words of gaps between predictions, which are no scores that a threshold cuts.
+# Titles and words of gaps between predictions, which no threshold cuts.
 _PREDICTED = {
     "mean_parity_gap": ("Mean predictions", "difference of the mean predictions"),
     "wasserstein_parity_gap": (
@@ -215,7 +215,7 @@ _PREDICTED = {
 
 
 def gap_title(name: str, audit: Audit | None = None) -> str:
-    """Return what a gap compares, for people.
+    """Return the title of a gap.
 
     Where low scores are good, the true positives are people with a negative label, so the title
     names the label instead.
@@ -232,7 +232,7 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
 
 
 def gap_words(name: str, audit: Audit | None = None) -> str:
-    """Return what the value of a gap is."""
+    """Return what the value of a gap measures; an empty text for an unknown gap."""
     if audit is not None and name.startswith(RELATIVE) and audit.spread is not None:
         plain = gap_words(name.removeprefix(RELATIVE), audit)
         return f"{plain}, in standard deviations of the {audit.spread.of}"
@@ -246,7 +246,7 @@ def gap_words(name: str, audit: Audit | None = None) -> str:
 
 
 def _turned_label(name: str, audit: Audit) -> str | None:
-    """Return the label whose people a gap compares, where it is not the one in its name."""
+    """Return the label of the people whom a gap compares, if its name says another one."""
     labels = MEASURES[name].labels
     if audit.favourable == "high" or labels not in ((True,), (False,)):
         return None

@@ -1,1 +1,1 @@
-"""A study of one's own: a table or a method from a file."""
+"""A researcher's own study: tables and methods described in a file."""

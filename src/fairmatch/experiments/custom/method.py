@@ -23,25 +23,34 @@ def own_method(
     weights: Sequence[float] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> Method:
-    """Make a method of any scikit-learn-like classifier.
+    """Return a method that trains a scikit-learn-like classifier.
 
     Parameters
     ----------
     name : str
-        What to call it.
+        Name of the method.
     estimator : str
-        Where its class is, as ``"package.module:Class"``.
+        Import path of the class, as ``"package.module:Class"``.
     weight_parameter : str, optional
-        The parameter that trades accuracy for fairness; without it there is one model.
+        The parameter that trades accuracy for fairness. Without it the method has one model.
     weights : sequence of float
         Values of that parameter, from the most accurate to the fairest.
     settings : mapping, optional
-        Its other parameters.
+        The other parameters of the class.
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    InputError
+        If the class cannot be imported or made, or the weights do not go with the parameter.
 
     Notes
     -----
-    A classifier whose ``fit`` takes ``sensitive_features`` is given the groups that way, in
-    prediction too if it takes them there. Any other one finds the group as the last column of X.
+    If ``fit`` takes ``sensitive_features``, the groups are passed to it, and to the prediction if
+    that takes them too. Otherwise the group is the last column of X.
 
     Examples
     --------
@@ -51,23 +60,30 @@ def own_method(
     """
     if (weight_parameter is None) != (not weights):
         raise InputError(
-            f"Method {name!r}: give weight_parameter and weights together, or neither."
+            f"Method {name!r} has {'weights' if weights else 'weight_parameter'} alone. Name "
+            "weight_parameter and weights together, or neither."
         )
     if weight_parameter == "random_state":
-        raise InputError(f"Method {name!r}: random_state is set to the seed of the split.")
+        raise InputError(
+            f"Method {name!r}: weight_parameter is 'random_state', which is set to the seed of the "
+            "split. Name the parameter that trades accuracy for fairness."
+        )
     kind = _find_class(name, estimator)
     try:
         plain = clone(kind(**(settings or {})))
         if weight_parameter is not None:
             clone(plain).set_params(**{weight_parameter: weights[0]})
-    except Exception as error:  # a class of the researcher's may fail in any way
+    except Exception as error:  # a researcher's class may fail in any way
         raise InputError(
             f"Method {name!r}: {estimator} cannot be made with these parameters "
-            f"({type(error).__name__}: {error})."
+            f"({type(error).__name__}: {error}). Correct its settings."
         ) from error
     for needed in ("fit", "predict"):
         if not hasattr(plain, needed):
-            raise InputError(f"Method {name!r}: {estimator} has no method {needed!r}.")
+            raise InputError(
+                f"Method {name!r}: {estimator} has no method {needed!r}. Name a classifier with "
+                "fit and predict."
+            )
 
     def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
         scorers, training = [], []
@@ -87,13 +103,13 @@ def own_method(
 
     return Method(
         name,
-        tuple(weights) or (0.0,),  # as they were given: the parameter may want whole numbers
+        tuple(weights) or (0.0,),  # not converted: the parameter may need whole numbers
         fit,
         schedule="own",
         settings={
             "estimator": estimator,
             "weight_parameter": weight_parameter,
-            # As text: for a parameter 1 and 1.0 may differ, as they do for scikit-learn's forests.
+            # As text, because 1 and 1.0 may differ, as they do in scikit-learn's forests.
             "parameters": json.dumps([settings or {}, weights], sort_keys=True),
         },
     )
@@ -111,10 +127,10 @@ def _find_class(name: str, path: str) -> Any:
             "'package.module:Class', and make sure that the package is installed or in the "
             "working folder."
         ) from error
-    except (Exception, SystemExit) as error:  # a module of the researcher's may fail in any way
+    except (Exception, SystemExit) as error:  # a researcher's module may fail in any way
         raise InputError(
             f"Method {name!r}: the module of {path!r} cannot be imported "
-            f"({type(error).__name__}: {error})."
+            f"({type(error).__name__}: {error}). Correct the module."
         ) from error
 
 
@@ -141,24 +157,24 @@ def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
 
 
 def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
-    """Return the score of Y = 1 from the output of a classifier."""
+    """Return the scores of Y = 1 from the output of a classifier."""
     found = np.asarray(given)
     try:
         numbers = found.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"{giver} gave {found.ravel()[0]!r} among others, and not numbers alone. Labels are 0 "
-            "or 1, as they are given to fit."
+            f"{giver} gave values that are not all numbers; the first is {found.ravel()[0]!r}. "
+            "Labels are 0 or 1, as fit receives them. Return these."
         ) from None
     if found.shape not in ((n_rows,), (n_rows, 2)):
         raise InputError(
-            f"{giver} gave an array of shape {found.shape} for {n_rows} rows. Two columns are "
-            "expected, for the labels 0 and 1, or one number for each row."
+            f"{giver} gave an array of shape {found.shape} for {n_rows} rows. Return two columns, "
+            "for the labels 0 and 1, or one number for each row."
         )
     scores = numbers if numbers.ndim == 1 else numbers[:, 1]
     if (outside := ~((scores >= 0.0) & (scores <= 1.0))).any():  # also finds NaN
         raise InputError(
             f"{giver} gave {scores[outside][0]:g} for a row. Scores lie in [0, 1], and decisions "
-            "are 0 or 1."
+            "are 0 or 1. Return these."
         )
     return scores

@@ -21,7 +21,7 @@ from fairmatch.experiments.study import Study
 
 
 class _Key(NamedTuple):
-    """A key of the file: what its value must be, and its value if it is not given."""
+    """A key of the file: what its value must be, and the default."""
 
     kind: type
     words: str
@@ -53,20 +53,20 @@ _METHOD_KEYS = {
 
 
 def extend_study(study: Study, path: str | Path) -> Study:
-    r"""Add the tables and methods of a file to a study.
+    r"""Return a study with the tables and methods of a file added.
 
     Parameters
     ----------
     study : Study
-        What to add to.
+        The study to add to.
     path : str or Path
         A TOML file with ``[tables.NAME]`` and ``[methods.NAME]``; see docs/howto/own-study.md.
 
     Returns
     -------
     Study
-        With the file's tables after its own, and a line for each of the file's methods. If the
-        file has ``datasets = ["NAME", ...]``, only those tables are looked at.
+        The study's tables, then the file's, and a line for each of the file's methods. If the
+        file has ``datasets = ["NAME", ...]``, the study has only those tables.
 
     Raises
     ------
@@ -75,9 +75,9 @@ def extend_study(study: Study, path: str | Path) -> Study:
 
     Notes
     -----
-    Python modules beside the file or in the working folder can be named as estimators. A run is
-    known by its content, so it is done again when the table's file, the roles of its columns or
-    the module's file have changed.
+    An estimator may be in a Python module beside the file or in the working folder. A run is
+    identified by its content. It is done again when the table's file, the roles of its columns or
+    the module's file change.
 
     Examples
     --------
@@ -124,28 +124,28 @@ def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors add a mark
     except FileNotFoundError:
-        raise InputError(f"There is no file {file}.") from None
+        raise InputError(f"There is no file {file}. Check its name.") from None
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}.") from error
-    except ValueError as error:  # errors of TOML are ValueErrors, and give the line
+    except ValueError as error:  # TOML errors are ValueErrors, and name the line
         raise InputError(f"{file} cannot be read as TOML: {error}") from error
 
 
 def _read_keys(given: Any, known: Mapping[str, _Key], where: str) -> dict[str, Any]:
-    """Fill in defaults; refuse unknown keys, missing keys, and values of another kind."""
+    """Return the keys with defaults filled in, or raise where a key or its value is wrong."""
     if not isinstance(given, dict):
         raise InputError(f"{where} must hold keys and values, got {given!r}.")
     for key in given:
         if key not in known:
             raise InputError(f"{where} has an unknown key {key!r}. {_hint(key, known)}")
     if lacking := [name for name, key in known.items() if key.required and name not in given]:
-        raise InputError(f"{where} lacks {', '.join(lacking)}.")
+        raise InputError(f"{where} lacks {', '.join(lacking)}. Add what is missing.")
     for name, value in given.items():
         key = known[name]
-        truth = isinstance(value, bool) and key.kind is not object  # for Python it is an int
+        truth = isinstance(value, bool) and key.kind is not object  # Python counts it as an int
         if truth or not isinstance(value, key.kind):
             raise InputError(f"{where}: {name} must be {key.words}, got {value!r}.")
-        if known is _FILE_KEYS:  # what is inside is read by itself
+        if known is _FILE_KEYS:  # the content is read later
             continue
         for item, told in value.items() if isinstance(value, dict) else [(name, value)]:
             if not _is_plain(told):
@@ -175,13 +175,14 @@ def _entries(
     for name in content[kind]:
         if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}", name):  # records are named by it
             raise InputError(
-                f"{file}: {name!r} must be of at most 50 letters, digits, '-' and '_' only."
+                f"{file}: the name {name!r} must have at most 50 characters: letters, digits, '-' "
+                "and '_', with a letter or digit first."
             )
         if not isinstance(content[kind][name], dict):
             raise InputError(f"{file}: write [{kind}.NAME], with a name of yours, for [{kind}].")
         if name in taken:
             raise InputError(
-                f"{file}: there is something called {name!r} already. Choose another name in "
+                f"{file}: the name {name!r} is taken already. Choose another one for "
                 f"[{kind}.{name}]."
             )
     return list(content[kind].items())
@@ -189,7 +190,7 @@ def _entries(
 
 def _chosen(names: list[Any], known: Mapping[str, Any], file: Path) -> tuple[str, ...]:
     if not names:
-        raise InputError(f"{file}: datasets must name at least one table.")
+        raise InputError(f"{file}: datasets must name at least one table, got an empty list.")
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise InputError(f"{file}: there is no dataset {name!r}. {_hint(name, known)}")
@@ -207,10 +208,10 @@ def _read_table(name: str, content: Any, folder: Path) -> OwnTable:
 
 @dataclass(frozen=True, eq=False)
 class OwnFit:
-    """How a researcher's method trains, as names alone.
+    """The training of a researcher's method, held as names alone.
 
-    A worker process unpickles it before it could know the folder of the class; so it holds no
-    object of the class, and finds it when it is called.
+    A worker process unpickles this before it knows the folder of the class. So it holds no object
+    of the class, and imports the class when it is called.
     """
 
     folders: tuple[str, ...]
@@ -221,8 +222,8 @@ class OwnFit:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def method(self) -> Method:
-        """Make the method, with its class found."""
-        # At the end: a file of the researcher's must not hide a package that others import.
+        """Return the method, with its class imported."""
+        # Appended, because a researcher's file must not hide a package that others import.
         for folder in self.folders:
             if folder not in sys.path:
                 sys.path.append(folder)
@@ -250,7 +251,7 @@ class OwnFit:
         return None
 
     def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        """Train the curve."""
+        """Return the curve of a problem, trained with the settings and the seed."""
         fit = self.method().fit
         assert fit is not None
         return fit(problem, settings, seed)
@@ -263,9 +264,12 @@ def _read_method(
     given = _read_keys(content, _METHOD_KEYS, where)
     label = given["label"] or name
     if "|" in label or not label.isprintable():
-        raise InputError(f"{where}: a label cannot hold '|' or line breaks; it stands in tables.")
+        raise InputError(
+            f"{where}: the label {label!r} stands in tables and cannot hold '|' or line breaks. "
+            "Choose another label."
+        )
     if label in labels:
-        raise InputError(f"{where}: something is called {label!r} already. Choose another label.")
+        raise InputError(f"{where}: the label {label!r} is taken already. Choose another label.")
     labels.add(label)
     for weight in given["weights"]:
         if not isinstance(weight, int | float) or isinstance(weight, bool):

@@ -15,7 +15,7 @@ from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.files import MISSING_WORDS, check_column, read_table
 
 SMALLEST_PART = 20
-"""Rows that a group must have of either label: a fifth of them are for testing."""
+"""Rows of each label that a group needs, because only a fifth of them are test rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,19 +25,19 @@ class OwnTable:
     Attributes
     ----------
     name : str
-        What the study calls it.
+        Name of the table in the study.
     file : Path
         A .csv or .parquet file.
     sha256 : str
-        Of the file's bytes.
+        SHA-256 of the file's bytes.
     target, sensitive : str
         Columns with the labels and with the groups.
     positive : str
-        The label that is Y = 1.
+        The label that counts as Y = 1.
     groups : tuple of two str
-        S = 0, then S = 1, which is the favoured group.
+        The group S = 0, then the group S = 1, which is the favoured one.
     batch_size : int
-        Rows in a mini-batch.
+        Number of rows in a mini-batch.
     drop : tuple of str
         Columns that are left out.
     """
@@ -65,14 +65,35 @@ class OwnTable:
         batch_size: int | None = None,
         drop: Sequence[str] = (),
     ) -> "OwnTable":
-        """Check that a file can be used, and settle what was left open."""
+        """Return the table of a file, or raise where the file cannot be used.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table in the study.
+        file : Path
+            A .csv or .parquet file.
+        target, sensitive : str
+            Columns with the labels and with the groups.
+        positive : object
+            The label that counts as Y = 1.
+        favoured : object, optional
+            The favoured group; by default the group with the larger share of positive labels.
+        batch_size : int, optional
+            Number of rows in a mini-batch; by default a fifth of the rows, at most 1024.
+        drop : sequence of str
+            Columns that are left out.
+        """
         where = f"[tables.{name}]"
         frame = read_table(file)
         for column in (target, sensitive, *drop):
             check_column(frame, column, table=f"{where}: {file.name}")
         drop = tuple(dict.fromkeys(drop))
         if len({target, sensitive, *drop}) < 2 + len(drop):
-            raise InputError(f"{where}: target, sensitive and drop must be different columns.")
+            raise InputError(
+                f"{where}: target, sensitive and drop must be different columns. Name each column "
+                "once."
+            )
         labels = _two_values(frame[target], LabelError, f"{where}: target", "labels")
         label = _one_of(positive, labels, f"{where}: positive")
         groups = _two_values(frame[sensitive], GroupError, f"{where}: sensitive", "groups")
@@ -81,8 +102,9 @@ class OwnTable:
         parts = pd.crosstab(rows, accepted)
         if (smallest := int(parts.to_numpy().min())) < SMALLEST_PART:
             raise GroupError(
-                f"{where}: a group of {sensitive!r} has {smallest} rows of one label; "
-                f"{SMALLEST_PART} are needed, because only a fifth of them is for testing."
+                f"{where}: a group of {sensitive!r} has {smallest} rows of one label. "
+                f"{SMALLEST_PART} are needed, because only a fifth of them are test rows. Add "
+                "rows, or choose other groups."
             )
         if favoured is None:
             rates = accepted.groupby(rows).mean()
@@ -111,7 +133,7 @@ class OwnTable:
         return table
 
     def identity(self) -> dict[str, Any]:
-        """Return all that a run's result depends on, for its spec."""
+        """Return everything about the table that a run's result depends on, for its spec."""
         return {
             "table": {
                 "sha256": self.sha256,
@@ -129,7 +151,7 @@ class OwnTable:
         return frame.drop(columns=[self.target, self.sensitive, *self.drop])
 
     def load(self) -> Dataset:
-        """Read the table; raise if it is not the one that the specs refer to."""
+        """Return the table as a dataset, or raise if its file is not the one in the specs."""
         if sha256_of(self.file) != self.sha256:
             raise InputError(f"{self.file} has changed since the runs were planned. Start again.")
         frame = read_table(self.file)
@@ -138,7 +160,7 @@ class OwnTable:
         labels = (frame[self.target].astype(str) == self.positive).astype(np.int64)
         return Dataset(
             name=self.name,
-            # All levels have a place in the encoding, also those that only test rows have.
+            # The encoding has a place for every level, also for those of test rows alone.
             X=features.astype(dict.fromkeys(text, "category")),
             y=labels,
             sensitive_features=frame[self.sensitive].astype(str),
@@ -160,7 +182,7 @@ def _two_values(
 ) -> tuple[str, str]:
     if n_missing := int(column.isna().sum()):
         raise error(
-            f"{where}: {column.name!r} lacks {n_missing} values. Leave those rows out. "
+            f"{where}: {column.name!r} lacks {n_missing} values. Remove those rows from the file. "
             f"{MISSING_WORDS}"
         )
     values = sorted(str(value) for value in column.unique())
@@ -169,13 +191,13 @@ def _two_values(
         listed += ", …" if len(values) > 6 else ""
         raise error(
             f"{where}: {column.name!r} must have two {what}, and has {len(values)} ({listed}). "
-            "Leave rows out, or make a column that joins some."
+            f"Remove the rows of other {what}, or add a column that merges some."
         )
     return values[0], values[1]
 
 
 def _one_of(value: Any, known: Sequence[str], where: str) -> str:
-    """Return the value of a column that a person wrote, where 1, 1.0 and "1" are the same."""
+    """Return the value of a column that a user means; 1, 1.0 and "1" are the same."""
     spellings = [str(value)]
     if isinstance(value, bool):
         spellings.append(str(int(value)))
@@ -189,7 +211,7 @@ def _one_of(value: Any, known: Sequence[str], where: str) -> str:
 
 def _check_features(features: pd.DataFrame, where: str) -> None:
     if features.columns.empty:
-        raise InputError(f"{where}: no columns are left to learn from.")
+        raise InputError(f"{where}: no columns are left to learn from. Drop fewer columns.")
     for column in features.select_dtypes(exclude=["number", "bool"]):
         n_levels = features[column].nunique()
         if n_levels > max(50, len(features) // 2):
@@ -200,8 +222,8 @@ def _check_features(features: pd.DataFrame, where: str) -> None:
     missing = features.isna().sum()
     if listed := ", ".join(f"{name!r} ({count})" for name, count in missing.items() if count):
         raise InputError(
-            f"{where}: columns with missing values, and how many: {listed}. Fill them in or leave "
-            "those rows out in the file, or leave the columns out with drop = [...]."
+            f"{where}: columns with missing values, and how many: {listed}. Fill them in, remove "
+            "those rows from the file, or leave the columns out with drop = [...]."
         )
     try:
         TableEncoder().fit(features)

@@ -1,1 +1,1 @@
-"""Several groups and other criteria: our learners beside what a user would pick instead."""
+"""Several groups and other criteria: our learners beside the usual alternatives."""

@@ -12,7 +12,7 @@ from fairmatch.datasets import Dataset, load_acsincome, load_adult
 from fairmatch.exceptions import InputError
 from fairmatch.tables.groups import Groups, read_groups
 
-# A group is compared by itself where about this many of its rows are in a test part.
+# A group is compared by itself if about this many of its rows are test rows.
 _LEAST_TEST_ROWS = 400
 _TEST_SHARE = 0.2
 
@@ -24,16 +24,16 @@ class Case:
     Attributes
     ----------
     name, title : str
-        What files and pages call it.
+        The name in files, and the name on the page.
     load : callable
         Returns the dataset.
     criterion : str
-        Whom to compare.
+        Fairness criterion of the learners and of the gap, such as "demographic_parity".
     levels : tuple of float
         The gaps at which accuracies are compared.
     largest : int or None
-        How many of the largest groups are kept by themselves; None keeps all that have enough
-        test rows. The others are pooled as "other".
+        How many of the largest groups are kept apart; None keeps all that have enough test rows.
+        The others are pooled as "other".
     match_rows : int or None
         How many rows are matched; None matches all.
     """
@@ -47,7 +47,7 @@ class Case:
     match_rows: int | None = None
 
     def groups(self, dataset: Dataset) -> Groups:
-        """Return the groups of the table, small ones pooled."""
+        """Return the groups of the table, with small ones pooled."""
         groups = read_groups(dataset.sensitive_features)
         least = int(_LEAST_TEST_ROWS / _TEST_SHARE)
         if self.largest is not None and groups.n_groups > self.largest:
@@ -101,7 +101,7 @@ CASES: dict[str, Case] = {
 
 
 def find_case(name: str) -> Case:
-    """Return the case of a name, or raise an error that lists them."""
+    """Return the case with a name, or raise an error that lists the cases."""
     if name not in CASES:
         raise InputError(f"There is no case {name!r}. There are: {', '.join(CASES)}.")
     return CASES[name]
@@ -109,7 +109,7 @@ def find_case(name: str) -> Case:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a case."""
+    """Some rows of a case: features, labels and groups."""
 
     X: pd.DataFrame
     y: NDArray[np.int64]
@@ -121,12 +121,16 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class CaseSplit:
-    """A random split of a case: rows to fit on, rows to tune on, rows to report.
+    """A random split of a case. Every method is tuned on the same rows.
 
     Attributes
     ----------
-    fit, tune, test : Rows
-        64%, 16% and 20% of the table. Every method is tuned on the same rows.
+    fit : Rows
+        Rows to fit on, 64% of the table.
+    tune : Rows
+        Rows to choose a candidate on, 16% of the table.
+    test : Rows
+        Rows to report on, 20% of the table.
     """
 
     fit: Rows
@@ -135,11 +139,11 @@ class CaseSplit:
 
     @classmethod
     def draw(cls, case: Case, seed: int) -> "CaseSplit":
-        """Return the split of a seed."""
+        """Return the split that a seed draws."""
         from fairmatch.learning.candidates import categorised  # the page needs no learner
 
         dataset = case.load()
-        table = categorised(dataset.X)  # which learners of other libraries need
+        table = categorised(dataset.X)  # learners of other libraries need categories
         names = case.groups(dataset).names()
         labels = dataset.y.to_numpy().astype(np.int64)
         order = np.random.default_rng(seed).permutation(len(labels))

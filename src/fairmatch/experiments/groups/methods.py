@@ -1,4 +1,4 @@
-"""The methods of the study of groups, as a page calls them; how they train is in `trial`."""
+"""The methods of the study of groups, as the page names them; `trial` trains them."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ class TrialMethod:
     Attributes
     ----------
     title : str
-        What the page calls it.
+        Name of the method on the page.
     ours : bool
-        Whether it is a learner of this library, and not what a user has already.
+        Whether the method is a learner of this library, and not one that a user has already.
     by_label : bool
-        Whether it can compare people of both labels apart, as equalised odds asks.
+        Whether the method can compare people of each label apart, as equalised odds requires.
     knows_test_rows : bool
-        Whether it is tuned on the test rows themselves, which nobody can do: a ceiling.
+        Whether the method is tuned on the test rows. Nobody can do that: it shows a ceiling.
     """
 
     title: str

@@ -14,9 +14,9 @@ from fairmatch.experiments.runs.records import Record, RecordStore
 
 FOLDER, PAGE = "groups", "groups.md"
 SEEDS = (0, 1, 2, 3, 4)
-# The yardstick that a user has already, and how far below it counts as level.
+# The yardstick that a user has already, and how far below it an accuracy counts as level.
 YARDSTICK, MARGIN = "thresholds", 0.003
-# What a user would learn with instead; it takes longer.
+# What a user would train instead; it takes longer.
 SLOW = "exponentiated-gradient"
 
 _COLUMNS = ("test_accuracy", "test_gap", "half_space_gap", "consistency")
@@ -24,7 +24,7 @@ _COLUMNS = ("test_accuracy", "test_gap", "half_space_gap", "consistency")
 
 @dataclass(frozen=True)
 class Picked:
-    """What a method gives at a level: the candidate picked on the tuning rows of each split.
+    """What a method reaches at a level: the candidate picked on the tuning rows of each split.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Picked:
         return float(np.mean(self.values[name]))
 
     def cell(self, name: str, digits: int = 4) -> str:
-        """Return mean and standard error, as the page shows them."""
+        """Return the mean and its standard error, as the page shows them."""
         values = self.values[name]
         if not values:
             return "not reached"
@@ -57,7 +57,7 @@ class Picked:
 
 
 def pick(records: Sequence[Record], level: float) -> Picked:
-    """Pick a candidate on each split, by its tuning rows; see `picked_index`."""
+    """Return what `picked_index` picks on the tuning rows of each split."""
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for record in records:
         best = picked_index(record.curve, level)
@@ -68,7 +68,7 @@ def pick(records: Sequence[Record], level: float) -> Picked:
 
 
 def read_records(folder: Path) -> dict[tuple[str, str], list[Record]]:
-    """Return the records of the seeds that are reported, by case and method."""
+    """Return the records of the reported seeds, by case and method."""
     found: dict[tuple[str, str], list[Record]] = {}
     for record in RecordStore(folder):
         if record.spec.seed in SEEDS:
@@ -101,7 +101,7 @@ def _case_lines(case: Case, records: dict[tuple[str, str], list[Record]]) -> Ite
 
 
 def _verdict(records: dict[str, list[Record]], level: float) -> Iterable[str]:
-    """Return how each of our learners stands beside what a user would pick instead."""
+    """Yield a line for each of our learners that compares it with the usual alternatives."""
     for name, own in records.items():
         if not METHODS[name].ours:
             continue
@@ -133,7 +133,7 @@ def _verdict(records: dict[str, list[Record]], level: float) -> Iterable[str]:
 def _beside(
     own: Sequence[Record], others: Sequence[Record], level: float
 ) -> tuple[Picked, Picked, str] | None:
-    """Return what two methods give on the splits of both, or None where one misses the level."""
+    """Return what two methods reach on their common splits, or None where one misses the level."""
     seeds = {r.spec.seed for r in own} & {r.spec.seed for r in others}
     ours, theirs = (
         pick([r for r in both if r.spec.seed in seeds], level) for both in (own, others)
@@ -147,12 +147,12 @@ def _seconds(records: Sequence[Record]) -> float:
     return float(np.mean([record.seconds for record in records]))
 
 
-# What the short answer shows: the yardstick, the learners that come nearest to it, the slow rival.
+# The short answer shows the yardstick, the learners nearest to it, and the slow rival.
 _SHORT = (YARDSTICK, "ftm-predicted", "ftm-thresholds", "smoothing", SLOW)
 
 
 def _short_answer(records: dict[tuple[str, str], list[Record]]) -> str:
-    """Return one row per case and level: accuracy and half-space gap of the main methods."""
+    """Return a table of the main methods' accuracy and half-space gap, by case and level."""
     rows = []
     for case in CASES.values():
         for level in case.levels:

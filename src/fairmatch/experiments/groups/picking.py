@@ -1,23 +1,28 @@
-"""Which candidate a user would pick who knows the tuning rows alone."""
+"""The candidate that a user would pick who sees the tuning rows alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-# A candidate that accepts fewer or more of the tuning rows than this decides nothing.
+# A candidate that accepts a smaller or larger share of the tuning rows decides nothing.
 FEWEST_ACCEPTED, MOST_ACCEPTED = 0.01, 0.99
 
 
 def picked_index(curve: Mapping[str, Sequence[Any]], level: float) -> int | None:
-    """Return the candidate most accurate on the tuning rows within a level there, or None.
+    """Return the index of the most accurate candidate within a level, on the tuning rows.
 
     Parameters
     ----------
     curve : mapping
-        Columns ``tune_gap``, ``tune_accepted`` and ``tune_accuracy``, a value per candidate.
+        Columns ``tune_gap``, ``tune_accepted`` and ``tune_accuracy``, with a value per candidate.
     level : float
         The largest gap allowed on the tuning rows.
+
+    Returns
+    -------
+    int or None
+        None if no candidate is within the level and accepts between 1% and 99% of the rows.
 
     Examples
     --------

@@ -26,21 +26,21 @@ from fairmatch.tables.encoder import TableEncoder
 
 N_ROUNDS = 200
 _N_SUBSETS = 500
-# Bounds that thresholds and strengths that alignment are tried at.
+# Thresholds are tried at these bounds, and alignment at these strengths.
 BOUNDS = (0.0, 0.01, 0.02, 0.03, 0.042, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
 STRENGTHS = tuple(np.round(np.linspace(0.0, 1.0, 21), 2).tolist())
 WEIGHTS = (0.0, *PAPER_WEIGHTS)
-# Weights of FTM whose scores are then cut.
+# The fairness weights of FTM whose scores thresholds cut.
 CUT_WEIGHTS = (0.3, 0.6, 1.0)
 EPSILONS = (0.002, 0.005, 0.01, 0.02, 0.04)
 
-# Rows to the decisions about them, as numbers in [0, 1].
+# A function from rows to the decisions about them, as numbers in [0, 1].
 Decide = Callable[[Rows], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A case, a split of it, and what methods share.
+    """A case, one split of it, and what the methods share.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Trial:
     split : CaseSplit
         The rows.
     seed : int
-        Of the split, and of everything random in the training.
+        Seed of the split, and of everything random in the training.
     """
 
     case: Case
@@ -70,7 +70,7 @@ class Trial:
         )
 
     def path(self, estimator: Any, weights: tuple[float, ...]) -> Iterator[tuple[float, Any]]:
-        """Fit an estimator at every weight; yield its weight and its scorer."""
+        """Fit an estimator at every weight, and yield each weight with its scorer."""
         from fairmatch import fairness_path
 
         fit = self.split.fit
@@ -86,7 +86,7 @@ class Trial:
 
     @cached_property
     def plain(self) -> Decide:
-        """Scores of plain trees."""
+        """The scorer of plain trees."""
         scorer: Decide
         ((_, scorer),) = self.path(self.trees("marginal"), (0.0,))
         return scorer
@@ -101,7 +101,7 @@ class Trial:
     def gap(self, rows: Rows, decided: FloatArray) -> float:
         """Return the gap of the case's criterion."""
         given = {"sensitive_features": rows.group}
-        # The rates of decisions that are drawn at random are their means: no threshold.
+        # Random decisions are given as probabilities. Their rates are means, without a threshold.
         if self.case.criterion == "equalized_odds":
             return equalized_odds_gap(rows.y, decided, agg="worst_case", threshold=None, **given)
         if self.case.criterion == "equal_opportunity":
@@ -109,16 +109,16 @@ class Trial:
         return demographic_parity_gap(rows.y, decided, threshold=None, **given)
 
     def measure(self, decide: Decide) -> dict[str, float]:
-        """Return all that is known of a candidate, on tuning and on test rows."""
+        """Return all measurements of a candidate, on tuning and on test rows."""
         return {**self.judge(decide), **self.look(decide)}
 
     def judge(self, decide: Decide) -> dict[str, float]:
-        """Return accuracy, gap and acceptance on tuning and on test rows.
+        """Return accuracy, gap and acceptance rate on tuning and on test rows.
 
         Parameters
         ----------
         decide : callable
-            Returns 0/1 decisions, or the probability of a yes where decisions are random.
+            Returns 0/1 decisions, or the probability of acceptance where decisions are random.
         """
         found = {}
         for name, rows in (("tune", self.split.tune), ("test", self.split.test)):
@@ -129,7 +129,7 @@ class Trial:
         return found
 
     def look(self, decide: Decide) -> dict[str, float]:
-        """Return the gap in half-spaces and the consistency on the test rows, which take longer."""
+        """Return the half-space gap and the consistency on the test rows; both take longer."""
         test = self.split.test
         accepted = decide(test)
         gaps = random_subset_gaps(
@@ -146,7 +146,7 @@ class Trial:
         }
 
     def _consistency(self, decide: Decide, accepted: FloatArray) -> float:
-        """Return the share of people whose decision stays, over all changes of their group."""
+        """Return the share of decisions that stay when people's groups change, over all changes."""
         test = self.split.test
         same, count = 0.0, 0
         for label in sorted(set(test.group)):
@@ -178,7 +178,7 @@ def _thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
 
 
 def _cut(trial: Trial, score: Decide) -> Iterator[tuple[float, Decide]]:
-    """Cut scores by thresholds for each group, within every bound on the tuning rows."""
+    """Yield every bound with decisions by group thresholds that keep it on the tuning rows."""
     from fairmatch.learning.anymodel.thresholds import fit_thresholds
 
     tune = trial.split.tune
@@ -228,13 +228,13 @@ def _ftm(transport: str, warmup: float) -> Callable[[Trial], Iterator[tuple[floa
 
 
 def _ftm_thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
-    """FTM goes part of the way, and thresholds for each group the rest."""
+    """Yield FTM's candidates of some weights, with thresholds by group for the rest of the way."""
     for _, score in trial.path(trial.trees("predicted", 0.5), CUT_WEIGHTS):
         yield from _cut(trial, score)
 
 
 def _learner(trial: Trial) -> Any:
-    """Return plain trees as another method wraps them, unfitted."""
+    """Return plain trees, unfitted, for another method to wrap."""
     from lightgbm import LGBMClassifier
 
     return LGBMClassifier(n_estimators=N_ROUNDS, verbose=-1, n_jobs=1, random_state=trial.seed)
@@ -262,13 +262,13 @@ def _exponentiated_gradient(trial: Trial) -> Iterator[tuple[float, Decide]]:
     fit = trial.split.fit
     for epsilon in EPSILONS:
         model = ExponentiatedGradientClassifier(
-            _learner(trial),  # the same trees as everybody's
+            _learner(trial),  # the same trees as in the other methods
             eps=epsilon,
             encoder="columns",
             criterion=trial.case.criterion,
             random_state=trial.seed,
         )
-        # Its decisions are drawn at random: what is compared are the probabilities of a yes.
+        # Its decisions are random, so the probabilities of acceptance are compared.
         yield epsilon, _scores(model.fit(fit.X, fit.y, sensitive_features=fit.group))
 
 
@@ -286,15 +286,15 @@ CANDIDATES: dict[str, Callable[[Trial], Iterator[tuple[float, Decide]]]] = {
 
 
 def case_spec(case: str, method: str, seed: int) -> RunSpec:
-    """Return the spec of a run, which its record is named by."""
+    """Return the spec of a run. Its record is named by the spec."""
     return RunSpec(case, method, seed, {"rounds": N_ROUNDS, "subsets": _N_SUBSETS})
 
 
 def run_trial(case: Case, method: str, seed: int) -> Record:
-    """Train a method on one split of a case, and measure its candidates.
+    """Train a method on one split of a case, and return the record of its candidates.
 
-    Half-spaces and consistency take longer than all else, so only candidates that are picked at one
-    of the case's levels are looked at so closely.
+    Half-spaces and consistency take longest. They are measured only for candidates that are picked
+    at one of the case's levels.
     """
     split = CaseSplit.draw(case, seed)
     if METHODS[method].knows_test_rows:

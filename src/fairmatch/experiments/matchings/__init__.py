@@ -1,1 +1,1 @@
-"""Who is treated like whom by the models of the study that come nearest to the paper's levels."""
+"""Who is treated like whom, by the models of the study nearest to the paper's levels."""

@@ -1,4 +1,4 @@
-"""Which models are looked at: of each line and split, the one nearest to a level of a gap."""
+"""The models to match: the one nearest to a level of a gap, for each line and split."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from fairmatch.experiments.runs.spec import RunSpec
 from fairmatch.experiments.study import Study
 
 FOLDER = "matchings"
-# People of each group who are matched, and how far above its least a mean score gap may be.
+# How many people of each group are matched, and how far a mean score gap may exceed its least.
 MATCHED_ROWS, SLACK = 1500, 0.005
-# A model counts as one at the level if its gap is within this share of the level.
+# A model is at the level if its gap differs from the level by at most this share of it.
 TOLERANCE = 0.25
 UNCONSTRAINED = ("unfair", "trees-unfair")
 LINES = (
@@ -21,7 +21,7 @@ LINES = (
     *("trees-unfair", "trees-reg", "trees-ftm", "trees-ftm-joint", "trees-predicted"),
     *("trees-smoothing", "trees-smoothing-marginal", "trees-alignment", "trees-thresholds"),
 )
-# Levels of ΔWDP, which is the gap that a position refers to; those of ΔDP are the paper's.
+# Levels of ΔWDP, the gap that a position refers to. The levels of ΔDP are the paper's.
 _SCORE_LEVELS = {"adult": 0.042, "german": 0.05, "bank": 0.045, "dutch": 0.1}
 
 
@@ -34,29 +34,29 @@ class Level:
     gap : str
         "DP" or "WDP".
     value : float
-        The gap that the models have, or nearly so.
+        The gap that the models have approximately.
     """
 
     gap: str
     value: float
 
     def allows(self, gap: float) -> bool:
-        """Return whether a model with this gap counts as one at the level."""
+        """Return whether a model with this gap is at the level."""
         return abs(gap - self.value) <= TOLERANCE * self.value
 
 
 @dataclass(frozen=True)
 class MatchedCase:
-    """A model to look at.
+    """A model to match people by.
 
     Attributes
     ----------
     key : str
-        Its line.
+        Key of the model's line.
     level : Level
-        What it comes nearest to.
+        The level that the model is nearest to.
     spec : RunSpec
-        What trains it, with one fairness weight.
+        The run that trains the model, with one fairness weight.
     """
 
     key: str
@@ -65,9 +65,9 @@ class MatchedCase:
 
 
 def levels_of(dataset: str) -> tuple[Level, ...]:
-    """Return the levels on a table: the paper's of ΔDP for consistency, and one of ΔWDP.
+    """Return the levels on a table: that of ΔDP in the paper's consistency table, and one of ΔWDP.
 
-    A table that the paper does not have has none.
+    A table that is not in the paper has no levels.
     """
     part = reported()["consistency"].get(dataset)
     if part is None:
@@ -76,16 +76,16 @@ def levels_of(dataset: str) -> tuple[Level, ...]:
 
 
 def matched_cases(study: Study, store: RecordStore) -> Iterator[MatchedCase]:
-    """List the models whose curves are recorded and come to a level, split by split.
+    """Yield the models at a level whose curves are recorded, split by split.
 
-    Unconstrained models come to none. They are listed once, to be seen beside the others.
+    Unconstrained models need not be at a level. Each is listed once, to stand beside the others.
 
     Parameters
     ----------
     study : Study
-        Whose records are meant.
+        The study that the records are of.
     store : RecordStore
-        Records of whole curves, which say which weight comes nearest to the level.
+        Records of whole curves, which show the weight nearest to the level.
     """
     for seed in range(study.n_seeds):
         for dataset in study.datasets:

@@ -1,4 +1,4 @@
-"""What the page of results says of who is treated like whom."""
+"""The section of the page of results on who is treated like whom."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from fairmatch.measures import MEASURES
 TITLE = "Who is treated like whom"
 CLAIM = "At equal gap, FTM treats alike people who are nearer to each other than rivals do (ours)"
 
-# FTM with the marginal map, beside the rivals that learn with the same learner.
+# FTM with the marginal map, and the rivals that use the same learner.
 _FAMILIES = {
     "networks": ("ftm", ("reduction", "reg", "adv")),
     "trees": ("trees-ftm", ("trees-reg", "trees-alignment", "trees-thresholds")),
@@ -38,7 +38,7 @@ _COLUMNS = {
     "nearest people's gap": ("nearest people's gap", 3),
 }
 
-# By table and level, then by line and split.
+# Records by table and level, then by line, then by split.
 Found = dict[tuple[str, Level], dict[str, dict[int, Record]]]
 
 
@@ -51,7 +51,7 @@ def read_matchings(answers: Answers) -> Found:
         if record is not None:
             by_line = found.setdefault((case.spec.dataset, case.level), {})
             by_line.setdefault(case.key, {})[case.spec.seed] = record
-    # A line may be missing on the first splits, and then comes last: put it in its place.
+    # A line that is missing on the first splits comes last here, so the lines are put in order.
     return {
         where: {key: by_line[key] for key in LINES if key in by_line}
         for where, by_line in found.items()
@@ -59,7 +59,7 @@ def read_matchings(answers: Answers) -> Found:
 
 
 def matchings_section(answers: Answers) -> str:
-    """Return the section, or nothing where nothing is recorded."""
+    """Return the section, or an empty text where nothing is recorded."""
     found = read_matchings(answers)
     if not found:
         return ""
@@ -100,7 +100,7 @@ def _tables(answers: Answers, found: Found) -> Iterator[str]:
 
 
 def _places(answers: Answers, by_line: dict[str, dict[int, Record]]) -> Iterator[str]:
-    """Return how many methods treat alike people who are nearer than those of FTM."""
+    """Yield, for each learner, how many methods have a larger position than FTM."""
     for family, (own, _) in _FAMILIES.items():
         trees = family == "trees"
         others = [
@@ -146,7 +146,7 @@ def _cell(records: dict[int, Record], name: str, digits: int) -> str:
 
 
 def matching_verdict(answers: Answers) -> tuple[str, str]:
-    """Judge our claim: in how many comparisons FTM's position is the smaller one."""
+    """Return the verdict on our claim, and in how many comparisons FTM's position is smaller."""
     held: dict[str, list[bool]] = {}
     told = []
     for (dataset, level), by_line in read_matchings(answers).items():

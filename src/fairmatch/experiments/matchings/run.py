@@ -1,4 +1,4 @@
-"""Train one model and match the test rows by its scores, as kindly as its gap allows."""
+"""One run: train a model, and find the nearest fair matching of the test rows."""
 
 import time
 from collections.abc import Callable
@@ -22,23 +22,24 @@ _DIGITS = 5
 
 
 def run_case(spec: RunSpec, load: Callable[[], Dataset], method: Method) -> Record:
-    """Train the model of a spec and measure its matchings.
+    """Train the model of a spec, and return the record of its matchings.
 
     Parameters
     ----------
     spec : RunSpec
-        As `fairmatch.experiments.matchings.cases` makes it.
+        A spec that `fairmatch.experiments.matchings.cases.matched_cases` makes.
     load : callable
         Returns the table.
     method : Method
-        How to train.
+        The method that trains the model.
 
     Returns
     -------
     Record
-        A curve of one model: accuracy and gaps of all test rows, and, of a sample of them, where
-        the nearest fair matching lies between the nearest matching (0) and a random one (1), at no
-        slack and at the spec's, and the score gap of the nearest people.
+        A curve of one model. Accuracy and ΔDP are of all test rows. ΔWDP, the position of the
+        nearest fair matching and the score gap of the nearest people are of a sample. The position
+        is 0 at the nearest matching and 1 at a random one; it is measured without slack and with
+        the slack of the spec.
     """
     start = time.process_time()
     problem = Problem.draw(load(), spec.seed)
@@ -62,7 +63,7 @@ def run_case(spec: RunSpec, load: Callable[[], Dataset], method: Method) -> Reco
 
 
 def sample_rows(groups: IndexArray, most: int, seed: int) -> IndexArray:
-    """Return the positions of rows of each group, drawn at random, at most a given number."""
+    """Return the indices of at most `most` rows of each group, drawn at random."""
     generator = np.random.default_rng([seed, 1500])
     drawn = [
         generator.permutation(np.flatnonzero(groups == code))[:most] for code in np.unique(groups)
@@ -73,7 +74,7 @@ def sample_rows(groups: IndexArray, most: int, seed: int) -> IndexArray:
 def matching_facts(
     scores: FloatArray, groups: IndexArray, features: FloatArray, slack: float
 ) -> dict[str, float]:
-    """Compute where the model's kindest matching lies, and how it scores the nearest people."""
+    """Compute ΔWDP, the position of the nearest fair matching, and the nearest people's gap."""
     nearest = OptimalTransportMatcher().match(features, groups)
     least, most = nearest.transport_cost(features), random_cost(features, groups)
     found = {
@@ -87,7 +88,7 @@ def matching_facts(
 
 
 def random_cost(features: FloatArray, groups: IndexArray) -> float:
-    """Compute the mean squared distance of two people of different groups drawn at random."""
+    """Compute the mean squared distance between random people of the two groups."""
     first, second = (features[groups == code] for code in np.unique(groups))
     spread = float(first.var(axis=0).sum() + second.var(axis=0).sum())
     return spread + float(((first.mean(axis=0) - second.mean(axis=0)) ** 2).sum())

@@ -1,4 +1,4 @@
-"""The paper's two small examples, drawn."""
+"""Charts of the paper's two small examples."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ _GROUPS = ("S = 0", "S = 1")
 
 
 def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
-    """Draw both models: people of the two groups on a line each, the matched joined.
+    """Draw both models, with a row of people for each group and lines between matched people.
 
     Parameters
     ----------
     facts : AppendixB
-        What `appendix_b` returns.
+        The result of `appendix_b`.
     n_shown : int, default=20
-        People of each group that are drawn, at most.
+        At least this many people of each group are drawn, evenly spaced; all if there are fewer.
 
     Returns
     -------
@@ -87,14 +87,14 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
 
 
 def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
-    """Draw both groups, and where some of group 0 would have been in group 1.
+    """Draw both groups, and where some people of group 0 would be if they were in group 1.
 
     Parameters
     ----------
     facts : Counterfactuals
-        What `counterfactuals` returns.
+        The result of `counterfactuals`.
     n_arrows : int, default=14
-        People of group 0 that have an arrow.
+        Number of people of group 0 whose counterfactuals are drawn.
 
     Returns
     -------

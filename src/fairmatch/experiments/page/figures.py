@@ -1,4 +1,4 @@
-"""The paper's figures, as charts of what is recorded."""
+"""The paper's figures, as charts of the records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from fairmatch.experiments.reading.levels import interpolated, nearest_index
 from fairmatch.experiments.reading.questions import GAPS, SUBJECTS, reported
 from fairmatch.measures import MEASURES
 
-# Colour and dash of every line, the same in all figures: colour-blind people can tell them
-# apart. Ours are drawn whole and the paper's mini-batch maps dashed.
+# Colour and dash of every line, the same in all figures. Colour-blind people can tell them apart.
+# FTM on all rows is drawn solid, and the paper's mini-batch maps are dashed.
 _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "reduction": ("#e69f00", ()),
     "reg": ("#56b4e9", ()),
@@ -36,7 +36,7 @@ _STYLES: dict[str, tuple[str, tuple[int, ...]]] = {
     "sipm": ("#cc79a7", ()),
     "repair": ("#56b4e9", ()),
 }
-# Shapes of points that share a colour or stand alone; the others are round.
+# Shapes of points; those of other lines are circles.
 _SHAPES = {
     "trees-reg": "diamond",
     "trees-eg": "diamond",
@@ -45,7 +45,7 @@ _SHAPES = {
     "trees-alignment": "cross",
     "trees-thresholds": "triangle-up",
 }
-# For a researcher's own lines, one after the other.
+# Styles of a researcher's own lines, taken in turn.
 _OWN_STYLES: list[tuple[str, tuple[int, ...]]] = [
     *(("#333333", (1, 2)), ("#7a0177", (6, 2)), ("#8c510a", (3, 3))),
     *(("#1b7837", (6, 2, 1, 2)), ("#08306b", (1, 3)), ("#b2182b", (3, 1))),
@@ -55,7 +55,7 @@ _NETWORKS = (*PAPER_RIVALS, *_MATCHED)
 
 
 def recorded_charts(answers: Answers) -> dict[str, Any]:
-    """Make every chart that the records allow, by its name."""
+    """Return every chart that the records allow, by its name."""
     named: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("tradeoff-wdp", lambda: tradeoff(answers, "WDP", _NETWORKS)),
         ("tradeoff-dp", lambda: tradeoff(answers, "DP", _NETWORKS)),
@@ -74,7 +74,7 @@ def recorded_charts(answers: Answers) -> dict[str, Any]:
 def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "") -> Any:
     """Draw mean curves of accuracy against a gap, one panel per table; None without records.
 
-    With a subject, its lines are drawn too, and nothing if none of them is recorded.
+    With a subject, its lines are drawn too. Then the chart is None if none of these is recorded.
     """
     import altair as alt
 
@@ -155,7 +155,7 @@ def _panel(
 
 
 def _range(curves: list[dict[str, Any]]) -> list[float]:
-    """Leave out the bottom where a curve has collapsed, so that the rest can be told apart."""
+    """Return a range without the bottom, where a collapsed curve would squeeze the others."""
     values = pd.Series([row["accuracy"] for row in curves])
     low, high = float(values.quantile(0.05)), float(values.max())
     margin = 0.08 * (high - low)
@@ -215,7 +215,10 @@ def frontier(answers: Answers) -> Any:
 
 
 def subset_boxes(answers: Answers) -> Any:
-    """Draw the gaps in random half-spaces as box plots, at the paper's levels."""
+    """Draw the gaps in random half-spaces as box plots, at the paper's levels.
+
+    None without records.
+    """
     import altair as alt
 
     keys = (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted")
@@ -300,7 +303,7 @@ def label_weights(answers: Answers) -> Any:
             )
             dots = base.mark_point(filled=True, size=70, color="#0072b2")
             text = base.mark_text(dx=8, dy=-8, align="left").encode(text="α:N")
-            # Points lie nearer together than the splits let one tell; the axes do not show that.
+            # The points differ by less than their standard errors, which the axes do not show.
             cost, accuracy = np.mean(errors, axis=0)
             told = f"standard errors about ± {accuracy:.4f} (accuracy) and ± {cost:.3f} (cost)"
             if not np.isfinite([cost, accuracy]).all():
@@ -311,7 +314,7 @@ def label_weights(answers: Answers) -> Any:
 
 
 def _titled(dataset: str) -> str:
-    """Begin a name with a capital, and leave the rest as it is."""
+    """Return a name with its first letter capitalised and the rest unchanged."""
     return dataset[:1].upper() + dataset[1:]
 
 

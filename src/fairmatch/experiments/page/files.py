@@ -1,4 +1,4 @@
-"""The figures as files, with marks by which a check knows what each was drawn from."""
+"""The figures as files. Each holds hashes that show a check what it was drawn from."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -15,11 +15,11 @@ from fairmatch.report.charts import require_charts
 from fairmatch.storage.atomic import whole_file
 
 ILLUSTRATIONS = ("appendix-b", "counterfactual")
-"""Figures that do not depend on the records."""
+"""Names of the figures that do not depend on the records."""
 
 
 def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
-    """Draw every figure that the records allow, as SVG, and the illustrations."""
+    """Draw the illustrations and every figure that the records allow as SVG; return the files."""
     charts = _charts(answers)
     pictures = appendix_b_chart(appendix_b()), counterfactual_chart(counterfactuals())
     charts |= zip(ILLUSTRATIONS, pictures, strict=True)
@@ -27,7 +27,7 @@ def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
 
 
 def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
-    """List the figures that are missing, were edited, or show something else than the records."""
+    """Return the files of figures that are missing, edited, or differ from the records."""
     charts = _charts(answers)
     stale = []
     for name in (*charts, *ILLUSTRATIONS):
@@ -43,12 +43,15 @@ def _charts(answers: Answers) -> dict[str, Any]:
     require_charts()
     charts = recorded_charts(answers)
     if not charts:
-        raise InputError(f"There are no records in {answers.store.folder}: run the study first.")
+        raise InputError(
+            f"There are no records in {answers.store.folder}. Run the study first, with fairmatch "
+            "paper run."
+        )
     return charts
 
 
 def _save(chart: Any, file: Path) -> Path:
-    """Draw a chart, with marks by which a check knows what was drawn."""
+    """Write a chart as SVG, with hashes of its data and its drawing, and return the file."""
     with whole_file(file) as partial:
         chart.save(str(partial), format="svg")
         drawing = partial.read_text(encoding="utf-8")
@@ -62,7 +65,7 @@ def _text(file: Path) -> str:
 
 
 def _of_data(chart: Any) -> str:
-    """Mark the numbers that a chart shows, however it is styled."""
+    """Return a hash of the numbers that a chart shows, whatever its style."""
     shown = chart.to_dict()["datasets"].values()
     # The last digits of a mean may differ from machine to machine.
     rounded = [pd.DataFrame(rows).round(6).to_json(double_precision=6) for rows in shown]
@@ -70,5 +73,5 @@ def _of_data(chart: Any) -> str:
 
 
 def _of_drawing(text: str) -> str:
-    """Mark the lines and letters themselves, which must not be edited."""
+    """Return a hash of the drawing itself, which must not be edited."""
     return f"drawing:{sha256(text.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Which method for which purpose: the frontier of accuracy, consistency and gaps of parts."""
+"""Which method suits which purpose: the frontier of accuracy, consistency and subset gaps."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from fairmatch.experiments.reading.questions import SUBJECTS, questions
 TITLE = "Which method"
 LARGEST = "half-spaces: largest"
 
-# What is asked of a method at equal gap: its words, and whether more is better.
+# What is compared at equal gap: the words for the best, and 1 if more is better or -1 if less is.
 _ASKED = {
     "accuracy": ("most accurate", 1),
     "consistency": ("most consistent", 1),
@@ -21,7 +21,7 @@ Found = dict[tuple[str, float], dict[str, dict[str, Reading]]]
 
 
 def frontier_section(answers: Answers, picture: str = "") -> str:
-    """Return the section, with its picture, or nothing where no trees are recorded."""
+    """Return the section with its picture, or an empty text where no trees are recorded."""
     found = read_frontier(answers)
     if not found:
         return ""
@@ -49,7 +49,10 @@ _ADVICE = (
 
 
 def read_frontier(answers: Answers) -> Found:
-    """Return what trees reach at the paper's levels of ΔDP, by table and level, line, quantity."""
+    """Return what trees reach at the paper's levels of ΔDP.
+
+    The keys are table and level, then the line, then the quantity.
+    """
     found: Found = {}
     for question in questions():
         asked = question.experiment == "trees" and question.quantity in _ASKED
@@ -64,7 +67,7 @@ def read_frontier(answers: Answers) -> Found:
 
 
 def _best(by_line: Mapping[str, Mapping[str, Reading]], quantity: str) -> str | None:
-    """Return the line that is best in a quantity, of those that come to the level."""
+    """Return the line that is best in a quantity, among those that come to the level."""
     stated = {key: own[quantity] for key, own in by_line.items() if own[quantity].stated}
     sign = _ASKED[quantity][1]
     return max(stated, key=lambda key: sign * stated[key].mean, default=None)
@@ -86,7 +89,7 @@ def _tables(answers: Answers, found: Found) -> Iterator[str]:
 
 
 def _winners(answers: Answers, found: Found) -> str:
-    """Return in words who is best where."""
+    """Return a list of the best method for each table, level and quantity."""
     lines = []
     for (dataset, level), by_line in found.items():
         parts = [

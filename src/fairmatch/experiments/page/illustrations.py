@@ -1,4 +1,4 @@
-"""The paper's two small examples, computed: Appendix B, and the causal model."""
+"""Computations of the paper's two small examples: Appendix B, and the causal model."""
 
 from dataclasses import dataclass
 
@@ -21,13 +21,17 @@ class FairModel:
     Attributes
     ----------
     name : str
-        What it does.
+        What the model does.
     scores : array of shape (2 n,)
-        Its decisions, group 0 first.
+        Decisions of the model, group 0 first.
     coupling : Coupling
-        Its fair matching, of least cost among ties.
-    group_gap, subset_gap, transport_cost : float
-        ΔDP; the gap of mean scores among x ≥ 1/2; mean squared distance of the matched.
+        Fair matching of the model, with the least cost among ties.
+    group_gap : float
+        ΔDP.
+    subset_gap : float
+        Gap of the mean scores where x ≥ 1/2.
+    transport_cost : float
+        Mean squared distance between matched people.
     """
 
     name: str
@@ -40,16 +44,16 @@ class FairModel:
 
 @dataclass(frozen=True, eq=False)
 class AppendixB:
-    """Two models that are fair to groups, of which one is not fair to a subset.
+    """Two models that are fair to the groups; one of them is unfair to a subset.
 
     Attributes
     ----------
     x : array of shape (2 n,)
-        The feature: the same grid in both groups.
+        The feature, which is the same grid in both groups.
     groups : array of shape (2 n,)
-        0 or 1.
+        Code of the group, 0 or 1.
     models : tuple of two FairModel
-        The one that swaps sides, and the one that does not.
+        The model that accepts opposite halves, then the model that accepts the same half.
     """
 
     x: FloatArray
@@ -63,13 +67,15 @@ def appendix_b(n_points: int = 200) -> AppendixB:
     Parameters
     ----------
     n_points : int, default=200
-        People of each group, in the middles of equal parts of [0, 1]; an even number.
+        Number of people in each group, which must be even. They lie at the midpoints of equal
+        parts of [0, 1].
 
     Notes
     -----
     :math:`\hat f = (\mathrm{sign}(2x - 1)(1 - 2s) + 1)/2` accepts the upper half of group 0 and
-    the lower half of group 1; :math:`\tilde f = (\mathrm{sign}(2x - 1) + 1)/2` accepts the upper
-    half of both. The cheapest fair matching moves everyone by 1/2 (cost 1/4), and nobody.
+    the lower half of group 1. Its cheapest fair matching moves everyone by 1/2, at a cost of 1/4.
+    :math:`\tilde f = (\mathrm{sign}(2x - 1) + 1)/2` accepts the upper half of both groups. Its
+    cheapest fair matching moves nobody.
 
     Examples
     --------
@@ -79,7 +85,7 @@ def appendix_b(n_points: int = 200) -> AppendixB:
     0.0 0.0 0.0
     """
     if n_points < 2 or n_points % 2:
-        raise InputError(f"n_points must be an even number from 2, got {n_points}.")
+        raise InputError(f"n_points must be an even number of at least 2, got {n_points}.")
     grid = (np.arange(n_points) + 0.5) / n_points
     x, groups = np.tile(grid, 2), np.repeat([0, 1], n_points)
     sign = np.sign(2.0 * x - 1.0)
@@ -107,22 +113,23 @@ def appendix_b(n_points: int = 200) -> AppendixB:
 
 @dataclass(frozen=True, eq=False)
 class Counterfactuals:
-    """People of a linear causal model, and whom they would have been in the other group.
+    """People of a linear causal model, and where they would be in the other group.
 
     Attributes
     ----------
     people, others : array of shape (n, 2)
         Samples of group 0 and of group 1.
     counterfactual : array of shape (n, 2)
-        Group 0, with the same noise, had they been of group 1.
+        Group 0 as it would be in group 1, with the same noise.
     transported : array of shape (n, 2)
         Group 0, moved by the optimal map between the two normal distributions.
     matched : array of shape (n, 2)
-        Group 0, moved to the mean of those whom the optimal coupling of the samples gives them.
+        Group 0, each person moved to the mean of their matches in the optimal coupling of the
+        samples.
     gaussian : GaussianMap
         The optimal map.
     map_error : float
-        Greatest distance between `counterfactual` and `transported`.
+        Largest distance between `counterfactual` and `transported`.
     coupling_error : float
         Root of the mean squared distance between `counterfactual` and `matched`.
     """
@@ -151,15 +158,15 @@ def counterfactuals(
     Parameters
     ----------
     n_people : int, default=300
-        People of each group.
+        Number of people in each group.
     effects : array of shape (2, 2)
-        A: what the features do to each other.
+        A, the effects of the features on each other.
     intercepts : array of shape (2, 2)
-        μ of group 0, and of group 1.
+        μ of group 0, then of group 1.
     noise : array of shape (2, 2)
-        Diagonal of D, for each group. The proposition needs both to be alike.
+        Diagonal of D for group 0, then for group 1. The proposition needs both to be equal.
     scales : tuple of two floats
-        σ of group 0, and of group 1.
+        σ of group 0, then of group 1.
     random_state : int, default=0
         Seed of the sample.
 
@@ -167,11 +174,13 @@ def counterfactuals(
     -----
     Proposition 4.3 of the paper: for :math:`X_s = \mu_s + A X_s + \varepsilon_s` with
     :math:`\varepsilon_s \sim N(0, \sigma_s^2 D)`, the optimal map is the counterfactual, with
-    :math:`W_s = \sigma_{s'} / \sigma_s I`. It holds for every A with an inverse of I - A and every
-    positive diagonal D, proportional to the identity or not: both covariances are multiples of
-    :math:`B D B^\top`, and nothing else is used. If D differs between the groups by more than
-    a factor, the counterfactual :math:`B D_1^{1/2} D_0^{-1/2} B^{-1}` is not symmetric in general,
-    and an optimal map always is: then they differ. Where A is 0 they agree all the same.
+    :math:`W_s = \sigma_{s'} / \sigma_s I`. Let :math:`B = (I - A)^{-1}`. The proposition holds
+    whenever B exists and D is diagonal and positive; D need not be a multiple of the identity. The
+    proof uses only that both covariances are multiples of :math:`B D B^\top`.
+
+    Suppose that D differs between the groups by more than a factor. Then the counterfactual
+    :math:`B D_1^{1/2} D_0^{-1/2} B^{-1}` is not symmetric in general, but an optimal map always
+    is, so the two differ. They still agree where A is 0.
 
     Examples
     --------
@@ -187,7 +196,10 @@ def counterfactuals(
     if not spread.min() > 0.0:
         raise InputError("noise and scales must be positive.")
     if abs(np.linalg.det(np.eye(2) - a)) < 1e-9:
-        raise InputError("I - effects must have an inverse: the features have no solution.")
+        raise InputError(
+            "I - effects has no inverse, so the equations of the features have no unique solution. "
+            "Choose other effects."
+        )
     b = np.linalg.inv(np.eye(2) - a)
     draws = np.random.default_rng(random_state).normal(size=(2, n_people, 2))
     people, others = ((mu[s] + draws[s] * spread[s]) @ b.T for s in (0, 1))

@@ -10,7 +10,7 @@ from fairmatch.experiments.reading.levels import Reading
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table.
+    """Return a table as Markdown.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""Write a text so that nothing in it is taken for Markdown or HTML.
+    r"""Return a text with the signs of Markdown and HTML escaped.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def plain_text(text: str) -> str:
 
 
 def mean_cell(reading: Reading, digits: int = 4) -> str:
-    """Write a mean with its standard error and the number of splits it is of.
+    """Return a mean with its standard error and the number of its splits.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def mean_cell(reading: Reading, digits: int = 4) -> str:
 
 
 def paper_cell(value: float | None, digits: int = 4) -> str:
-    """Write a figure of the paper with its three digits, or four where it has them.
+    """Return a figure of the paper with three digits, or with four where it has them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The page of results: every table and claim, from the records alone."""
+"""The page of results, which is written from the records alone."""
 
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
@@ -33,7 +33,7 @@ PAGE = "README.md"
 RECORDS = "records"
 FIGURES = "figures"
 
-# Which figures stand in which section; `figures.py` draws those that the records allow.
+# The figures of each section, with their captions; `figures.py` draws those that records allow.
 SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
     "tradeoff": (
         ("tradeoff-wdp", "ΔWDP against accuracy"),
@@ -70,32 +70,35 @@ _SCHEDULES = (
 
 
 def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
-    """Write the page of results into a folder."""
+    """Write the page of results into a folder and return its file."""
     return write_whole(Path(folder) / PAGE, render_page(answers, folder, options))
 
 
 def check_page(answers: Answers, folder: str | Path, options: str = "") -> list[str]:
-    """Compare the page with what the records say, line by line; empty if they agree."""
+    """Return the lines in which the page and the records differ, as a diff; empty if none do."""
     file = Path(folder) / PAGE
     try:
         written = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}): write it first.") from error
+        raise InputError(
+            f"{file} cannot be read ({error.strerror}). Write it first, without --check."
+        ) from error
     wanted = render_page(answers, folder, options).splitlines()
     return list(unified_diff(written, wanted, "as written", "as recorded", lineterm="", n=0))
 
 
 def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
-    """Write the whole page as Markdown.
+    """Return the whole page as Markdown.
 
     Parameters
     ----------
     answers : Answers
-        What the records say.
-    folder : str or path
-        Where the page and its figures are.
+        The answers that the records hold.
+    folder : str or Path
+        Folder of the page and its figures.
     options : str
-        Options of the command that makes the page, beginning with a space: it tells how.
+        Options of the command that makes the page, which quotes the command. They begin with a
+        space.
     """
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
     parts = [
@@ -122,7 +125,10 @@ def _head(answers: Answers, options: str) -> str:
     wanted = study.runs()
     found = [record for spec in wanted if (record := store.find(spec)) is not None]
     if not found:
-        raise InputError(f"There are no records of this study in {store.folder}: run it first.")
+        raise InputError(
+            f"There are no records of this study in {store.folder}. Run it first, with fairmatch "
+            f"paper run{options}."
+        )
     hours = sum(record.seconds for record in found) / 3600.0
     versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
     lengths = study.profile.lengths["network"]
@@ -158,14 +164,14 @@ def _has_paper_tables(answers: Answers) -> bool:
 
 
 def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
-    """Return whether any of these lines is recorded on any table, or no line is named."""
+    """Return whether one of these lines is recorded on a table; True if no line is named."""
     study = answers.study
     found = (answers.records(key, name) for key in keys for name in study.datasets)
     return not keys or any(found)
 
 
 def _counted(answers: Answers) -> str:
-    """List on how many splits each kind of method is recorded."""
+    """Return a sentence on how many splits of each table are recorded, by kind of method."""
     told = []
     for dataset in answers.study.datasets:
         kinds: dict[str, list[int]] = {}
@@ -235,10 +241,10 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
         return ""
     pictures = _pictures(name, drawn)
     if name == "own" and not _has_paper_tables(answers):
-        # Beside the paper's tables they stand further up.
+        # With the paper's tables, these pictures stand further up.
         parts = (_pictures(part, drawn) for part in ("tradeoff", "trees", "representation"))
         pictures = "\n\n".join(part for part in parts if part)
-    if pictures and not any_paper:  # the pictures say it; the numbers are there to look up
+    if pictures and not any_paper:  # the pictures tell it; the numbers are there to look up
         tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
     if name == "imbalance":
         tables += ["Stability, interpolated or else nearest:", stability(answers)]
@@ -246,7 +252,7 @@ def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[
 
 
 def _joined(title: str, told: str, *parts: str) -> str:
-    """Put a section together; nothing if there is nothing but its title and a remark."""
+    """Return a section, or an empty text if it has only a title and a remark."""
     shown = [part for part in parts if part]
     return "\n\n".join([f"## {title}", *([told] if told else []), *shown]) if shown else ""
 

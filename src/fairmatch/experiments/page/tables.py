@@ -1,4 +1,4 @@
-"""Tables of the page of results that do not have the form of the paper's questions."""
+"""Tables of the page of results that are not answers to the paper's questions."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _SHORT = {
 
 
 def short_answer(answers: Answers) -> str:
-    """Put FTM as the paper has it beside ours, at the levels of two of its tables."""
+    """Return a table of the paper's FTM beside ours, at the levels of two of its tables."""
     rows = []
     for question in questions():
         dataset, quantity = question.dataset, question.quantity
@@ -52,7 +52,7 @@ def _beside(paper: float, reading: Reading | None) -> str:
 
 
 def unconstrained(answers: Answers) -> str:
-    """Show where every curve begins."""
+    """Return a table of the unconstrained models, with which the curves begin."""
     columns = ("accuracy", *GAPS.values(), "consistency")
     names = [MEASURES[name].symbol if name in MEASURES else name for name in columns]
     rows = []
@@ -65,7 +65,10 @@ def unconstrained(answers: Answers) -> str:
 
 
 def stability(answers: Answers) -> str:
-    """Return the stability of the accuracy under imbalance as the paper does: Avg, Std and CV."""
+    """Return a table of the stability of the accuracy under imbalance, as in the paper.
+
+    Its columns are mean (Avg), standard deviation (Std) and coefficient of variation (CV).
+    """
     question = next(q for q in questions() if q.experiment == "imbalance")
     paper = reported()["imbalance_adult"]["Acc"]
     rows = []
@@ -82,7 +85,7 @@ def stability(answers: Answers) -> str:
 
 
 def label_weights(answers: Answers, level: float) -> str:
-    """Show what the label weight does to accuracy and transport cost, on Adult."""
+    """Return a table of accuracy and transport cost by label weight, on Adult."""
     start = answers.records("unfair", "adult")
     rows = []
     for maps, kind in (("ftm", "all rows"), ("ftm-batch", "mini-batch")):
@@ -96,7 +99,7 @@ def label_weights(answers: Answers, level: float) -> str:
 
 
 def picked_on_training(answers: Answers) -> str:
-    """Show what comes of a level if the weight is picked on the training rows."""
+    """Return a table of accuracy and gap if the weight is picked on the training rows."""
     keys = (
         *PAPER_RIVALS,
         "ftm-batch",
@@ -130,7 +133,7 @@ def picked_on_training(answers: Answers) -> str:
 
 
 def _consistency_accuracy(answers: Answers) -> Iterator[Question]:
-    """Return the questions that ask for the accuracy at one level of each table."""
+    """Yield the questions that ask for the accuracy at one level of each table."""
     for question in questions():
         wanted = question.experiment == "consistency" and question.quantity == "accuracy"
         if wanted and question.dataset in answers.study.datasets:
@@ -142,7 +145,7 @@ def _level(question: Question) -> str:
 
 
 def schedules(answers: Answers) -> str:
-    """Compare lengths of training: the paper's, and what was used instead."""
+    """Return a table that compares the paper's length of training with shorter ones."""
     rows = []
     for question in _consistency_accuracy(answers):
         dataset = question.dataset

@@ -1,4 +1,4 @@
-"""Answer the tables' questions from the records."""
+"""Answers to the tables' questions, read from the records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,11 +22,11 @@ class Answer:
     series : Series
         The line.
     nearest : Reading
-        At the weight nearest to the level.
+        The quantity at the weight nearest to the level.
     interpolated : Reading
-        At the level itself.
+        The quantity at the level itself, interpolated.
     paper : float or None
-        What the paper reports.
+        The number that the paper reports.
     """
 
     series: Series
@@ -36,21 +36,24 @@ class Answer:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's; None where too few curves come to the level."""
+        """Our interpolated mean minus the paper's number.
+
+        None where the paper has no number or too few curves come to the level.
+        """
         if self.paper is None or not self.interpolated.stated:
             return None
         return self.interpolated.mean - self.paper
 
 
 class Answers:
-    """Answers to all questions, each read from the records once.
+    """Answers to all questions. Each record is read once.
 
     Parameters
     ----------
     study : Study
-        Whose records are meant.
+        The study that the records are of.
     store : RecordStore
-        Where they are.
+        The folder of the records.
     """
 
     def __init__(self, study: Study, store: RecordStore) -> None:
@@ -58,16 +61,17 @@ class Answers:
         self._found: dict[tuple[str, str, str], dict[int, Record]] = {}
 
     def records(self, key: str, dataset: str, **settings: object) -> dict[int, Record]:
-        """Find a line's records by seed."""
+        """Return the records of a line, by seed."""
         name = key, dataset, repr(sorted(settings.items()))
         if name not in self._found:
             self._found[name] = self.study.records(self.store, key, dataset, **settings)
         return self._found[name]
 
     def start_of(self, key: str, dataset: str, **settings: object) -> Mapping[int, Record]:
-        """Find the unconstrained models with which a line's curves begin.
+        """Return the records of the unconstrained models with which a line's curves begin.
 
-        Curves that have a weight of 0 begin with that; a researcher's own begin where they say.
+        The result is empty for a line whose own first model begins the curve: an unconstrained
+        line, a line with weight 0, and a researcher's own line.
         """
         method = self.study.methods[self.study.series[key].method]
         if method.reference is None or method.schedule == "own" or method.weights[0] == 0.0:
@@ -75,15 +79,15 @@ class Answers:
         return self.records(method.reference, dataset, **settings)
 
     def of_label_weight(self, maps: str, value: float) -> dict[int, Record]:
-        """Find runs on Adult with a label weight, all with the same fairness weights."""
+        """Return the records on Adult with a label weight, reduced to common fairness weights."""
         key, settings = self.study.of_label_weight(maps, value)
         found, grid = self.records(key, "adult", **settings), self.study.profile.label_weight_grid
         return {seed: _at_weights(record, grid) for seed, record in found.items()}
 
     def by_label_weight(self, maps: str) -> dict[float, dict[int, Record]]:
-        """Find runs for all label weights recorded, on the splits that they have in common.
+        """Return the records of all recorded label weights, on the splits that they share.
 
-        Splits differ more than label weights do, so means over different ones say nothing.
+        Splits differ more than label weights do, so means over different splits say nothing.
         """
         weights = self.study.profile.label_weights
         found = {value: self.of_label_weight(maps, value) for value in weights}
@@ -92,12 +96,12 @@ class Answers:
         return {value: {seed: r[seed] for seed in sorted(common)} for value, r in found.items()}
 
     def questions(self) -> list[Question]:
-        """List what the paper's tables ask, and the like for a researcher's own tables."""
+        """Return the questions of the paper's tables, and those of a researcher's own tables."""
         own = [name for name in self.study.datasets if name not in PAPER_DATASETS]
         return [*questions(), *(question for name in own for question in self._own(name))]
 
     def _own(self, dataset: str) -> Iterator[Question]:
-        """Ask at three quarters, half and a quarter of the unconstrained model's gap."""
+        """Yield questions at three quarters, half and a quarter of the unconstrained gap."""
         gap = "wasserstein_parity_gap"
         records = self.records("unfair", dataset).values()
         if not records:
@@ -114,7 +118,7 @@ class Answers:
                 yield Question("own", dataset, gap, level, quantity, label, better, lines)
 
     def answer(self, question: Question) -> list[Answer]:
-        """Answer a question for every line that has a record; a researcher's own come last."""
+        """Return the answer of every recorded line to a question; a researcher's own come last."""
         found = []
         for key in (*question.lines, *(key for key in self.study.series if key not in SERIES)):
             if key not in self.study.series:
@@ -137,14 +141,14 @@ class Answers:
 
 
 def _at_weights(record: Record, weights: Sequence[float]) -> Record:
-    """Keep the models of some fairness weights."""
+    """Return a record with the models of some fairness weights alone."""
     kept = [index for index, weight in enumerate(record.curve["weight"]) if weight in weights]
     curve = {name: [values[index] for index in kept] for name, values in record.curve.items()}
     return replace(record, curve=curve)
 
 
 def mean_curve(records: Mapping[int, Record], gap: str, quantity: str) -> list[tuple[float, ...]]:
-    """Average curves over the seeds, weight by weight: (weight, gap, quantity)."""
+    """Return the mean gap and quantity over the seeds, as (weight, gap, quantity) by weight."""
     listed = list(records.values())
     weights = listed[0].curve["weight"]
     gaps = np.array([record.curve[gap] for record in listed], dtype=np.float64).mean(axis=0)

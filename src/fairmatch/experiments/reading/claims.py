@@ -1,4 +1,4 @@
-"""Each claim of the paper held against the records: it holds, holds in part, or does not."""
+"""Verdicts on the paper's claims: each holds, holds in part, or does not hold."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from fairmatch.experiments.reading.comparing import (
 from fairmatch.experiments.reading.levels import Reading, interpolated, least_gap
 from fairmatch.experiments.reading.questions import GAPS, reported
 
-# What "competitive" and "almost nothing" are taken to mean, in accuracy.
+# The differences of accuracy that count as "competitive" and as "almost nothing".
 COMPETITIVE, ALMOST = 0.01, 0.002
-# A gap that is as good as none.
+# A gap that counts as none.
 ANY_LEVEL = 0.005
-# How many times the rivals' standard deviation is still as stable; of five splits it is known to
-# about a third.
+# A method counts as stable if its standard deviation is at most this many times the rivals'. Five
+# splits determine a standard deviation to about a third.
 AS_STABLE = 2.0
 
 
@@ -45,11 +45,11 @@ class Verdict:
     Attributes
     ----------
     claim : str
-        In the paper's sense.
+        The paper's claim, in other words.
     state : str
         "holds", "holds in part", "does not hold" or "not recorded".
     numbers : str
-        What that rests on.
+        The numbers that the verdict rests on.
     """
 
     claim: str
@@ -58,7 +58,7 @@ class Verdict:
 
 
 def verdicts(answers: Answers) -> list[Verdict]:
-    """Hold every claim against the records."""
+    """Return the verdict on every claim of the paper."""
     found = []
     for claim, (judge, tables) in zip(reported()["claims"], _JUDGES, strict=True):
         state, numbers = judge(answers)
@@ -170,7 +170,7 @@ def _saturation(answers: Answers) -> Judgement:
 
 def _cost_trend(answers: Answers) -> Judgement:
     tight, loose = 0.025, 0.073
-    # With the whole curves of both maps, not only the weights that all label weights have.
+    # The whole curves of both maps are used, not only the weights common to all label weights.
     marginal, joint = (answers.records(key, "adult") for key in ("ftm", "ftm-joint"))
     start = answers.records("unfair", "adult")
     told, gains, rises = [], [], []
@@ -189,7 +189,7 @@ def _cost_trend(answers: Answers) -> Judgement:
         gains.append(gain.mean)
         rises.append(rise.mean)
     rising = (gains[0] > ALMOST) + (rises[0] > 0.0)
-    # That nothing rises at the loose level says something only if something rises at the other.
+    # No rise at the loose level says something only if something rises at the tight level.
     state = graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
     limit = (
         f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
@@ -230,7 +230,7 @@ def _representations(answers: Answers) -> Judgement:
 
 
 def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:
-    """Judge by the cells of an experiment in which FTM is ahead."""
+    """Return a judge that counts the cells of an experiment in which FTM is ahead."""
     fields = {} if label is None else {"label": label}
     return lambda answers: count_wins(answers, asked_of(answers, experiment, **fields), **how)
 
@@ -238,7 +238,7 @@ def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:
 _ALL = PAPER_DATASETS
 _ADULT = ("adult",)
 
-# A judge for each of the claims in reported.json, in their order, with the tables it speaks of.
+# A judge for each claim in reported.json, in their order, with the tables that the claim is about.
 _JUDGES: Sequence[tuple[Judge, tuple[str, ...]]] = (
     (_competitive, _ALL),
     (_german, ("german",)),

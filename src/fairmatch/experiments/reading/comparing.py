@@ -1,4 +1,4 @@
-"""FTM beside the paper's rivals: who is better where, and how much of a claim that supports."""
+"""FTM beside the paper's rivals: which is better where, and the grade of a claim."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Judgement = tuple[str, str]
 
 
 def graded(n_held: int, n_all: int) -> str:
-    """Grade a count: all, some, none."""
+    """Return the grade of a claim that holds in all cases, in some, or in none."""
     if n_all == 0:
         return UNKNOWN
     if n_held == n_all:
@@ -23,14 +23,14 @@ def graded(n_held: int, n_all: int) -> str:
 
 
 def graded_by_majority(n_held: int, n_all: int) -> str:
-    """Grade a claim about most cases: more than half of them, or not."""
+    """Return the grade of a claim about most cases: it holds in more than half, or does not."""
     if n_all == 0:
         return UNKNOWN
     return HOLDS if 2 * n_held > n_all else DOES_NOT
 
 
 def asked_of(answers: Answers, experiment: str, **fields: object) -> Iterator[Question]:
-    """List an experiment's questions about the tables of a study."""
+    """Yield an experiment's questions about the tables of a study; `fields` must be equal."""
     for question in questions():
         if (
             question.experiment == experiment
@@ -49,7 +49,10 @@ class Cell:
     rivals: tuple[Answer, ...]
 
     def leads(self) -> dict[str, Reading]:
-        """Return how much better each rival is, on the splits on which both come to the level."""
+        """Return how much better each rival is, on the splits where both come to the level.
+
+        Rivals that share fewer than half of the splits with FTM are left out.
+        """
         mine, sign = self.ftm.interpolated, self.question.better
         both = {rival.series.label: rival.interpolated.less(mine) for rival in self.rivals}
         return {
@@ -60,7 +63,7 @@ class Cell:
 
 
 def fill_cells(answers: Answers, asked: Iterable[Question]) -> list[Cell]:
-    """Fill the cells for which FTM and all of the paper's rivals are recorded."""
+    """Return the cells for which FTM and all of the paper's rivals are recorded."""
     cells = []
     for question in asked:
         found = {answer.series.key: answer for answer in answers.answer(question)}
@@ -77,9 +80,20 @@ def count_wins(
     grade: Callable[[int, int], str] = graded,
     places: int = 1,
 ) -> Judgement:
-    """Count the cells in which fewer rivals than `places` are better than FTM.
+    """Return a grade and a sentence on the cells where fewer than `places` rivals beat FTM.
 
-    Where FTM does not come to the level, or no rival does on the same splits, nothing is compared.
+    A cell is compared only if FTM comes to the level, and a rival does on the same splits.
+
+    Parameters
+    ----------
+    answers : Answers
+        The answers that the records hold.
+    asked : iterable of Question
+        The questions, one for each cell.
+    grade : callable
+        Takes the number of cells won and of cells compared; returns the grade.
+    places : int, default=1
+        FTM wins a cell if fewer rivals than this are better.
     """
     cells = fill_cells(answers, asked)
     held, close, compared = 0, 0, []
@@ -110,7 +124,7 @@ def count_wins(
 
 
 def _listed(better: dict[str, float], question: Question) -> str:
-    """Name the rivals that are better, and by how much."""
+    """Return the rivals that are better, and by how much, in brackets."""
     named = [f"{label} by {value:.{question.digits}f}" for label, value in better.items()]
     return f" ({', '.join(named)})" if named else ""
 
@@ -122,7 +136,7 @@ def _shown(question: Question, reading: Reading) -> str:
 
 
 def count_splits(found: Iterable[Reading]) -> str:
-    """Write on how many splits readings rest."""
+    """Return in words how many splits the readings rest on."""
     counts = sorted({reading.n for reading in found if reading.n})
     if not counts:
         return "no split"
@@ -132,7 +146,7 @@ def count_splits(found: Iterable[Reading]) -> str:
 
 
 def show_change(reading: Reading) -> str:
-    """Write a mean difference with its standard error and its splits."""
+    """Return a mean difference in words, with its standard error and its splits."""
     if not reading.stated:
         return f"not compared ({count_splits([reading])} in common)"
     error = f" ± {reading.error:.4f}" if reading.n > 1 else ""

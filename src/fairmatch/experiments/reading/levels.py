@@ -1,4 +1,4 @@
-"""Read curves at a level of unfairness ("at ΔDP = 0.06"), for each seed and over the seeds."""
+"""Readings of curves at a level of a gap, such as ΔDP = 0.06, for each seed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 
 from fairmatch.experiments.runs.records import Record
 
-# A model that accepts fewer or more people than this decides nothing: it is fair by default, and
-# averaging it with a model that does decide describes neither.
+# A model that accepts a smaller or larger share of people decides nothing and is fair by default.
+# A mean of it and a model that does decide describes neither.
 FEWEST_ACCEPTED, MOST_ACCEPTED = 0.01, 0.99
 
 
@@ -20,11 +20,12 @@ class Reading:
     Attributes
     ----------
     by_seed : mapping
-        Its value for each seed whose curve gives one.
+        Seed to the value, for each seed whose curve has one.
     reached : tuple of float
-        The gap that each of them really has.
+        The gap at which each value is read.
     n_seeds : int
-        Seeds that are recorded; more than values where a curve never comes to the level.
+        Number of recorded seeds. It exceeds the number of values where a curve never comes to the
+        level.
 
     Examples
     --------
@@ -49,17 +50,17 @@ class Reading:
 
     @property
     def stated(self) -> bool:
-        """Whether at least half of the seeds give a value, so that a mean says something."""
+        """Whether at least half of the seeds have a value; otherwise a mean says little."""
         return self.n > 0 and 2 * self.n >= self.n_seeds
 
     @property
     def mean(self) -> float:
-        """Their mean; NaN if there are none."""
+        """Mean of the values; NaN if there are none."""
         return float(np.mean(self.values)) if self.n else float("nan")
 
     @property
     def level(self) -> float:
-        """The mean gap that was reached."""
+        """Mean of the gaps reached; NaN if there are none."""
         return float(np.mean(self.reached)) if self.reached else float("nan")
 
     @property
@@ -73,7 +74,7 @@ class Reading:
         return self.spread / self.n**0.5 if self.n > 1 else float("nan")
 
     def less(self, other: "Reading") -> "Reading":
-        """Take another reading off this one, seed by seed, where both have a value.
+        """Return this reading minus another, on the seeds where both have a value.
 
         Examples
         --------
@@ -86,21 +87,24 @@ class Reading:
 
 
 def nearest(records: Mapping[int, Record], gap: str, level: float, quantity: str) -> Reading:
-    """Take each seed's model whose gap on the test rows is nearest to the level, as the paper does.
+    """Read a quantity at each seed's model whose test gap is nearest to the level, as in the paper.
 
     Parameters
     ----------
     records : mapping
         Seed to record.
-    gap, quantity : str
-        Names in the records' curves.
+    gap : str
+        Name of the gap in the records' curves.
     level : float
         The gap that is asked for.
+    quantity : str
+        Name of the quantity to read, as in `quantity_of`.
 
     Returns
     -------
     Reading
-        Every seed gives a value, however far from the level it is: see what was reached.
+        A seed has a value however far its model is from the level; `reached` holds the gaps. It
+        has none if no model decides anything, or the quantity is not defined.
     """
     values, reached = {}, []
     for seed, record in records.items():
@@ -113,9 +117,9 @@ def nearest(records: Mapping[int, Record], gap: str, level: float, quantity: str
 
 
 def nearest_index(record: Record, gap: str, level: float) -> int | None:
-    """Return which deciding model of a curve is nearest to a level; of equals the first.
+    """Return the index of a curve's model nearest to a level; of equals the first.
 
-    None if no model does.
+    Models that accept hardly anybody or nearly everybody are left out. None if no model is left.
     """
     gaps = gaps_of(record, gap)
     distances = [np.inf if value is None else abs(value - level) for value in gaps]
@@ -124,7 +128,10 @@ def nearest_index(record: Record, gap: str, level: float) -> int | None:
 
 
 def gaps_of(record: Record, gap: str) -> list[float | None]:
-    """Return the gap of every model of a curve; None for one that accepts nobody or everybody."""
+    """Return the gap of every model of a curve.
+
+    It is None for a model that accepts hardly anybody or nearly everybody.
+    """
     gaps = record.curve[gap]
     accepted = record.curve.get("acceptance_rate", [0.5] * len(gaps))
     return [
@@ -134,7 +141,7 @@ def gaps_of(record: Record, gap: str) -> list[float | None]:
 
 
 def least_gap(records: Mapping[int, Record], gap: str) -> Reading:
-    """Find the smallest gap of each seed's models that decide anything."""
+    """Read the smallest gap of each seed, among the models that decide anything."""
     found = {
         seed: [value for value in gaps_of(record, gap) if value is not None]
         for seed, record in records.items()
@@ -144,22 +151,26 @@ def least_gap(records: Mapping[int, Record], gap: str) -> Reading:
 
 
 def picked(records: Mapping[int, Record], gap: str, level: float, quantity: str) -> Reading:
-    """Take the model that a user would, who knows the training rows alone.
+    """Read a quantity at the model that a user would pick on the training rows.
 
-    It is the most accurate of those that keep the gap there; of equals the first.
+    It is the most accurate model of those that keep the gap there; of equals the first.
 
     Parameters
     ----------
-    records, gap, quantity
-        As in `nearest`; the quantity is that of the test rows.
+    records : mapping
+        Seed to record.
+    gap : str
+        Name of the gap in the records' curves.
     level : float
-        The gap that is allowed.
+        The largest gap allowed on the training rows.
+    quantity : str
+        Name of the quantity to read on the test rows, as in `quantity_of`.
 
     Returns
     -------
     Reading
-        Seeds of which no model keeps the gap on the training rows give no value. What is reached
-        is the gap on the test rows.
+        A seed has no value if none of its models keeps the gap on the training rows. `reached`
+        holds the gaps on the test rows.
     """
     values, reached = {}, []
     for seed, record in records.items():
@@ -180,29 +191,37 @@ def interpolated(
     *,
     start: Mapping[int, Record] | None = None,
 ) -> Reading:
-    """Interpolate each seed's curve linearly where it comes to the level.
+    """Read a quantity where each seed's curve comes to the level, by linear interpolation.
 
     Parameters
     ----------
-    records, gap, level, quantity
-        As in `nearest`.
+    records : mapping
+        Seed to record.
+    gap : str
+        Name of the gap in the records' curves.
+    level : float
+        The gap that is asked for.
+    quantity : str
+        Name of the quantity to read, as in `quantity_of`.
     start : mapping, optional
-        Records of the unconstrained model, with which every curve begins.
+        Seed to the record of the unconstrained model, with which the curve begins.
 
     Returns
     -------
     Reading
-        Seeds whose curve never comes to the level give no value.
+        A seed has no value if its curve never comes to the level.
 
     Notes
     -----
-    The curve is followed from its fairest model towards smaller weights, and if it does not come to
-    the level there, towards larger ones. Between the first two models whose gaps enclose the level,
-    the quantity at the level lies on the line between theirs. A noisy curve may come to a level
-    several times: from its unconstrained end one would often read it before the smallest weight,
-    where fairness is an accident, and from its other end where a larger weight has made the gap
-    larger again, which nobody would choose. Models that accept fewer than 1 % or more than 99 % of
-    the people are left out.
+    The curve is followed from its fairest model towards smaller weights. If it does not come to
+    the level there, it is followed towards larger weights. The value lies on the line between the
+    first two models whose gaps enclose the level. Models that accept fewer than 1 % or more than
+    99 % of the people are left out.
+
+    A noisy curve may come to a level several times, so the direction matters. From the
+    unconstrained end, the first crossing often lies before the smallest weight, where fairness is
+    an accident. From the other end, it often lies where a larger weight has made the gap larger
+    again, and nobody would choose that weight.
     """
     values = {}
     for seed, record in records.items():
@@ -217,7 +236,7 @@ def interpolated(
     return Reading(values, (level,) * len(values), len(records))
 
 
-# What the unconstrained model has when it is compared with itself.
+# The values of the unconstrained model when it is compared with itself.
 _OF_ITSELF = {
     "rank agreement: S=0": 1.0,
     "rank agreement: S=1": 1.0,
@@ -242,14 +261,14 @@ def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float 
 
 
 def quantity_of(record: Record, quantity: str) -> list[Any]:
-    """Return a quantity of every model of a curve, also those that records hold in another form.
+    """Return a quantity of every model of a curve, from a column of the record or derived from one.
 
-    Beside the records' own columns there are ``"half-spaces: outliers, number"`` and, of these,
-    ``"half-spaces: high outliers"`` above the box; and, after the paper's definition, ``"flips to 1
-    per 1,000: S=1"`` and ``"flips to 0 per 1,000: S=0"``.
+    The derived quantities are ``"half-spaces: outliers, number"``, ``"half-spaces: high outliers"``
+    above the box, and, as the paper defines them, ``"flips to 1 per 1,000: S=1"`` and ``"flips to 0
+    per 1,000: S=0"``. A value that is not recorded is None.
     """
     columns, read = _DERIVED.get(quantity, ((quantity,), lambda value: value))
-    # A run without an unconstrained model to compare with has no flips.
+    # A run that is compared with no unconstrained model has no flips.
     unknown = [None] * len(record.curve["weight"])
     rows = zip(*(record.curve.get(column, unknown) for column in columns), strict=True)
     return [None if None in row else read(*row) for row in rows]
@@ -260,12 +279,13 @@ def _per_thousand(cell: int) -> Callable[[Any], float]:
 
 
 def _high_outliers(outliers: Sequence[float], box: Sequence[float]) -> int:
-    """Count half-spaces that are less fair than a box plot expects; those below are fairer."""
+    """Return how many outliers lie above the box; those below it are fairer."""
     median = box[2]
     return sum(gap > median for gap in outliers)
 
 
-# Cells of a table: fair 0 unfair 0, fair 0 unfair 1, fair 1 unfair 0, fair 1 unfair 1.
+# Cells of a table of flips, in order, as decisions of the fair and of the unconstrained model:
+# 0 and 0, 0 and 1, 1 and 0, 1 and 1.
 _DERIVED: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "half-spaces: outliers, number": (("half-spaces: outliers",), len),
     "half-spaces: high outliers": (("half-spaces: outliers", "half-spaces: box"), _high_outliers),

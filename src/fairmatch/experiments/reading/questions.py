@@ -1,4 +1,4 @@
-"""What the paper's tables ask, and its own answers: quantities at a level of a gap."""
+"""The questions of the paper's tables, and the paper's answers: quantities at a level of a gap."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _ERROR_GAPS = {
     "EO": "equalized_odds_gap",
 }
 
-# Lines without which a part of the page has nothing to say: the others stand beside them.
+# Lines that a part of the page is about. Without them the part is left out.
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "joint": ("ftm-batch-joint", "ftm-joint"),
     "representation": ("laftr", "sipm", "repair"),
@@ -31,7 +31,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# Lines of the tables in which the paper compares FTM with its rivals; trees beside them.
+# Lines of the tables in which the paper compares FTM with its rivals, and trees beside them.
 _COMPARED = (
     *PAPER_RIVALS,
     "ftm-batch",
@@ -41,7 +41,7 @@ _COMPARED = (
     *SUBJECTS["trees"],
 )
 
-# Levels of ΔWDP at which the curves are compared in numbers; the paper shows them as pictures only.
+# Levels of ΔWDP at which curves are compared in numbers. The paper shows the curves as pictures.
 TRADEOFF_LEVELS: dict[str, tuple[float, ...]] = {
     "adult": (0.02, 0.042, 0.075, 0.1),
     "german": (0.04, 0.05, 0.06),
@@ -57,21 +57,21 @@ class Question:
     Attributes
     ----------
     experiment, dataset : str
-        Where it belongs.
+        Names of the experiment and of the table.
     gap : str
         The gap that is held fixed.
     level : float
-        At this value.
+        The value of that gap.
     quantity, label : str
-        What is asked, as in the records and for people.
+        The quantity that is asked for: its name in the records, and its name for people.
     better : int
         1 if more is better, -1 if less is, 0 if neither.
     lines : tuple of str
-        Keys of the series that are compared.
+        Keys of the lines that are compared.
     paper : mapping
-        Name of a series in the paper to what it reports.
+        Name of a line in the paper to the number that the paper reports.
     settings : mapping
-        Settings of the runs beside the series' own.
+        Settings of the runs beyond those of the lines.
     """
 
     experiment: str
@@ -87,7 +87,7 @@ class Question:
 
     @property
     def digits(self) -> int:
-        """Digits after the point: one for means of counts, four for shares."""
+        """Number of decimals: one for means of counts, four for shares."""
         return 1 if self.label.startswith(("flips", "outliers")) else 4
 
 
@@ -100,7 +100,7 @@ def reported() -> dict[str, Any]:
 
 
 def questions() -> list[Question]:
-    """List everything that the tables ask."""
+    """Return all questions of the tables."""
     return [
         *_tradeoff(),
         *_subsets(),
@@ -240,8 +240,8 @@ def _flips() -> Iterator[Question]:
                 f"flips to {way} per 1,000: {group}",
                 f"flips to {way} per 1,000, {group}",
                 -1,
-                # The paper's test sets have other sizes, so counts are read as shares. On German
-                # its labels seem to be swapped.
+                # The paper's test sets have other sizes, so counts are read as shares. Its labels
+                # of German seem to be swapped.
                 paper={
                     method: 1000.0 * table[cell[0]][cell[1]] / sum(map(sum, table))
                     for method, table in tables.items()
@@ -266,7 +266,7 @@ def _representation() -> Iterator[Question]:
 
 
 def _boosting() -> Iterator[Question]:
-    """Ask what matching adds for trees, at the levels of the consistency table."""
+    """Yield questions on what matching adds for trees, at the levels of the consistency table."""
     for dataset, part in reported()["consistency"].items():
         for quantity, label, better in (
             ("accuracy", "accuracy", 1),

@@ -1,1 +1,1 @@
-"""Specs of runs to records on disk."""
+"""Runs of the study: their specs, their training, and their records on disk."""

@@ -1,4 +1,4 @@
-"""Everything that the tables may ask of a model, taken from its scores when it is trained."""
+"""Measurements of a model that the tables may need, taken when it is trained."""
 
 from base64 import b64decode, b64encode
 from typing import Any
@@ -31,12 +31,12 @@ _GAPS = (
 def measure_test(
     scorer: Scorer, problem: Problem, reference: FloatArray | None = None
 ) -> dict[str, Any]:
-    """Measure a model on the test rows.
+    """Return the measurements of a model on the test rows.
 
     Parameters
     ----------
     scorer : callable
-        The model.
+        Takes the groups of the test rows and returns their scores.
     problem : Problem
         The split.
     reference : array of shape (n_test,), optional
@@ -45,7 +45,7 @@ def measure_test(
     Returns
     -------
     dict
-        Name to a number, or to a list of numbers, ready for JSON; None where it is not defined.
+        Name to a number or a list of numbers, ready for JSON. A number that is not defined is None.
     """
     split, groups = problem.split, problem.split.group_test
     scores = np.clip(scorer(groups), 0.0, 1.0)
@@ -70,7 +70,17 @@ def measure_test(
 def measure_training(
     scores: FloatArray, problem: Problem, coupling: Coupling | None
 ) -> dict[str, Any]:
-    """Measure a model on its training rows."""
+    """Return the measurements of a model on its training rows.
+
+    Parameters
+    ----------
+    scores : array of shape (n_train,)
+        Scores of the training rows.
+    problem : Problem
+        The split.
+    coupling : Coupling or None
+        A matching of the training rows, for the matched gap.
+    """
     groups, labels = problem.split.group_train, problem.split.y_train
     scores = np.clip(scores, 0.0, 1.0)
     gaps = gap_table(None, scores, sensitive_features=groups, coupling=coupling)
@@ -82,7 +92,10 @@ def measure_training(
 
 
 def _transport_cost(scores: FloatArray, problem: Problem) -> float:
-    """Cost of the fair matching, by the paper's mini-batches (smaller where a group is)."""
+    """Return the cost of the fair matching over mini-batches, as the paper estimates it.
+
+    The mini-batches are smaller where a group is.
+    """
     groups = problem.split.group_test
     size = min(BATCH_SIZE, int(np.bincount(groups).min()))
     estimate = minibatch_transport_cost(
@@ -92,7 +105,7 @@ def _transport_cost(scores: FloatArray, problem: Problem) -> float:
 
 
 def _half_space_facts(scores: FloatArray, problem: Problem) -> dict[str, Any]:
-    """Describe the gaps in random half-spaces as a box plot does, with its outliers."""
+    """Return the gaps in random half-spaces as a box plot shows them, with its outliers."""
     gaps = random_subset_gaps(
         None,
         scores,
@@ -129,7 +142,7 @@ def _against_reference(
 
 
 def _plain(value: Any) -> Any:
-    """Round to what a table could show, and write NaN as None."""
+    """Return a value rounded for JSON, with None for NaN."""
     if isinstance(value, list | np.ndarray):
         return [_plain(item) for item in value]
     if isinstance(value, int | np.integer):
@@ -138,7 +151,7 @@ def _plain(value: Any) -> Any:
 
 
 def pack_scores(scores: FloatArray) -> str:
-    """Write scores in two bytes each, for other runs to be compared with.
+    """Return scores as text, two bytes each, so that other runs can be compared with them.
 
     Examples
     --------
@@ -150,5 +163,5 @@ def pack_scores(scores: FloatArray) -> str:
 
 
 def unpack_scores(text: str) -> FloatArray:
-    """Read what `pack_scores` wrote."""
+    """Return the scores that `pack_scores` packed."""
     return np.frombuffer(b64decode(text), dtype="<u2") / 65535.0

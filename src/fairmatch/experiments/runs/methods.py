@@ -1,7 +1,7 @@
-"""The methods that are compared: what each is called, its weights and its settings.
+"""The methods that are compared, with their weights and settings.
 
-How they train is in `fairmatch.experiments.runs.training`, so that who reads records loads no
-learner.
+`fairmatch.experiments.runs.training` trains them. It is a module of its own, because a program that
+only reads records should not load the learners.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,10 +23,10 @@ from fairmatch.learning.weights import (
 from fairmatch.matching.coupling import Coupling
 from fairmatch.tables.arrays import FloatArray
 
-# A model of a curve: scores of the test rows, had they been of these groups.
+# A model of a curve: a function from groups to the scores of the test rows in these groups.
 Scorer: TypeAlias = Callable[[Any], FloatArray]
 
-# Bounds of exponentiated gradient that are recorded, from the loosest on.
+# The bounds of exponentiated gradient that are recorded, from loose to tight.
 REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
 
 
@@ -39,9 +39,9 @@ class Curve:
     scorers : list
         One model per weight.
     training_scores : list of arrays
-        Their scores of the training rows.
+        Scores of the training rows, one array per model.
     coupling : Coupling or None
-        The matching of the training rows, if the method made one of all of them.
+        The matching of all training rows, if the method has one.
     """
 
     scorers: list[Scorer]
@@ -59,18 +59,19 @@ class Method:
     Attributes
     ----------
     name : str
-        Its name in specs.
+        Name of the method in specs.
     weights : tuple of float
-        Its fairness weights, unless a spec says otherwise.
+        Fairness weights of the method, unless a spec has others.
     fit : callable or None
         Takes a problem, the spec's settings and the seed; returns the curve. None stands for the
-        entry of this name in `fairmatch.experiments.runs.training`.
+        entry of this name in `fairmatch.experiments.runs.training.FITS`.
     schedule : str
-        Which of a profile's lengths of training apply: "network", "trees" or "own".
+        Which of a profile's lengths of training applies: "network", "trees" or "own".
     reference : str or None
-        The unconstrained method that rank agreement and flips compare it with.
+        The unconstrained method that rank agreement and flips compare it with. None for an
+        unconstrained method.
     settings : mapping
-        Settings of its specs beside weights and schedule.
+        Settings of the specs beyond weights and schedule.
     """
 
     name: str

@@ -10,8 +10,8 @@ from fairmatch.datasets import Dataset, Split, paper_split
 from fairmatch.exceptions import InputError
 from fairmatch.tables.arrays import BoolArray
 
-# How the paper halves two of the tables (Section 5.2.2): a column, and what one half has in it.
-# Age is halved at the median of the test rows, those at the median among the high ones.
+# How the paper halves two of the tables (Section 5.2.2): a column, the names of both halves, and
+# the value of the first half. None halves at the median of the test rows; the median is high.
 NAMED_SUBSETS: dict[str, tuple[str, str, str, str | None]] = {
     "german": ("age", "high age", "low age", None),
     "dutch": ("marital_status", "married", "not married", "married"),
@@ -20,14 +20,14 @@ NAMED_SUBSETS: dict[str, tuple[str, str, str, str | None]] = {
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Training and test rows.
+    """One split of a table into training and test rows.
 
     Attributes
     ----------
     dataset : Dataset
         The table.
     split : Split
-        Its rows as numbers.
+        The rows of the table as numbers.
     """
 
     dataset: Dataset
@@ -35,7 +35,17 @@ class Problem:
 
     @classmethod
     def draw(cls, dataset: Dataset, seed: int, minority_share: float | None = None) -> "Problem":
-        """Split a table; with `minority_share`, drop training rows of S = 0 down to that share."""
+        """Return the split of a table that a seed draws.
+
+        Parameters
+        ----------
+        dataset : Dataset
+            The table.
+        seed : int
+            Seed of the split.
+        minority_share : float, optional
+            Share of S = 0 among the training rows. Rows of S = 0 are dropped at random to reach it.
+        """
         split = paper_split(dataset, seed)
         if minority_share is not None:
             split = _thinned(split, minority_share, seed)
@@ -43,12 +53,12 @@ class Problem:
 
     @property
     def raw_train(self) -> pd.DataFrame:
-        """Training rows as they are in the table."""
+        """The training rows as they are in the table."""
         return self.dataset.X.iloc[self.split.train_index]
 
     @property
     def raw_test(self) -> pd.DataFrame:
-        """Test rows as they are in the table."""
+        """The test rows as they are in the table."""
         return self.dataset.X.iloc[self.split.test_index]
 
     @property
@@ -57,7 +67,7 @@ class Problem:
         return self.dataset.groups.index(self.dataset.favoured_group)
 
     def named_subsets(self) -> dict[str, BoolArray]:
-        """Halve the test rows as the paper does, where it does."""
+        """Return the halves of the test rows that the paper compares; none for other tables."""
         if self.dataset.name not in NAMED_SUBSETS:
             return {}
         column, first, second, value = NAMED_SUBSETS[self.dataset.name]
@@ -76,7 +86,8 @@ def _thinned(split: Split, minority_share: float, seed: int) -> Split:
     wanted = round(others * minority_share / (1.0 - minority_share))
     if not 1 <= wanted <= len(rows):
         raise InputError(
-            f"A share of {minority_share:g} needs {wanted} rows of S = 0; there are {len(rows)}."
+            f"A minority_share of {minority_share:g} needs {wanted} training rows of S = 0, and "
+            f"there are {len(rows)}. Choose another share."
         )
     kept = np.random.default_rng([seed, 595]).choice(rows, size=wanted, replace=False)
     keep = np.sort(np.concatenate([kept, np.flatnonzero(split.group_train == 1)]))

@@ -1,4 +1,4 @@
-"""Records of finished runs: one file each, whole or not there at all."""
+"""Records of finished runs, one file each. A file is complete or does not exist."""
 
 import json
 import time
@@ -13,25 +13,25 @@ from fairmatch.experiments.runs.spec import RunSpec
 from fairmatch.storage.atomic import PARTIAL, write_whole
 
 STALE_SECONDS = 24 * 3600.0
-"""Age from which a partial file or a claim is left over: every run takes less than this."""
+"""Age at which a partial file or a claim counts as left behind. Every run takes less time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a finished run has left.
+    """The result of a finished run.
 
     Attributes
     ----------
     spec : RunSpec
-        What was run.
+        The spec of the run.
     curve : dict
         Name of a quantity to its values, one for each fairness weight.
     seconds : float
-        CPU time.
+        CPU time of the run.
     versions : dict
-        Of fairmatch and of what it stands on.
+        Versions of fairmatch and of the packages that it uses.
     reference_scores : str or None
-        Scores on the test rows, packed, where other runs are compared with this one.
+        Packed scores of the test rows, if other runs are compared with this one.
     """
 
     spec: RunSpec
@@ -57,20 +57,20 @@ class RecordStore:
     """A folder of records.
 
     A record's file is named by the spec's digest and put in place by one rename. So a run that is
-    killed leaves nothing that could be taken for a record, and the same run cannot be there twice.
-    Files may still be torn by other means, such as a copy that was cut short: `missing` names them.
+    killed leaves nothing that looks like a record, and a run has at most one record. A file can
+    still be damaged by other means, such as an interrupted copy; `missing` raises and names it.
 
     Parameters
     ----------
     folder : str or Path
-        Made when the first record is written.
+        The folder. It is made when the first record is written.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     def path(self, spec: RunSpec) -> Path:
-        """Return where the record of a run is, or would be."""
+        """Return the file of a run's record, whether it exists or not."""
         return self.folder / spec.dataset / f"{spec.name}.json"
 
     def __contains__(self, spec: RunSpec) -> bool:
@@ -85,7 +85,7 @@ class RecordStore:
         return self._read(self.path(spec)) if spec in self else None
 
     def missing(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """List the runs without a record; raise if a file of that name is not a record."""
+        """Return the runs without a record, or raise if one of the files is not a record."""
         missing, broken = [], []
         for spec in specs:
             try:
@@ -98,9 +98,9 @@ class RecordStore:
         return missing
 
     def claim(self, spec: RunSpec) -> bool:
-        """Announce to other processes that a run is begun; False if one of them has begun it.
+        """Claim a run, and return False if another process has claimed it.
 
-        It is a hint: a process that is killed leaves it behind.
+        A claim is only a hint: a process that is killed leaves it behind.
         """
         file = self._claim(spec)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,21 +111,21 @@ class RecordStore:
         return True
 
     def release(self, spec: RunSpec) -> None:
-        """Take back a claim."""
+        """Remove the claim on a run."""
         self._claim(spec).unlink(missing_ok=True)
 
     def _claim(self, spec: RunSpec) -> Path:
         return self.path(spec).with_name(f".{spec.name}.begun")
 
     def clean(self) -> None:
-        """Remove what processes that were killed have left."""
+        """Remove old files that killed processes have left behind."""
         for file in (*self.folder.glob(f"*/.*{PARTIAL}"), *self.folder.glob("*/.*.begun")):
             with suppress(OSError):  # another process may do the same
                 if time.time() - file.stat().st_mtime > STALE_SECONDS:
                     file.unlink()
 
     def write(self, record: Record) -> Path:
-        """Keep a record, whole or not at all."""
+        """Write a record in one step and return its file."""
         file = self.path(record.spec)
         text = json.dumps(record.as_json(), allow_nan=False, separators=(",", ":"))
         return write_whole(file, text.replace('],"', '],\n"') + "\n")
@@ -136,7 +136,7 @@ class RecordStore:
             spec = RunSpec.from_json(content["spec"])
             n_weights = len(content["curve"]["weight"])
             if any(len(values) != n_weights for values in content["curve"].values()):
-                raise ValueError(f"a column has not {n_weights} values, one for each weight")
+                raise ValueError(f"a column does not have {n_weights} values, one for each weight")
             record = Record(
                 spec,
                 dict(content["curve"]),
@@ -146,23 +146,32 @@ class RecordStore:
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
-                f"{file} is not a record ({error!r}). Remove it, and the run is done again."
+                f"{file} is not a record ({error!r}). Remove it to have the run done again."
             ) from error
         if file.name != f"{spec.name}.json":
             raise InputError(
-                f"{file} holds the run {spec.name}: it was renamed or edited. Remove it, and the "
-                "run is done again."
+                f"{file} holds the run {spec.name}, so it was renamed or edited. Remove it to have "
+                "the run done again."
             )
         return record
 
 
 def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tuple[float, int]:
-    """Guess the CPU time of runs from recorded ones of the same method and table.
+    """Estimate the CPU time of runs from records of the same method and table.
+
+    Parameters
+    ----------
+    specs : sequence of RunSpec
+        The runs.
+    records : sequence of Record
+        The records to estimate from.
 
     Returns
     -------
-    float, int
-        Seconds, and the number of runs for which there is nothing to go by.
+    seconds : float
+        Estimated CPU time of the runs that can be estimated.
+    n_unknown : int
+        Number of runs without a record of the same method and table.
     """
     known: dict[tuple[str, str], list[float]] = {}
     for record in records:
@@ -179,5 +188,5 @@ def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tup
 
 
 def _size(spec: RunSpec) -> float:
-    """Return how much work a run is, relative to others of its method and table."""
+    """Return the amount of work in a run, relative to other runs of its method and table."""
     return float(len(spec.settings["weights"]) * spec.settings.get("epochs", 1))

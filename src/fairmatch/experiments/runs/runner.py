@@ -1,4 +1,4 @@
-"""Do the runs that are not done yet, several at a time."""
+"""The runner of a study: it does the missing runs, several at a time."""
 
 import platform
 import signal
@@ -36,18 +36,19 @@ _REPORTED_VERSIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A run with all that it needs, so that any process can do it.
+    """A run with everything that a process needs to do it.
 
     Attributes
     ----------
     spec : RunSpec
-        What to run.
+        The spec of the run.
     load : callable
         Returns the table.
     method : Method
-        How to train.
+        The method that trains the curve.
     reference : str or None
-        Packed scores of the unconstrained model on the same test rows.
+        Packed scores of the unconstrained model on the same test rows; None if it is compared
+        with none.
     """
 
     spec: RunSpec
@@ -66,10 +67,10 @@ class Failure:
 
 
 def run_task(task: Task) -> Record:
-    """Train a curve and measure all of it."""
+    """Train the curve of a task, measure all of its models, and return the record."""
     import torch
 
-    torch.set_num_threads(1)  # runs are done side by side
+    torch.set_num_threads(1)  # other runs use the other cores
     start = time.process_time()
     spec, settings = task.spec, task.spec.settings
     problem = Problem.draw(task.load(), spec.seed, settings.get("minority_share"))
@@ -98,7 +99,7 @@ def run_task(task: Task) -> Record:
 
 
 def _attempt(task: Task | Failure) -> Record | Failure:
-    """Keep one run's error from ending the others."""
+    """Return the record of a task, or its failure: an error must not end the other runs."""
     if isinstance(task, Failure):
         return task
     try:
@@ -111,7 +112,7 @@ def _attempt(task: Task | Failure) -> Record | Failure:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of all that a result depends on."""
+    """Return the versions of Python, fairmatch and the packages that a result depends on."""
     from fairmatch import __version__
 
     found = {"fairmatch": __version__, "python": platform.python_version()}
@@ -130,36 +131,39 @@ def run_all(
     jobs: int | None = None,
     on_done: Callable[[Record | Failure], None] | None = None,
 ) -> list[Failure]:
-    """Do all runs that have no record yet; each is recorded as soon as it is done.
+    """Do all runs that have no record yet, and return those that failed.
 
-    A run that fails, or that kills the process it is in, holds up no other. (With one job, runs are
-    done in the process of the caller, which dies with them.)
+    Each run is recorded as soon as it is done. A run that fails, or that kills its process, does
+    not stop the others. With one job, however, runs share the caller's process, and a run that
+    kills it ends them all.
 
     Parameters
     ----------
     specs : sequence of RunSpec
-        In the order in which they are wanted. Unconstrained models go first, because others are
-        compared with them.
+        The runs, in the order in which they are done. Unconstrained models go first, because
+        others are compared with them.
     store : RecordStore
-        Where records are.
-    loaders, methods : mapping
-        What the names in the specs mean.
+        The folder of the records.
+    loaders : mapping
+        Name of a table to the function that loads it.
+    methods : mapping
+        Name of a method to the method.
     jobs : int, optional
-        Runs at a time. None leaves it to ``joblib.parallel_config``, whose backend may be one of
-        several machines.
+        Number of runs at a time. None leaves it to ``joblib.parallel_config``, whose backend may
+        use several machines.
     on_done : callable, optional
         Called with each record or failure.
 
     Returns
     -------
     list of Failure
-        Runs that ended in an error.
+        The runs that ended in an error.
 
     Raises
     ------
     InputError
-        If a method is not known, if the unconstrained run that others are compared with is not
-        among the specs, or if a file that should be a record is not one.
+        If a method is unknown, if the specs lack the unconstrained run that others are compared
+        with, or if a file in the store is not a record.
     """
     for spec in specs:
         if spec.method not in methods:
@@ -175,7 +179,7 @@ def run_all(
         if other is not None:
             if other.digest not in scores:
                 record = store.find(other)
-                if record is None:  # a record without the comparison would never be completed
+                if record is None:  # a record without the comparison would stay incomplete
                     return Failure(spec, f"The run it is compared with, {other.name}, failed.")
                 scores[other.digest] = record.reference_scores
             packed = scores[other.digest]
@@ -197,10 +201,10 @@ def run_all(
 def _references(
     pending: Sequence[RunSpec], specs: Sequence[RunSpec], methods: Mapping[str, Method]
 ) -> dict[str, RunSpec | None]:
-    """Find the unconstrained run that each run is compared with, by the run's digest."""
+    """Return the unconstrained run that each run is compared with, by the run's digest."""
     by_split: dict[tuple[str, str, int], RunSpec] = {}
     for spec in specs:
-        # Rows that were dropped from the training make another model: nothing is compared with it.
+        # A model trained on fewer rows is another model. Nothing is compared with it.
         if "minority_share" not in spec.settings:
             by_split.setdefault((spec.dataset, spec.method, spec.seed), spec)
     found: dict[str, RunSpec | None] = {}
@@ -212,8 +216,8 @@ def _references(
             found[spec.digest] = by_split[spec.dataset, reference, spec.seed]
         else:
             raise InputError(
-                f"{spec.name} is compared with a run of {reference!r} on the same split, which is "
-                "not among the runs. Add it to them; if it is recorded, it is not done again."
+                f"{spec.name} is compared with a run of {reference!r} on the same split, and that "
+                "run is not among the specs. Add it; if it is recorded, it is not done again."
             )
     return found
 
@@ -224,20 +228,20 @@ def _results(
     task: Callable[[RunSpec], Task | Failure],
     jobs: int | None,
 ) -> Iterator[Record | Failure]:
-    """Do runs side by side; one that kills its process fails, and stops no other."""
+    """Do runs in parallel and yield their results; a run that kills its process is a failure."""
     left = {spec.digest: spec for spec in specs}
     sent: dict[str, RunSpec] = {}
 
     def calls() -> Iterator[Any]:
-        # Asked just before each run, because another process may share the folder. What it has
-        # begun comes last, in case it never ends it.
+        # Joblib asks just before each run, so a record of another process is seen. Runs that
+        # another process has begun come last, in case it never finishes them.
         for hurry in (False, True):
             for spec in list(left.values()):
                 if spec.digest not in sent and spec not in store and (store.claim(spec) or hurry):
                     sent[spec.digest] = spec
                     yield delayed(_attempt)(task(spec))
 
-    # No more runs are sent than there are processes: under way are the first that are not back.
+    # No more runs are sent than there are processes, so the first unfinished ones are under way.
     how = {"return_as": "generator_unordered", "batch_size": 1, "pre_dispatch": "n_jobs"}
 
     def results(calls: Iterable[Any]) -> Iterator[Record | Failure]:
@@ -257,7 +261,7 @@ def _results(
         finally:
             for spec in sent.values():
                 store.release(spec)
-        # It is not known who died, so each is tried again with nobody beside it.
+        # Nobody knows which run killed the process, so each is tried again alone.
         for spec in under_way[: effective_n_jobs(jobs)]:
             del left[spec.digest]
             try:
@@ -269,11 +273,12 @@ def _results(
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Start processes that ignore an interrupt: the one that starts them hears it, and ends them.
+    """Start worker processes that ignore an interrupt.
 
-    A terminal sends it to all of them, and each would show a traceback.
+    A terminal sends an interrupt to every process, and each worker would show a traceback. The
+    parent process receives it too, and ends the workers.
     """
-    if threading.current_thread() is not threading.main_thread():  # no other may set it
+    if threading.current_thread() is not threading.main_thread():  # no other thread may set it
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # processes inherit this

@@ -1,4 +1,4 @@
-"""What one run is: a method on one split of one table, with all that could change its result."""
+"""The spec of a run: a method, a split of a table, and every setting that changes the result."""
 
 import hashlib
 import json
@@ -13,17 +13,17 @@ from fairmatch.exceptions import InputError
 class RunSpec:
     """One run, which trains a method's whole fairness curve on one random split.
 
-    Two specs with the same content have the same `digest`, whoever writes them, so a run is
-    known by it and is never computed twice.
+    Two specs with the same content have the same `digest`. It identifies the run, which is never
+    computed twice.
 
     Attributes
     ----------
     dataset, method : str
-        Names in the study.
+        Names of the table and of the method in the study.
     seed : int
-        Of the split, and of everything random in the training.
+        Seed of the split, and of everything random in the training.
     settings : mapping
-        All else that the result depends on, as plain JSON values.
+        All other settings that the result depends on, as plain JSON values.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """What a person calls the run; ends in the digest."""
+        """Name of the run for people; it ends in the digest."""
         return f"{self.dataset}-{self.method}-seed{self.seed}-{self.digest}"
 
     def as_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "RunSpec":
-        """Read what `as_json` returned."""
+        """Return the spec that `as_json` wrote."""
         try:
             return cls(
                 str(content["dataset"]),
@@ -74,7 +74,7 @@ class RunSpec:
 
 
 def _canonical(value: Any) -> Any:
-    """Write 1 and 1.0 alike: they mean the same setting."""
+    """Return a value in which 1 and 1.0 are written alike, because they mean the same."""
     if isinstance(value, Mapping):
         return {key: _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

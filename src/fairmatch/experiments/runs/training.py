@@ -1,4 +1,4 @@
-"""How each method trains its whole curve on one split."""
+"""The training of each method's whole curve on one split."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,14 +37,14 @@ def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) 
 
 
 def _ftm(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """FTM with one matching of all rows."""
+    """Train FTM with one matching of all rows."""
     coupling = _match_all(problem, settings["label_weight"])
     estimator = fairmatch.FTMClassifier(**_network_settings(problem, settings, seed))
     return _encoded_curve(estimator, problem, settings["weights"], coupling)
 
 
 def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """FTM as in the paper: rows are matched afresh in every step."""
+    """Train FTM as in the paper, with a new matching of a mini-batch in every step."""
     # A group that is smaller than a batch is matched whole.
     smaller = int(np.bincount(problem.split.group_train).min())
     matcher = OptimalTransportMatcher(
@@ -56,8 +56,9 @@ def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Cu
 
 def _match_all(problem: Problem, label_weight: float) -> Coupling:
     split = problem.split
-    # A tolerance is a share of the whole cost. Most of that is the labels' where their weight is
-    # large; beyond the paper's 100 this would leave more and more room in the features.
+    # A tolerance is a share of the whole cost. With a large label weight, labels make up most of
+    # the cost, and the tolerance leaves much room in the features. So it shrinks beyond the
+    # paper's weight of 100.
     tolerance = 1e-3 * min(1.0, 100.0 / max(label_weight, 1.0))
     matcher = OptimalTransportMatcher(label_weight, tolerance=tolerance)
     return matcher.match(split.X_train, split.group_train, split.y_train)
@@ -66,7 +67,7 @@ def _match_all(problem: Problem, label_weight: float) -> Coupling:
 def _encoded_curve(
     estimator: Any, problem: Problem, weights: Sequence[float], coupling: Coupling | None = None
 ) -> Curve:
-    """Train on the split's numbers."""
+    """Train an estimator at every weight on the encoded rows of the split."""
     split = problem.split
     path = fairness_path(
         split.X_train,
@@ -121,7 +122,7 @@ def _trees(class_name: str, **fixed: Any) -> Fit:
 
 
 def _around_trees(class_name: str, **fixed: Any) -> Fit:
-    """Wrap LightGBM as a user would who has it already; categories are known by their type."""
+    """Return the training of a wrapper around LightGBM, which finds categories by their type."""
 
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         own = {name: settings[name] for name in ("score_weight",) if name in settings}
@@ -144,7 +145,7 @@ def _around_trees(class_name: str, **fixed: Any) -> Fit:
 
 
 def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """LightGBM inside fairlearn's exponentiated gradient; a bound takes the place of the weight."""
+    """Train LightGBM inside fairlearn's exponentiated gradient, with bounds for weights."""
     trees = plain_trees(settings["rounds"], seed)
     rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
     models = [
@@ -157,13 +158,13 @@ def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) 
 
 
 def _learned(class_name: str) -> Fit:
-    """Train a network on a representation that is learned against a critic."""
+    """Return the training of a network on a representation that is learned against a critic."""
 
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         shared = _network_settings(problem, settings, seed)
         plain = {name: value for name, value in shared.items() if name != "encoder"}
         kind = getattr(fairmatch, class_name)
-        # On a small table an encoder that need not rebuild its rows learns the labels by heart.
+        # On a small table, an encoder that need not rebuild its rows memorises the labels.
         small = len(problem.split.y_train) < SMALL_TABLE
         own = {"reconstruction_weight": SMALL_TABLE_RECONSTRUCTION} if small else {}
         estimator = fairmatch.RepresentationClassifier(kind(**shared, **own), **plain)
@@ -174,7 +175,8 @@ def _learned(class_name: str) -> Fit:
 
 def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
     """Train a network on rows that were moved to the groups' barycenter."""
-    # The nearest person of a small group may be far; elsewhere a mean shift blurs the repair.
+    # In a small group the nearest person may be far away, so several neighbours are averaged. In
+    # a large group, averaging would only blur the repair.
     few = int(np.bincount(problem.split.group_train).min()) < SMALL_GROUP
     n_neighbors = settings["small_group_neighbors"] if few else 1
     repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
@@ -204,10 +206,10 @@ FITS: dict[str, Fit] = {
     "trees-thresholds": _around_trees("QuantileAlignmentClassifier", decisions="threshold"),
     "trees-smoothing": _around_trees("MatchSmoothingClassifier"),
 }
-"""What each method of `METHODS` does."""
+"""The training of each method in `METHODS`, by its name."""
 
 
 def fit_curve(method: Method, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """Train a method's curve on one split."""
+    """Train a method's curve on one split and return it."""
     fit = FITS[method.name] if method.fit is None else method.fit
     return fit(problem, settings, seed)

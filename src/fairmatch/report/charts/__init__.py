@@ -1,8 +1,8 @@
 """Charts, as Vega-Lite specifications made with Altair.
 
-The charts of the report take a list of rows, the same that stand in the table beside them. Labels
-stand above their bar and not beside it, so that long ones are readable on a phone too. Colours are
-CSS variables of the page (``var(--group-1)``), which the page sets for light, dark and print.
+The charts of the report take a list of rows, the same as the table beside them. Labels stand above
+their bars, so long ones are readable on a phone too. Colours are CSS variables of the page, such as
+``var(--group-1)``. The page sets them for light, dark and print.
 """
 
 from fairmatch.report.charts.columns import CONTRIBUTION_COLOURS, contribution_chart

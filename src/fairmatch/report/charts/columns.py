@@ -1,4 +1,4 @@
-"""What each column adds to a distance."""
+"""A chart of what each column adds to a distance."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from fairmatch.report.charts.frame import (
     names,
 )
 
-# What a column adds to a distance under three matchings, and the colours of the three.
+# The three matchings under which a column adds to a distance, and their colours.
 CONTRIBUTION_COLOURS = {
     "matched by scores": SERIES_COLOURS[0],
     "nearest possible": "var(--group-2)",
@@ -22,14 +22,14 @@ CONTRIBUTION_COLOURS = {
 
 
 def contribution_chart(rows: Sequence[Row], *, title: str) -> Any:
-    """Draw each column's part as a bar, with marks for what it is compared with.
+    """Draw what each column adds as a bar, with marks for the nearest and a random matching.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``label``, ``cost``, ``smallest`` and ``random``.
+        Rows with ``label``, ``cost``, ``smallest`` and ``random``.
     title : str
-        Of the axis.
+        Title of the axis.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How near matched people are, against how differently they are scored: one curve per model."""
+"""A chart of how near matched people are, against how differently they are scored."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +14,16 @@ from fairmatch.report.charts.frame import (
 
 
 def curve_chart(rows: Sequence[Row], *, slack: float = 0.005, top: float | None = None) -> Any:
-    """Draw the place of the nearest matching against the mean score gap that is allowed.
+    """Draw the position of the nearest matching against the mean score gap that is allowed.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``series``, ``gap``, ``slack`` and ``position``; the points of one curve each.
+        Rows with ``series``, ``gap``, ``slack`` and ``position``, one for each point of a curve.
     slack : float, default=0.005
-        The points with this slack are marked, and those whose ``shown`` is "dot".
+        Points with this slack are marked, and so are points whose ``shown`` is "dot".
     top : float, optional
-        The end of the vertical axis; by default the highest point.
+        Largest position on the vertical axis; by default the highest point.
 
     Returns
     -------

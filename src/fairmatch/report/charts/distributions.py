@@ -1,4 +1,4 @@
-"""How numbers are spread: steps, shares at or below, and what scores mean."""
+"""Charts of distributions: histograms, cumulative shares and calibration."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,11 +29,15 @@ def step_chart(
     Parameters
     ----------
     rows : sequence of mappings
-        With ``low``, ``high``, ``series`` and ``share``.
+        Rows with ``low``, ``high``, ``series`` and ``share``.
+    title : str
+        Title of the axis.
     of : str, default="people"
         What the shares are shares of.
-    title, colours, references
-        As in `interval_chart`.
+    colours : sequence of str
+        One colour per series.
+    references : mapping, optional
+        Words to numbers, which are drawn as dashed lines.
 
     Returns
     -------
@@ -87,14 +91,16 @@ def step_chart(
 
 
 def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROUP_COLOURS) -> Any:
-    """Draw a histogram of few values as bars side by side, without the empty places between.
+    """Draw a histogram of few values as bars side by side, without the empty intervals.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``low``, ``high``, ``series`` and ``share``.
-    title, colours
-        As in `interval_chart`.
+        Rows with ``low``, ``high``, ``series`` and ``share``.
+    title : str
+        Title of the axis.
+    colours : sequence of str
+        One colour per series.
 
     Returns
     -------
@@ -108,7 +114,7 @@ def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROU
     """
     alt = load_altair()
     series = names(rows, "series")
-    # An interval without its upper end is named by the lower one; the last has both of its ends.
+    # An interval is named by its lower end, and the last interval by both ends.
     last = max(row["high"] for row in rows)
     words = {
         row["low"]: f"{row['low']:.3g}" + (f"–{last:.3g}" if row["high"] == last else "")
@@ -143,14 +149,17 @@ def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROU
 def cumulative_chart(
     rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROUP_COLOURS
 ) -> Any:
-    """Draw which share of each series lies at or below every number.
+    """Draw the share of each series that lies at or below every number.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``high``, ``series`` and ``cumulative``; the curves begin at the least ``low``, or 0.
-    title, colours
-        As in `interval_chart`.
+        Rows with ``high``, ``series`` and ``cumulative``. The curves begin at the least ``low``,
+        or at 0 if rows have none.
+    title : str
+        Title of the axis.
+    colours : sequence of str
+        One colour per series.
 
     Returns
     -------
@@ -185,7 +194,7 @@ def calibration_chart(rows: Sequence[Row]) -> Any:
     Parameters
     ----------
     rows : sequence of mappings
-        With ``series``, ``mean_score``, ``value``, ``low``, ``high`` and ``n_rows``.
+        Rows with ``series``, ``mean_score``, ``value``, ``low``, ``high`` and ``n_rows``.
 
     Returns
     -------

@@ -21,7 +21,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 
 
 def load_altair() -> Any:
-    """Return Altair; raise an error that names the extra where it is missing."""
+    """Return Altair, or raise an error that names the extra to install."""
     try:
         import altair as module
         import vl_convert  # noqa: F401  (renders the pictures)
@@ -33,19 +33,19 @@ def load_altair() -> Any:
 
 
 def require_charts() -> None:
-    """Raise unless pictures can be drawn; to be asked before a long computation, not after."""
+    """Raise unless pictures can be drawn. Call this before a long computation."""
     load_altair()
 
 
 def finished(chart: Any, *, legend: bool = True) -> dict[str, Any]:
     """Return the specification of a chart as wide as its place, in the page's colours."""
-    # The specifications are the code's own, and drawn in the tests; checking them against the
-    # schema takes longer than all the rest of the report.
+    # The tests draw these specifications. Checking them against the schema here would take longer
+    # than the rest of the report.
     spec: dict[str, Any] = chart.properties(width="container", title="").to_dict(validate=False)
     spec.pop("title", None)
     quiet = {"labelColor": "var(--soft)", "titleColor": "var(--soft)", "labelFont": _FONT}
     spec["config"] = {
-        "aria": False,  # the page gives a name and a table; labels of every mark are noise
+        "aria": False,  # the page has a name and a table; a label for every mark is noise
         "background": "transparent",
         "font": _FONT,
         "view": {"stroke": None},
@@ -89,7 +89,7 @@ def colour(series: Sequence[str], colours: Sequence[str], symbol: str = "circle"
     legend = None
     if len(series) > 1:
         legend = alt.Legend(title=None, orient="top", columns=1, symbolType=symbol, offset=6)
-    # More series than colours start over; the labels and the table still tell them apart.
+    # If there are more series than colours, colours repeat; labels and table tell series apart.
     colours = [colours[k % len(colours)] for k in range(len(series))]
     scale = alt.Scale(domain=list(series), range=colours)
     return alt.Color("series:N", sort=None, scale=scale, legend=legend)
@@ -101,7 +101,7 @@ def names(rows: Sequence[Row], field: str) -> list[str]:
 
 
 def labels_above(row_names: Sequence[str], limit: str = "width") -> Any:
-    """Write labels, each in the first place of its band."""
+    """Return a layer of labels, each above the marks of its row."""
     alt = load_altair()
     return (
         alt.Chart(chart_rows([{"label": name} for name in row_names]))
@@ -117,7 +117,7 @@ def labels_above(row_names: Sequence[str], limit: str = "width") -> Any:
 
 
 def reference_lines(marks: Mapping[str, float]) -> list[Any]:
-    """Return dashed lines at some numbers."""
+    """Return a layer of dashed lines at some numbers, in a list; empty without numbers."""
     if not marks:
         return []
     alt = load_altair()
@@ -127,14 +127,14 @@ def reference_lines(marks: Mapping[str, float]) -> list[Any]:
 
 
 def standalone(chart: Any, width: int = 520) -> Any:
-    """Return a chart that stands outside a page: with the page's light colours, written out.
+    """Return a chart for use outside a page, with the page's light colours.
 
     Parameters
     ----------
     chart : altair chart
-        In the colours of the page, which are variables.
+        A chart in the colours of the page, which are variables.
     width : int, default=520
-        In pixels.
+        Width in pixels.
 
     Examples
     --------
@@ -155,16 +155,16 @@ def standalone(chart: Any, width: int = 520) -> Any:
 
 @cache
 def _light_colours() -> dict[str, str]:
-    """Return the colours of the page in daylight, from its style sheet."""
+    """Return the light colours of the page, from its style sheet."""
     style = files("fairmatch.report").joinpath("assets", "style.css").read_text("utf-8")
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]+);", style.split("@media")[0]))
 
 
 def save_chart(chart: Any, path: str | Path) -> Path:
-    """Write a chart as .svg, .png or .html."""
+    """Write a chart as .svg, .png or .html, and return the file."""
     file = Path(path)
     if file.suffix not in (".svg", ".png", ".html"):
-        raise InputError(f"{file} must end in .svg, .png or .html.")
+        raise InputError(f"{file} must end in .svg, .png or .html. Name such a file.")
     with whole_file(file) as partial:
         chart.save(str(partial), format=file.suffix.removeprefix("."))
     return file

@@ -1,4 +1,4 @@
-"""Numbers as dots with their intervals as bars."""
+"""A chart of numbers as dots, with their intervals as bars."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,21 +23,21 @@ def interval_chart(
     references: Mapping[str, float] | None = None,
     domain: tuple[float, float] | None = None,
 ) -> Any:
-    """Draw numbers as dots with their intervals as bars, a line of text above each.
+    """Draw numbers as dots with their intervals as bars, with a label above each.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``label``, ``series``, ``value``, ``low`` and ``high``; without a value, a row is left
-        out, and without limits it has no bar.
+        Rows with ``label``, ``series``, ``value``, ``low`` and ``high``. A row without a value is
+        left out. A row without limits has no bar.
     title : str
-        Of the axis.
+        Title of the axis.
     colours : sequence of str
-        One per series.
+        One colour per series.
     references : mapping, optional
-        Words to numbers, drawn as dashed lines.
+        Words to numbers, which are drawn as dashed lines.
     domain : tuple of two floats, optional
-        Ends of the axis; from 0 to the largest number by default.
+        Ends of the axis; by default from 0 to the largest number.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Models as points: accuracy against a gap."""
+"""A chart of models as points, such as accuracy against a gap."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ def scatter_chart(rows: Sequence[Row], *, x: str, y: str) -> Any:
     Parameters
     ----------
     rows : sequence of mappings
-        With ``x``, ``y``, ``series`` and ``label``.
+        Rows with ``x``, ``y``, ``series`` and ``label``.
     x, y : str
         Titles of the axes.
 

@@ -1,4 +1,4 @@
-"""Accuracy against a gap, along a path."""
+"""Charts of accuracy against a gap."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,13 +29,13 @@ def tradeoff_chart(
     Parameters
     ----------
     curve : DataFrame
-        As made by `FairnessPath.curve`.
+        A table from `FairnessPath.curve`.
     gap : str, default="demographic_parity_gap"
         The gap on the horizontal axis.
     chosen : float, optional
-        Fairness weight to mark.
+        The fairness weight to mark.
     colours : sequence of two str
-        Of the curve, and of the marked point.
+        The colour of the curve, and that of the marked point.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def model_chart(points: pd.DataFrame, *, gap: str = "demographic_parity_gap") ->
     Parameters
     ----------
     points : DataFrame
-        With ``model``, ``accuracy`` and the gap.
+        A table with the columns ``model``, ``accuracy`` and the gap.
     gap : str, default="demographic_parity_gap"
         The gap on the horizontal axis.
 
@@ -107,12 +107,13 @@ def model_chart(points: pd.DataFrame, *, gap: str = "demographic_parity_gap") ->
 
 
 def paths_chart(points: pd.DataFrame, *, gap: str = "demographic_parity_gap") -> Any:
-    """Draw accuracy against a gap for several paths, each in a colour of its own.
+    """Draw accuracy against a gap for several paths, each in its own colour.
 
     Parameters
     ----------
     points : DataFrame
-        With ``model``, ``fairness_weight``, ``accuracy`` and the gap; a single model has no weight.
+        A table with the columns ``model``, ``fairness_weight``, ``accuracy`` and the gap. The
+        weight of a model without a path is missing.
     gap : str, default="demographic_parity_gap"
         The gap on the horizontal axis.
 

@@ -1,4 +1,4 @@
-"""What all displays share: one picture, in Altair or in matplotlib."""
+"""The base class of displays: one picture, in Altair or in matplotlib."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Display(ABC):
         Parameters
         ----------
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws it. Neither is imported before it is asked for.
+            The library that draws the picture. It is imported only when it is needed.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
 
         Returns
         -------
@@ -55,22 +55,22 @@ class Display(ABC):
         elif backend == "altair":
             self.chart_ = standalone(self._draw_altair())
         else:
-            raise InputError(f"backend={backend!r} is not known; choose 'altair' or 'matplotlib'.")
+            raise InputError(f"backend={backend!r} is unknown. Choose 'altair' or 'matplotlib'.")
         return self
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a file, whole or not at all.
+        """Write the picture to a file and return the file.
 
         Parameters
         ----------
         path : str or Path
-            A file that ends in .svg or .png, or, of an Altair chart, in .html.
+            A file that ends in .svg or .png. An Altair chart can also be written as .html.
         """
         if getattr(self, "chart_", None) is not None:
             return save_chart(self.chart_, path)
         file = Path(path)
         if file.suffix not in (".svg", ".png"):
-            raise InputError(f"{file} must end in .svg or .png.")
+            raise InputError(f"{file} must end in .svg or .png. Name such a file.")
         with whole_file(file) as partial:
             self.figure_.savefig(partial, format=file.suffix.removeprefix("."))
         return file
@@ -98,15 +98,15 @@ def _new_axes() -> Any:
             "backend='matplotlib' needs matplotlib: pip install matplotlib. Or draw with "
             "backend='altair'."
         ) from error
-    # A figure of its own, so that no window opens and no global list keeps it alive.
+    # Made without pyplot, so no window opens and no global list keeps the figure alive.
     return Figure(layout="constrained").add_subplot()
 
 
 def named(given: Any, name: str | None) -> dict[str, Any]:
-    """Return models or scores by name; one alone is called by ``name`` or by its class."""
+    """Return models or scores by name; a single one gets ``name``, or the name of its class."""
     if isinstance(given, Mapping):
         if not given:
-            raise InputError("There is no model to draw; give at least one.")
+            raise InputError("There is no model to draw: the mapping is empty. Pass at least one.")
         return {str(key): value for key, value in given.items()}
     if name is None:
         name = type(given).__name__ if hasattr(given, "predict_proba") else "model"
@@ -116,12 +116,12 @@ def named(given: Any, name: str | None) -> dict[str, Any]:
 def scores_of(
     estimators: Mapping[str, Any], X: Any, sensitive_features: ArrayLike, pos_label: Any
 ) -> dict[str, FloatArray]:
-    """Return the scores that fitted classifiers give to some rows."""
+    """Return the scores of some rows by each fitted classifier."""
     for name, model in estimators.items():
         if not hasattr(model, "predict_proba"):
             raise InputError(
-                f"{name} is {type(model).__name__}, which has no predict_proba. Give a fitted "
-                "classifier, or its scores to from_predictions."
+                f"{name} is {type(model).__name__}, which has no predict_proba. Pass a fitted "
+                "classifier, or pass its scores to from_predictions."
             )
     return {
         name: score_people(model, X, sensitive_features, pos_label)

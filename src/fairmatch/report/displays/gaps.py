@@ -1,4 +1,4 @@
-"""The gaps of models, with their intervals."""
+"""A display of the gaps of models, with their intervals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GapDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier, or mapping of names to them
-            What scores the rows.
+            The model or models that score the rows.
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         y : array-like of shape (n_rows,), or None
@@ -67,11 +67,11 @@ class GapDisplay(Display):
         pos_label : default=1
             The label that counts as positive.
         name : str, optional
-            What to call a single model; by default its class.
+            Name of a single model; by default the name of its class.
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws the picture.
+            The library that draws the picture.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
         **settings
             Further arguments of `fairmatch.audit`: threshold, confidence, n_resamples, and others.
 
@@ -120,11 +120,11 @@ class GapDisplay(Display):
         pos_label : default=1
             The label that counts as positive.
         name : str, optional
-            What to call a single model.
+            Name of a single model; by default "model".
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws the picture.
+            The library that draws the picture.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
         **settings
             Further arguments of `fairmatch.audit`: threshold, confidence, n_resamples, and others.
 
@@ -157,7 +157,7 @@ class GapDisplay(Display):
             }
             for audit in self.audits
             for gap in audit.gaps
-            # Gaps of predictions have units, in which alone they are drawn on one axis.
+            # Gaps of predictions share an axis only if they have the unit of the predictions.
             if gap.value is not None and (audit.scale != "real" or gap.name in IN_UNITS)
         ]
 

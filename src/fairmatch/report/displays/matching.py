@@ -1,4 +1,4 @@
-"""How near the people are whom models treat alike: one curve per model."""
+"""A display of how near the people are whom models treat alike, one curve per model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class MatchingDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier, or mapping of names to them
-            What scores the rows.
+            The model or models that score the rows.
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit. Distances are taken over the same columns.
         y : ignored
@@ -69,17 +69,17 @@ class MatchingDisplay(Display):
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row.
         n_sample : int, default=1000
-            People drawn of each group; everybody of a smaller group.
+            Number of people drawn from each group; a smaller group is taken whole.
         random_state : int, default=0
             Seed of the sample.
         pos_label : default=1
             The label that counts as positive.
         name : str, optional
-            What to call a single model; by default its class.
+            Name of a single model; by default the name of its class.
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws the picture.
+            The library that draws the picture.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
 
         Returns
         -------
@@ -122,25 +122,25 @@ class MatchingDisplay(Display):
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row.
         X : table or array of shape (n_rows, n_columns)
-            What people are near to each other in. It is encoded as in the audit, numbers scaled
-            to [0, 1].
+            Features in which distances are measured. They are encoded as in the audit, with
+            numbers scaled to [0, 1].
         n_sample : int, default=1000
-            People drawn of each group; everybody of a smaller group.
+            Number of people drawn from each group; a smaller group is taken whole.
         random_state : int, default=0
             Seed of the sample.
         name : str, optional
-            What to call a single model.
+            Name of a single model; by default "model".
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws the picture.
+            The library that draws the picture.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
 
         Returns
         -------
         MatchingDisplay
         """
         if X is None:
-            raise InputError("X is None, but distances need what is known of the people: give X.")
+            raise InputError("X is None, and distances need the features of people. Pass X.")
         groups = read_groups(sensitive_features)
         generator = np.random.default_rng(random_state)
         rows, _ = draw_rows(groups, RowWeights(len(groups)), n_sample, generator)

@@ -1,4 +1,4 @@
-"""Accuracy against a gap, for a path of models or for any models."""
+"""A display of accuracy against a gap, for paths of models or for any models."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class TradeoffDisplay(Display):
     Parameters
     ----------
     points : DataFrame
-        One row per model, with ``accuracy`` and the gap, and ``fairness_weight`` (a path, whose
-        points are joined), ``model`` (its name), or both (several paths).
+        One row per model, with ``accuracy`` and the gap. A column ``fairness_weight`` makes it a
+        path, whose points are joined. A column ``model`` names the models. With both columns,
+        there are several paths.
     gap : str, default="demographic_parity_gap"
         The gap on the horizontal axis.
 
@@ -44,8 +45,8 @@ class TradeoffDisplay(Display):
         needed = {"accuracy", self.gap}
         if missing := sorted(needed - {*points.columns}):
             raise InputError(
-                f"points has no column {missing[0]!r}; expected a table of FairnessPath.curve, or "
-                "of from_predictions."
+                f"points has no column {missing[0]!r}. Pass a table of FairnessPath.curve, or use "
+                "from_predictions."
             )
 
     @classmethod
@@ -68,7 +69,7 @@ class TradeoffDisplay(Display):
         Parameters
         ----------
         estimator : FairnessPath, fitted classifier, or mapping of names to them
-            What scores the rows.
+            The model or models that score the rows.
         X : table or array of shape (n_rows, n_columns)
             Rows with the columns seen in fit.
         y : array-like of shape (n_rows,)
@@ -82,11 +83,11 @@ class TradeoffDisplay(Display):
         pos_label : default=1
             The label that counts as positive.
         name : str, optional
-            What to call a single model; by default its class.
+            Name of a single model; by default the name of its class.
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws the picture.
+            The library that draws the picture.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
 
         Returns
         -------
@@ -156,13 +157,13 @@ class TradeoffDisplay(Display):
         pos_label : default=1
             The label that counts as positive.
         threshold : float, default=0.5
-            Selected are scores at or above it.
+            Scores at or above it are selected.
         name : str, optional
-            What to call a single model.
+            Name of a single model; by default "model".
         backend : {"altair", "matplotlib"}, default="altair"
-            What draws the picture.
+            The library that draws the picture.
         ax : matplotlib Axes, optional
-            Where to draw; it implies matplotlib.
+            Axes to draw on. They imply matplotlib.
 
         Returns
         -------
@@ -172,7 +173,7 @@ class TradeoffDisplay(Display):
         if measure.needs_coupling:
             raise InputError(
                 f"gap={gap!r} compares matched people, and scores alone have no matching. Choose "
-                "another gap, or give a table of FairnessPath.curve to TradeoffDisplay."
+                "another gap, or pass a table of FairnessPath.curve to TradeoffDisplay."
             )
         rows = []
         for own, given in named(y_score, name).items():

@@ -15,7 +15,7 @@ _BASELINE, _FOUND, _OTHER = "baseline", "less discriminatory", "other"
 
 
 def alternatives_figure(found: Alternatives) -> Figure:
-    """Return accuracy against the gap of everything that was tried, with the numbers."""
+    """Return the figure of accuracy against the gap for everything that was tried."""
     title = MEASURES[found.gap_measure].title.lower()
     points: list[Row] = [
         _point(found.baseline, found.accuracy, found.gap, _BASELINE),

@@ -10,7 +10,7 @@ from fairmatch.report.figures.figure import Figure
 
 
 def column_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return how every column of the table was read, as a table without a chart."""
+    """Return the figure of how every column was read: a table without a chart."""
     columns = audits[0].columns
     if not columns:
         return None

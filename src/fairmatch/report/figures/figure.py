@@ -1,4 +1,4 @@
-"""A figure of the report: one table of facts, its charts, and how to read both."""
+"""The figures of the report: one table of facts each, its charts, and how to read both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Panel:
     chart : dict
         A Vega-Lite specification.
     title : str
-        What sets it apart from the other charts of the figure; empty if it is the only one.
+        Title of the chart among others of the figure; empty if it is the only one.
     """
 
     chart: dict[str, Any]
@@ -34,19 +34,19 @@ class Figure:
     Attributes
     ----------
     title : str
-        What it shows.
+        What the figure shows.
     reading : tuple of str
-        How to read it, with the caveats.
+        How to read the figure, with the caveats.
     columns : dict
         Field of the rows to the heading of its column.
     rows : list of mappings
         The facts.
     panels : tuple of Panel
-        The charts, which wrap; empty where there is nothing to draw.
+        The charts; empty where there is nothing to draw.
     legend : dict
-        Words to colours, where the charts share a legend; else each has its own.
+        Words to colours, if the charts share a legend; otherwise each has its own.
     wide : bool
-        Whether it takes the whole width of the page.
+        Whether the figure takes the whole width of the page.
     """
 
     title: str
@@ -58,10 +58,10 @@ class Figure:
     wide: bool = True
 
 
-# So many charts carry their own legends; more share one.
+# Up to this many charts have their own legends; more charts share one.
 FEW_PANELS = 2
 
-# Names in charts are cut here, in tables not at all.
+# Names in charts are cut at this length.
 _LONGEST = 60
 
 

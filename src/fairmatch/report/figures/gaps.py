@@ -1,4 +1,4 @@
-"""Figures about gaps: the largest of each measure, every pair of groups, every attribute."""
+"""Figures about gaps: by measure, by pair of groups and by attribute."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairmatch.report.figures.figure import (
 )
 from fairmatch.report.wording import RELATIVE, gap_title, gap_words, shown_name, told_apart
 
-# Of every pair and attribute these are drawn; the others stand in the table.
+# For every pair and attribute these gaps are drawn; the others stand in the table.
 _DRAWN = "demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "false_positive_gap"
 
 
@@ -46,7 +46,7 @@ def _in_order(gaps: Iterable[Gap]) -> list[str]:
 
 
 def gap_figure(audits: Sequence[Audit]) -> Figure:
-    """Return every gap with its interval; of many groups, the largest over pairs."""
+    """Return the figure of every gap with its interval; with many groups, of the largest."""
     models = model_labels(audits)
     names = group_labels(audits[0])
     rows: list[Row] = [
@@ -109,7 +109,10 @@ def _in_units(audits: Sequence[Audit], rows: Sequence[Row]) -> tuple[Panel, ...]
 
 
 def pair_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the gaps of each group with the reference, and of the two farthest apart."""
+    """Return the figure of gaps between each group and the reference.
+
+    The two groups that lie farthest apart are in it too.
+    """
     if not any(audit.pair_gaps for audit in audits):
         return None
     models, names = model_labels(audits), group_labels(audits[0])
@@ -120,7 +123,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
     for name in _in_order(gap for audit in audits for gap in audit.pair_gaps):
         own: list[Row] = []
         for audit in audits:
-            # Each group with the reference first, the larger groups first.
+            # Pairs with the reference come first, and larger groups before smaller ones.
             order = sorted(
                 (gap for gap in audit.pair_gaps if gap.name == name),
                 key=lambda gap: (
@@ -162,7 +165,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
 
 
 def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the largest gaps of every attribute by itself, beside those of the combinations."""
+    """Return the figure of the largest gaps of each attribute, beside those of combinations."""
     if not audits[0].attributes:
         return None
     models = model_labels(audits)

@@ -21,7 +21,7 @@ from fairmatch.report.wording import (
 
 
 def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
-    """Return what holds for all tables: the rule, what selected means, and what 0.8 is."""
+    """Return sentences that hold for all tables: on the rule, on selection and on 0.8."""
     found = next((audit for audit in audits if audit.impact), None)
     if found is None:
         return ()
@@ -48,7 +48,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
 
 
 def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
-    """Return one figure per attribute, and one of all crossed, for each model."""
+    """Return, for each model, one figure per attribute and one of all attributes crossed."""
     models = model_labels(audits)
     return [
         _figure(audit, table, models[audit.model_name] if len(audits) > 1 else "")

@@ -29,7 +29,7 @@ from fairmatch.report.wording import (
 
 
 def _qualities(audit: Audit) -> dict[str, str]:
-    """Return what is known of each group, in words."""
+    """Return the words for each fact about a group."""
     good, bad = (label_words(audit, favourable) for favourable in (True, False))
     return {
         "base_rate": f"{good.capitalize()} labels",
@@ -41,7 +41,7 @@ def _qualities(audit: Audit) -> dict[str, str]:
 
 
 def accuracy_figure(audits: Sequence[Audit]) -> Figure:
-    """Return how well the models agree with the labels in each group."""
+    """Return the figure of how well the models agree with the labels in each group."""
     rows: list[Row] = []
     panels: tuple[Panel, ...] = ()
     for name, words in _qualities(audits[0]).items():
@@ -74,7 +74,7 @@ def accuracy_figure(audits: Sequence[Audit]) -> Figure:
 
 
 def calibration_figure(audits: Sequence[Audit]) -> Figure:
-    """Return whether a score means the same in all groups."""
+    """Return the figure of calibration: whether a score means the same in all groups."""
     models = model_labels(audits)
     rows: list[Row] = []
     panels: list[Panel] = []
@@ -129,7 +129,7 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
 
 
 def _errors(audit: Audit) -> str:
-    """Return how far scores are from outcomes: in two groups, or in the extremes of many."""
+    """Return in words how far scores are from outcomes, in two groups or the extremes of many."""
     found = [
         (group.calibration_error, group_words(group.label))
         for group in by_size(audit.groups)

@@ -25,12 +25,12 @@ from fairmatch.report.figures.figure import (
 )
 from fairmatch.report.wording import MATCHINGS, column_words, n_people, told_apart
 
-# A chart shows so many bars, alone or beside others; the table below it shows all.
+# How many bars a chart shows, alone or beside others; the table below it shows all.
 _MOST_BARS, _FEW_BARS = 12, 6
 
 
 def pair_label(audit: Audit, matching: Matching) -> str:
-    """Return the two groups of a matching as a chart writes them; of many, without the largest."""
+    """Return the groups of a matching for a chart; with many groups, without the reference."""
     names = group_labels(audit)
     many = len(audit.matchings) > 1
     shown = [one for one in matching.groups or () if not many or one != audit.reference]
@@ -38,7 +38,7 @@ def pair_label(audit: Audit, matching: Matching) -> str:
 
 
 def in_order(audit: Audit) -> list[Matching]:
-    """Return the matchings of an audit, those of the larger groups first."""
+    """Return the matchings of an audit, with those of larger groups first."""
     sizes = {group.label: group.n_rows for group in audit.groups}
     return sorted(
         audit.matchings, key=lambda m: -min((sizes.get(g, 0) for g in m.groups or ()), default=0)
@@ -46,7 +46,7 @@ def in_order(audit: Audit) -> list[Matching]:
 
 
 def sampled(audits: Sequence[Audit]) -> str:
-    """Return how many people were matched."""
+    """Return a sentence on how many people were matched."""
     matched = [m for m in audits[0].matchings if not m.refused]
     least, most = (f(min(m.n_sampled) for m in matched) for f in (min, max))
     if not any(m.is_sample for m in matched):
@@ -61,7 +61,10 @@ def sampled(audits: Sequence[Audit]) -> str:
 
 
 def transport_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return how far apart people at the same rank are, where no nearer matching is known."""
+    """Return the figure of how far apart people at the same rank are.
+
+    Only matchings without a nearest fair matching are in it.
+    """
     models = model_labels(audits)
     rows: list[Row] = []
     for audit in audits:
@@ -117,7 +120,7 @@ def transport_figure(audits: Sequence[Audit]) -> Figure | None:
 
 
 def feature_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return which columns set people apart whom their scores match."""
+    """Return the figure of the columns that set matched people apart."""
     rows: list[Row] = []
     panels: list[Panel] = []
     matched = [
@@ -176,7 +179,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
 
 
 def matched_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the score gaps of matched people."""
+    """Return the figure of the score gaps of matched people."""
     rows: list[Row] = []
     panels: list[Panel] = []
     matched = [(a, m) for a in audits for m in in_order(a) if m.matched_gaps]

@@ -16,7 +16,7 @@ from fairmatch.report.wording import gap_title, shown_name
 
 
 def side_by_side(audits: Sequence[Audit]) -> list[Figure]:
-    """Return the estimates of several models beside each other."""
+    """Return the figure of several models' estimates side by side; none for one model."""
     if len(audits) < 2:
         return []
     found = [_estimates(audit) for audit in audits]
@@ -46,7 +46,7 @@ def side_by_side(audits: Sequence[Audit]) -> list[Figure]:
 
 
 def _estimates(audit: Audit) -> dict[str, float | int | None]:
-    """Return the estimates of one model by what they are; of many pairs, the largest."""
+    """Return the estimates of one model by their words; with many pairs, the largest."""
     gaps = {gap.name: gap.value for gap in audit.gaps}
     placed = [
         m.nearest_fair.position
@@ -81,7 +81,7 @@ def _overall_accuracy(audit: Audit) -> float | None:
 
 
 def changed_decisions(comparison: Comparison) -> list[Figure]:
-    """Return whose decisions differ from those of the reference model."""
+    """Return the figure of decisions that differ from those of the reference model."""
     if comparison.audits[0].scale == "real":
         return [_agreement_figure(comparison)]
     rows: list[Row] = []
@@ -138,7 +138,7 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
 
 
 def _agreement_figure(comparison: Comparison) -> Figure:
-    """Return how far the order of people is that of the reference model."""
+    """Return the figure of how far the order of people agrees with the reference model."""
     names = group_labels(comparison.audits[0])
     reference = shown_name(comparison.audits[0].model_name)
     rows: list[Row] = [
@@ -158,7 +158,7 @@ def _agreement_figure(comparison: Comparison) -> Figure:
 
 
 def tradeoff_figure(curve: pd.DataFrame) -> Figure:
-    """Return accuracy against unfairness along a path."""
+    """Return the figure of accuracy against unfairness along a path."""
     gap = "demographic_parity_gap"
     if missing := [c for c in ("fairness_weight", "accuracy", gap) if c not in curve]:
         raise InputError(

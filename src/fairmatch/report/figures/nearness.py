@@ -22,7 +22,10 @@ from fairmatch.report.summary import reach_sentence
 
 
 def position_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return where the nearest fair matching lies between the nearest and a random one."""
+    """Return the figure of the position of each nearest fair matching.
+
+    The position is 0 at the nearest matching and 1 at a random one.
+    """
     models = model_labels(audits)
     rows: list[Row] = [
         {
@@ -77,7 +80,7 @@ def position_figure(audits: Sequence[Audit]) -> Figure | None:
 
 
 def curve_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the curve of every model: how near people can be at each mean score gap."""
+    """Return the figure of every model's curve: how near people can be at each score gap."""
     rows: list[Row] = []
     panels: list[Panel] = []
     by_pair: dict[str, list[Row]] = {}
@@ -146,7 +149,7 @@ def _points(audit: Audit, matching: Matching, model: str) -> list[Row]:
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return for how many people somebody near in another group is scored alike."""
+    """Return the figure of how many people have somebody near who is scored alike."""
     models = model_labels(audits)
     rows: list[Row] = []
     reading: list[str] = []

@@ -1,4 +1,4 @@
-"""Figures about predictions: what is predicted for every group on average."""
+"""Figures about the mean predictions of groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS = {"label": "group", "people": "people"}
 
 
 def mean_figure(audits: Sequence[Audit]) -> Figure:
-    """Return the mean prediction of each group."""
+    """Return the figure of the mean prediction of each group."""
     models = model_labels(audits)
     rows = [
         row
@@ -44,7 +44,7 @@ def mean_figure(audits: Sequence[Audit]) -> Figure:
 
 
 def attribute_mean_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the mean prediction of each group, for every attribute by itself."""
+    """Return the figure of the mean prediction of each group, for every attribute by itself."""
     if not audits[0].attributes:
         return None
     models = model_labels(audits)

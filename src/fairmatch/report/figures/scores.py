@@ -1,4 +1,4 @@
-"""Figures about scores: how they are spread in every group."""
+"""Figures about the distribution of scores in every group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW_VALUES = 0.34
 
 
 def score_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return how the scores of all groups are spread; None where each is too small to say."""
+    """Return the figure of the scores of all groups; None if every group is too small."""
     if not any(map(_stated, audits)):
         return None
     rows: list[Row] = []

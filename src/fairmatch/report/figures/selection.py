@@ -1,4 +1,4 @@
-"""Figures about who is selected: of every group, and of every attribute by itself."""
+"""Figures about who is selected, by group and by attribute."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RATIO = {"ratio": "ratio to the most selected"}
 
 
 def selection_figure(audits: Sequence[Audit]) -> Figure:
-    """Return which share of each group is selected."""
+    """Return the figure of the share of each group that is selected."""
     rows = [
         row
         for audit in audits
@@ -75,7 +75,7 @@ def _rows(groups: Sequence[GroupFacts], unknown: Sequence[str], model: str) -> l
 
 
 def _weighed(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the columns of weights, where rows have some."""
+    """Return the columns for weights, if rows have weights."""
     columns = {"weight": "sum of weights", "effective": "worth people of equal weight"}
     return {key: words for key, words in columns.items() if any(row[key] for row in rows)}
 
@@ -95,7 +95,7 @@ def _ratio(facts: Audit | AttributeFacts) -> str:
 
 
 def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return which share of each group is selected, for every attribute by itself."""
+    """Return the figure of the share of each group that is selected, for every attribute."""
     if not audits[0].attributes:
         return None
     models = model_labels(audits)

@@ -1,4 +1,4 @@
-"""Figures about parts of the people: subsets that were searched, and random ones."""
+"""Figures about subsets of people, found by a search or drawn at random."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fairmatch.report.figures.figure import (
 from fairmatch.report.summary import certain
 from fairmatch.report.wording import subset_name
 
-# A chart shows so many bars; the table below it shows all.
+# How many bars a chart shows; the table below it shows all.
 _MOST_BARS = 12
 
 
 def subset_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the subsets whose gaps are surest."""
+    """Return the figure of the subsets whose gaps are surest."""
     rows: list[Row] = []
     panels: tuple[Panel, ...] = ()
     reading: list[str] = []
@@ -102,7 +102,7 @@ def _rows(audit: Audit, model: str) -> list[Row]:
 
 
 def _searched(audit: Audit, rows: list[Row]) -> str:
-    """Return what was looked at, and in how many of the listed subsets a gap is certain."""
+    """Return sentences on the search, and on how many of the listed gaps are certain."""
     scan = audit.subsets
     assert scan is not None
     looked = (
@@ -124,7 +124,7 @@ def _searched(audit: Audit, rows: list[Row]) -> str:
 
 
 def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the gaps in random subsets beside those of shuffled groups."""
+    """Return the figure of gaps in random subsets, beside those of shuffled groups."""
     rows: list[Row] = []
     panels: list[Panel] = []
     n_empty = 0
@@ -182,7 +182,7 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
 
 
 def _gap(audits: Sequence[Audit]) -> str:
-    """Return what is taken in a random subset."""
+    """Return the words for the gap that is measured in a random subset."""
     if len(audits[0].matchings) < 2 or audits[0].reference is None:
         return "the gap between the groups' mean scores"
     return f"the largest gap between a group's mean score and that of {label(audits[0].reference)}"
