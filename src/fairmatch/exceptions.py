@@ -31,7 +31,7 @@ class InputError(FairmatchError, ValueError):
 
 
 class GroupError(InputError):
-    """The sensitive features do not form two usable groups."""
+    """The sensitive features do not form groups that can be compared."""
 
 
 class LabelError(InputError):

@@ -14,6 +14,7 @@ from fairmatch.exceptions import (
     GroupError,
     InputError,
     LabelError,
+    SmallGroupWarning,
 )
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.rows import stratified_split
@@ -104,11 +105,12 @@ def test_a_gap_out_of_reach_warns_of_the_smallest(rows):
     model = FTMClassifier(max_gap=0.0, gap_measure="mean_parity_gap", **SETTINGS)
     with pytest.warns(GapNotReachedWarning) as caught:
         model.fit(X, y, sensitive_features=group)
-    smallest = model.validation_curve_.mean_parity_gap.min()
-    assert f"{smallest:.4g}" in str(caught[0].message)
+    curve = model.validation_curve_
+    deciding = curve[curve.acceptance_rate.between(0.0, 1.0, inclusive="neither")]
+    assert 0 < len(deciding) < len(curve)  # the others accept nobody, with a gap near 0
+    assert f"{deciding.mean_parity_gap.min():.4g}" in str(caught[0].message)
     assert caught[0].filename == __file__
-    best = model.validation_curve_.mean_parity_gap.idxmin()
-    assert model.fairness_weight_ == WEIGHTS[best]
+    assert model.fairness_weight_ == WEIGHTS[deciding.mean_parity_gap.idxmin()]
 
 
 @pytest.mark.parametrize(("label", "whom"), [(0, "nobody"), (1, "everybody")])
@@ -244,3 +246,39 @@ def test_a_model_that_decides_next_to_nothing_is_told():
     )
     with pytest.warns(ConstantModelWarning, match=r"accepts nearly nobody among.*\(0\.10%\)"):
         assert GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap") == 1
+
+
+def test_a_limit_out_of_reach_does_not_favour_a_model_that_decides_nothing():
+    """A constant model has the smallest confidence limit of all."""
+    curve = pd.DataFrame(
+        {
+            "fairness_weight": [0.0, 1.0, 2.0],
+            "accuracy": [0.9, 0.8, 0.7],
+            "acceptance_rate": [0.3, 0.25, 0.0],
+            "demographic_parity_gap": [0.2, 0.03, 0.0],
+            "demographic_parity_gap_limit": [0.3, 0.15, 0.08],
+        }
+    )
+    choice = GapChoice(max_gap=0.05, confidence=0.95)
+    with pytest.warns(GapNotReachedWarning, match=r"upper limit .* has 0\.15, at .* 1\. Hold out"):
+        assert choice.best(curve, "demographic_parity_gap") == 1
+    alone = curve.iloc[2:].reset_index(drop=True)
+    with (
+        pytest.warns(GapNotReachedWarning, match=r"has 0\.08"),
+        pytest.warns(ConstantModelWarning, match="Every model of the path"),
+    ):
+        assert choice.best(alone, "demographic_parity_gap") == 0
+
+
+@pytest.mark.parametrize(
+    ("criterion", "few"), [("demographic_parity", False), ("equal_opportunity", True)]
+)
+def test_groups_are_small_where_few_of_their_rows_are_compared(criterion, few):
+    generator = np.random.default_rng(0)
+    X, group = generator.normal(size=(4000, 2)), np.arange(4000) % 2
+    y = generator.permutation(4000) < 160  # 16 positives of each group are held out
+    model = FTMClassifier(max_gap=0.1, criterion=criterion, **SETTINGS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y.astype(int), sensitive_features=group)
+    assert any(issubclass(w.category, SmallGroupWarning) for w in caught) == few

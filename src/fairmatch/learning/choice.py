@@ -176,7 +176,7 @@ class GapChoice(Settings):
         if self.confidence is not None:
             curve[f"{measure}_limit"] = self._limits(path, measure, kept, rows)
         best = self.best(curve, measure)
-        self._warn_of_few(groups.take(held_out), ignored, curve.iloc[best], measure)
+        self._warn_of_few(rows, ignored, curve.iloc[best], measure)
         chosen = models[best]
         if self.refit:
             chosen = clone(chosen).fit(
@@ -197,8 +197,8 @@ class GapChoice(Settings):
 
         Among the models within ``max_gap``, this is the most accurate one that decides. If each of
         them accepts nearly everybody or nearly nobody, it is the most accurate one, with a
-        warning. If no model is within ``max_gap``, it is the one with the smallest gap, with a
-        warning.
+        warning. If no model is within ``max_gap``, it is the one with the smallest gap among those
+        that decide, with a warning.
         """
         counted = measure if self.confidence is None else f"{measure}_limit"
         gaps = curve[counted].to_numpy()
@@ -212,9 +212,11 @@ class GapChoice(Settings):
         decides = (rates > 0.0) & (rates < 1.0)
         decides &= (rates >= _LEAST * usual) & (1.0 - rates >= _LEAST * (1.0 - usual))
         if not within.any():
-            # Models that decide nothing count here too: none of them was within the bound.
-            self._warn_of_the_smallest(curve, gaps, counted)
-            return int(gaps.argmin())
+            # A confidence limit is smallest for a model that decides nothing, so that one is the
+            # last choice here too.
+            best = int(np.argmin(np.where(decides, gaps, np.inf) if decides.any() else gaps))
+            self._warn_of_the_smallest(curve, gaps, best, measure, constant=not decides.any())
+            return best
         candidates = within & decides if (within & decides).any() else within
         best = int(np.argmax(np.where(candidates, curve["accuracy"].to_numpy(), -np.inf)))
         if not decides[best]:
@@ -244,28 +246,46 @@ class GapChoice(Settings):
         ]
 
     def _warn_of_few(
-        self, groups: Groups, ignored: Sequence[int], kept: pd.Series, measure: str
+        self, rows: TrainingRows, ignored: Sequence[int], kept: pd.Series, measure: str
     ) -> None:
-        half, gap = noise(groups, ignored), float(kept[measure])
+        compared = [
+            rows.groups
+            if label is None
+            else rows.groups.take(np.flatnonzero(rows.positive == label))
+            for label in MEASURES[measure].labels
+        ]
+        halves = [noise(groups, ignored) for groups in compared]
+        half, gap = float(np.mean(halves)), float(kept[measure])
         if self.confidence is not None or half <= float(self.max_gap or 0.0):
             return
+        fewest = compared[int(np.argmax(halves))]
         notify(
-            f"The held-out groups are small ({groups.sized()} rows): a gap of rates between them "
+            f"The held-out groups are small ({fewest.sized()} rows): a gap of rates between them "
             f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model that is "
             f"kept has {measure} {gap:.3g} on these rows; on new rows it may be up to "
             f"{min(1.0, gap + half):.2g}. Set confidence=, hold out more rows, or pool groups.",
             SmallGroupWarning,
         )
 
-    def _warn_of_the_smallest(self, curve: pd.DataFrame, gaps: Any, counted: str) -> None:
-        smallest = int(gaps.argmin())
+    def _warn_of_the_smallest(
+        self, curve: pd.DataFrame, gaps: Any, kept: int, measure: str, constant: bool = False
+    ) -> None:
+        what, advice = measure, "Try larger fairness_weights where the method allows them"
+        if self.confidence is not None:
+            what = f"an upper limit of {measure}"
+            advice = "Hold out more rows, or ask for a smaller confidence"
         notify(
-            f"No fairness weight reached {counted} <= {self.max_gap:g} on the held-out rows. The "
-            f"smallest gap reached is {gaps.min():.4g}, at weight "
-            f"{curve['fairness_weight'][smallest]:g}, and that model is kept. Try larger "
-            "fairness_weights where the method allows them, or allow a larger max_gap.",
+            f"No fairness weight reached {what} <= {self.max_gap:g} on the held-out rows. The "
+            f"model that is kept has {gaps[kept]:.4g}, at weight "
+            f"{curve['fairness_weight'][kept]:g}. {advice}, or allow a larger max_gap.",
             GapNotReachedWarning,
         )
+        if constant:
+            notify(
+                "Every model of the path accepts nearly everybody or nearly nobody among the "
+                "held-out rows, and so does the one that is kept. Try smaller fairness_weights.",
+                ConstantModelWarning,
+            )
 
     def _warn_of_a_constant(self, measure: str, acceptance_rate: float) -> None:
         whom = "everybody" if acceptance_rate > 0.5 else "nobody"

@@ -14,7 +14,6 @@ from fairmatch.learning.limits import mean_gap_limit
 from fairmatch.learning.notice import notify
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.measures.real import REAL_GAPS
-from fairmatch.tables.groups import Groups
 
 _LIMITED = ("mean_parity_gap", "relative_mean_parity_gap")
 # Predictions whose spread is below this share of the target's count as constant.
@@ -56,7 +55,7 @@ class RealGapChoice(GapChoice):
         gaps, errors = curve[counted].to_numpy(), curve["rmse"].to_numpy()
         within = gaps <= self.max_gap
         if not within.any():
-            self._warn_of_the_smallest(curve, gaps, counted)
+            self._warn_of_the_smallest(curve, gaps, int(gaps.argmin()), measure)
             return int(gaps.argmin())
         best = int(np.argmin(np.where(within, errors, np.inf)))
         # The target's own spread follows from the error and from R squared.
@@ -81,8 +80,9 @@ class RealGapChoice(GapChoice):
         ]
 
     def _warn_of_few(
-        self, groups: Groups, ignored: Sequence[int], kept: pd.Series, measure: str
+        self, rows: TrainingRows, ignored: Sequence[int], kept: pd.Series, measure: str
     ) -> None:
+        groups = rows.groups
         if self.confidence is not None or measure not in _LIMITED:
             return
         sizes = np.sort(np.delete(groups.sizes(), list(ignored)))[:2]

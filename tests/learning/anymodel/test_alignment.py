@@ -75,10 +75,22 @@ def test_strength_moves_along_the_line_between_score_and_barycentre(table, stren
 def test_the_remaining_gap_is_the_largest_kolmogorov_smirnov_distance(table):
     scores, groups, _ = table
     alignment = fit_alignment(scores, groups)
-    aligned = np.round(alignment.apply(scores, groups) / max(scores.max(), 1e-300), 10)
+    aligned = alignment.apply(scores, groups)  # to the last digit: a threshold sees all of them
     sides = [aligned[groups == code] for code in np.unique(groups)]
     largest = max(np.ptp([np.mean(side >= t) for side in sides]) for t in aligned)
     assert alignment.remaining_gap == pytest.approx(largest, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_people_at_the_same_quantile_get_the_same_score_to_the_last_digit(seed):
+    generator = np.random.default_rng(seed)
+    n_values = int(generator.integers(2, 40))
+    sizes = generator.integers(1, 20, 3)
+    scores = np.concatenate([np.repeat(generator.random(n_values), size) for size in sizes])
+    groups = np.repeat(["a", "b", "c"], n_values * sizes)
+    alignment = fit_alignment(scores, groups)
+    assert alignment.remaining_gap == pytest.approx(0.0, abs=1e-12)
+    assert len(np.unique(alignment.apply(scores, groups))) == n_values
 
 
 @given(scored())

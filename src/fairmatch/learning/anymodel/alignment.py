@@ -258,7 +258,7 @@ def align_groups(
     ]
     sizes = [len(rows) if weights is None else weights[rows].sum() for rows in members]
     shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
-    curves = tuple(_aligned(one, found, shares, ranks) for one in found)
+    curves = _settled([_aligned(one, found, shares, ranks) for one in found])
     return Alignment(
         groups.labels,
         curves,
@@ -282,15 +282,27 @@ def _aligned(
     return Curve(own.scores, np.maximum.accumulate(values))  # rounding must not change the order
 
 
+def _settled(curves: list[Curve]) -> tuple[Curve, ...]:
+    """Return the curves with one value in the place of values that differ only by rounding.
+
+    People of different groups at the same quantile get the same score to the last digit, so a
+    threshold never separates them.
+    """
+    values = np.sort(np.concatenate([curve.values for curve in curves]))
+    rounding = 16.0 * np.finfo(np.float64).eps * float(np.abs(values).max())
+    starts = values[np.diff(values, prepend=-np.inf) > rounding]
+    return tuple(
+        Curve(curve.knots, starts[np.searchsorted(starts, curve.values, side="right") - 1])
+        for curve in curves
+    )
+
+
 def _largest_gap(groups: list[Distribution], curves: tuple[Curve, ...]) -> float:
     """Return the largest difference of the groups' shares above a threshold, after alignment."""
-    # Values that differ only by rounding count as equal.
-    size = max(float(np.abs(curve.values).max()) for curve in curves) or 1.0
-    rounded = [np.round(curve.values / size, 12) for curve in curves]
-    places = np.unique(np.concatenate(rounded))
+    places = np.unique(np.concatenate([curve.values for curve in curves]))
     shares = [
-        np.append(0.0, group.upto)[np.searchsorted(values, places, side="right")]
-        for group, values in zip(groups, rounded, strict=True)
+        np.append(0.0, group.upto)[np.searchsorted(curve.values, places, side="right")]
+        for group, curve in zip(groups, curves, strict=True)
     ]
     return float(np.ptp(shares, axis=0).max())
 
