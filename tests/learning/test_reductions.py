@@ -195,3 +195,22 @@ def test_a_bound_is_chosen_by_the_gap():
         model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
     assert model.validation_curve_["demographic_parity_gap"].le(0.3).any()
     assert model.fairness_weight_ in (0.2, 0.05)
+
+
+def test_a_group_that_is_ignored_is_learned_from_and_not_compared():
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "few"], [200, 200, 60])
+    x = generator.normal(size=460) + 2.0 * (group == "few")
+    y = (x + 0.3 * generator.normal(size=460) > 0.0).astype(int)
+    few = group == "few"
+    rates = []
+    for small in ("error", "ignore"):
+        size = {"min_group_size": 100} if small == "ignore" else {}
+        model = ExponentiatedGradientClassifier(
+            eps=0.01, encoder=None, small_groups=small, **size
+        ).fit(x[:, None], y, sensitive_features=group)
+        scores = model.predict_proba(x[:, None], sensitive_features=group)[:, 1]
+        assert mean_parity_gap(y[~few], scores[~few], sensitive_features=group[~few]) < 0.05
+        rates.append(scores[few].mean() - scores[~few].mean())
+    assert abs(rates[0]) < 0.05  # compared, so brought to the others
+    assert rates[1] > 0.3  # ignored, so as it is

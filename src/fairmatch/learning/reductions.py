@@ -26,6 +26,7 @@ from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import Settings, estimator
 from fairmatch.learning.weights import REDUCTION_BOUNDS
 from fairmatch.matching.coupling import Coupling
+from fairmatch.matching.parts import plan_parts
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.encoder import TableEncoder
@@ -115,11 +116,22 @@ class ReductionLearner:
         weights: Sequence[float],
     ) -> list[MixtureScorer]:
         """Return one scorer per bound; nobody is matched."""
+        # Raises where a group has no rows that the criterion compares.
+        plan_parts(
+            rows.groups,
+            criterion=self.settings.criterion,
+            positive=rows.positive,
+            ignored=rows.ignored,
+        )
         return [self._fit(rows, float(bound)) for bound in weights]
 
     def _fit(self, rows: TrainingRows, bound: float) -> MixtureScorer:
-        chosen = self.settings.estimator
+        chosen, codes = self.settings.estimator, rows.groups.codes
         moment = _MOMENTS[read_criterion(self.settings.criterion).name]
+        strata = {}
+        if rows.ignored:
+            # Groups are compared within a stratum, so an ignored one is compared with nobody.
+            strata["control_features"] = np.where(np.isin(codes, rows.ignored), codes, -1)
         algorithm = ExponentiatedGradient(
             LogisticRegression() if chosen is None else chosen,
             moment(difference_bound=bound),
@@ -130,7 +142,10 @@ class ReductionLearner:
             # fairlearn still uses deprecated parts of pandas, which the caller cannot change.
             warnings.simplefilter("ignore", DeprecationWarning)
             algorithm.fit(
-                rows.inputs, rows.labels.astype(np.intp), sensitive_features=rows.groups.codes
+                rows.inputs,
+                rows.labels.astype(np.intp),
+                sensitive_features=codes,
+                **strata,
             )
         weights = algorithm.weights_.sort_index().to_numpy()
         used = np.flatnonzero(weights > 0.0)

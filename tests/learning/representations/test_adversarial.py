@@ -29,7 +29,13 @@ from fairmatch import (
     fairness_path,
     load,
 )
-from fairmatch.exceptions import CouplingError, InputError, LabelError, ModelFileError
+from fairmatch.exceptions import (
+    CouplingError,
+    GroupError,
+    InputError,
+    LabelError,
+    ModelFileError,
+)
 from fairmatch.learning.representations.critics import AdversaryCritic, SigmoidCritic, standardized
 from fairmatch.tables.encoder import TableEncoder
 
@@ -449,3 +455,12 @@ class TestRebuilding:
             plain.transform(seen, sensitive_features=GROUP[1:]),
             changed.transform(seen, sensitive_features=GROUP[1:]),
         )
+
+
+@pytest.mark.parametrize("transformer", [LAFTRTransformer, SIPMTransformer])
+def test_a_classifier_on_it_says_that_it_compares_two_groups(transformer):
+    generator = np.random.default_rng(0)
+    X, y, group = generator.normal(size=(90, 2)), np.arange(90) % 2, np.arange(90) % 3
+    model = RepresentationClassifier(transformer(encoder=None))
+    with pytest.raises(GroupError, match=f"{transformer.__name__} compares two groups"):
+        model.fit(X, y, sensitive_features=group)

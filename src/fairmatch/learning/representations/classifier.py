@@ -125,6 +125,7 @@ class RepresentationLearner:
         weights: Sequence[float],
     ) -> list[RepresentationScorer]:
         """Return one scorer per weight of the representation."""
+        rows.groups.only_two(type(self.representation).__name__)
         learner = self.representation._family.learner(self.representation)
         members = learner.fit_path(rows, loss, compare, weights)
         codes = rows.groups.codes if self.reader.at_prediction else None
@@ -243,7 +244,6 @@ class RepresentationClassifier(FairClassifier):
         return RepresentationLearner(self._seeded(), NetworkSettings.of(self), self.reader_)
 
     def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
-        rows.groups.only_two(type(self).__name__)
         return coupling
 
     def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Read:
