@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegression
 
 from fairmatch import (
     AdversarialClassifier,
@@ -16,13 +18,20 @@ from fairmatch import (
     FTMClassifier,
     GapRegularizedBoostingClassifier,
     GapRegularizedClassifier,
+    MatchSmoothingClassifier,
     OptimalTransportMatcher,
     ReductionClassifier,
     UnconstrainedClassifier,
     fairness_path,
     load,
 )
-from fairmatch.exceptions import GroupError, InputError, LabelError, SmallGroupWarning
+from fairmatch.exceptions import (
+    CouplingError,
+    GroupError,
+    InputError,
+    LabelError,
+    SmallGroupWarning,
+)
 from fairmatch.learning.comparison import Comparison
 from fairmatch.learning.penalties import ConstraintViolation, SquaredMeanGap
 from fairmatch.learning.rows import TrainingRows
@@ -349,3 +358,41 @@ def test_attributes_are_found_by_name_in_any_order(kind):
     ):
         model.predict(X, sensitive_features=kind(attributes.rename(columns={"old": "age"})))
     model.predict(X, sensitive_features=attributes.to_numpy())  # without names, the order counts
+
+
+@pytest.mark.parametrize("wrapper", [False, True])
+def test_a_ready_coupling_must_compare_whom_the_criterion_compares(wrapper):
+    points = X
+    everybody = OptimalTransportMatcher().match(points, GROUP)
+    positives = OptimalTransportMatcher(criterion="equal_opportunity").match(points, GROUP, Y)
+    within = OptimalTransportMatcher(criterion="equalized_odds").match(points, GROUP, Y)
+
+    def fit(criterion, coupling, **more):
+        given = {"criterion": criterion, **more}
+        model = (
+            MatchSmoothingClassifier(LogisticRegression(), cv=2, score_weight=0.0, **given)
+            if wrapper
+            else FTMBoostingClassifier(**TREES, **given)
+        )
+        return model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+
+    fit("equal_opportunity", positives)
+    fit("equalized_odds", within)
+    fit("demographic_parity", positives)  # any matching across groups will do
+    with pytest.raises(CouplingError, match="compares people with a positive label, and"):
+        fit("equal_opportunity", everybody)
+    with pytest.raises(CouplingError, match="compares people with a positive label, and"):
+        fit("equal_opportunity", within)
+    with pytest.raises(CouplingError, match="compares people with the same label, and"):
+        fit("equalized_odds", everybody)
+    target = everybody.parts[0].groups[1]
+    fit("demographic_parity", everybody, reference=target)
+    other = next(label for label in "abc" if label != target)
+    with pytest.raises(CouplingError, match=f"reference='{other}' was given"):
+        fit("demographic_parity", everybody, reference=other)
+
+
+def test_a_vote_of_learners_takes_weights():
+    voters = [("one", LogisticRegression()), ("two", LogisticRegression(C=0.1))]
+    model = MatchSmoothingClassifier(VotingClassifier(voters, voting="soft"), cv=2)
+    assert np.isfinite(scores(model.fit(X, Y, sensitive_features=GROUP))).all()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap
 from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.settings import Settings
@@ -15,6 +15,7 @@ from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.matching.parts import PART_WEIGHTS, PartRows, match_parts, plan_parts
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
+from fairmatch.tables.groups import listed
 from fairmatch.tables.parameters import check_count
 from fairmatch.tables.points import Points
 
@@ -85,6 +86,28 @@ class Comparison(GroupComparison):
             ignored=rows.ignored,
             **self._given,
         )
+
+    def refuse_other(self, coupling: Coupling, rows: TrainingRows) -> None:
+        """Raise if a ready coupling matches other people than the comparison asks for."""
+        coupling.check_groups(rows.groups)
+        criterion = read_criterion(self.criterion)
+        compared = np.zeros(len(coupling), dtype=bool)
+        for _, inside in criterion.strata(rows.positive, len(rows)):
+            compared |= inside[coupling.source_index] & inside[coupling.target_index]
+        if not compared.all():
+            whom = "the same" if len(criterion.labels) > 1 else "a positive"
+            raise CouplingError(
+                f"criterion={criterion.name!r} compares people with {whom} label, and "
+                f"{int((~compared).sum())} of {len(compared)} pairs of the coupling are others. "
+                "Match with the same criterion, or leave the coupling out."
+            )
+        targets = {part.groups[1] for part in coupling.parts}
+        if self.reference is not None and targets != {self.reference}:
+            raise CouplingError(
+                f"reference={self.reference!r} was given, and the coupling matches people with "
+                f"{listed(sorted(targets, key=str))}. Match with the same reference, or leave the "
+                "coupling out."
+            )
 
     def match(
         self,
@@ -187,7 +210,7 @@ class Transport:
     ) -> MatchedGap | FreshlyMatchedGap:
         """Return the matched gap of rows, from a ready coupling or from a new one."""
         if coupling is not None:
-            coupling.check_groups(rows.groups)
+            self.comparison.refuse_other(coupling, rows)
             return MatchedGap(coupling)
         matcher = self.matcher()
         if self.fresh and getattr(matcher, "batch_size", None) is not None:

@@ -1,9 +1,11 @@
 """What happens to small groups: an error, a pool, or training without a comparison."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairmatch.exceptions import GroupError, InputError, SmallGroupWarning
 from fairmatch.learning.notice import notify
@@ -41,6 +43,22 @@ class GroupSizes(Settings):
             raise InputError(f"small_groups must be one of {ways}; got {self.small_groups!r}.")
 
     def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
+        """Return the groups to learn with, and the codes of groups that are not compared.
+
+        A warning names groups that are compared though they are tiny.
+        """
+        groups, ignored = self.decide(groups)
+        tiny = [code for code in groups.small(TINY) if code not in ignored]
+        if tiny:
+            notify(
+                f"These groups are so small that a gap says little about them: "
+                f"{groups.sized(tiny)} rows. Pool them with others (min_group_size={TINY}, "
+                "small_groups='pool'), or collect more rows.",
+                SmallGroupWarning,
+            )
+        return groups, ignored
+
+    def decide(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
         """Return the groups to learn with, and the codes of groups that are not compared."""
         small, ignored = groups.small(self.min_group_size), tuple[int, ...]()
         if small and self.small_groups == "error":
@@ -64,14 +82,6 @@ class GroupSizes(Settings):
                     f"Fewer than two groups have min_group_size={self.min_group_size} rows: "
                     f"{groups.sized()}. Lower min_group_size, or use small_groups='pool'."
                 )
-        tiny = [code for code in groups.small(TINY) if code not in ignored]
-        if tiny:
-            notify(
-                f"These groups are so small that a gap says little about them: "
-                f"{groups.sized(tiny)} rows. Pool them with others (min_group_size={TINY}, "
-                "small_groups='pool'), or collect more rows.",
-                SmallGroupWarning,
-            )
         return groups, ignored
 
 
@@ -99,3 +109,25 @@ class DecidedSizes:
             groups = replace(groups, codes=codes, labels=tuple(labels))
         ignored = (code for code, label in enumerate(groups.labels) if label in self.ignored)
         return groups, tuple(ignored)
+
+
+def compared_groups(
+    groups: Groups, ignored: Sequence[int]
+) -> tuple[NDArray[np.intp], Groups, NDArray[np.intp]]:
+    """Return the rows that are compared, their groups, and the place of every group among these.
+
+    The place of a group that is not compared is -1.
+
+    Examples
+    --------
+    >>> from fairmatch.tables.groups import read_groups
+    >>> rows, kept, places = compared_groups(read_groups(["a", "b", "c", "b"]), ignored=[0])
+    >>> rows.tolist(), kept.labels, places.tolist()
+    ([1, 2, 3], ('b', 'c'), [-1, 0, 1])
+    """
+    kept = [code for code in range(groups.n_groups) if code not in ignored]
+    places = np.full(groups.n_groups, -1, dtype=np.intp)
+    places[kept] = np.arange(len(kept))
+    rows = np.flatnonzero(places[groups.codes] >= 0)
+    labels = tuple(groups.labels[code] for code in kept)
+    return rows, replace(groups, codes=places[groups.codes[rows]], labels=labels), places

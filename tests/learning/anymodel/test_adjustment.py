@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.stats import wasserstein_distance
+from sklearn.linear_model import LogisticRegression
 
-from fairmatch import ScoreAdjustment, align_scores, fit_adjustment
+from fairmatch import QuantileAlignmentClassifier, ScoreAdjustment, align_scores, fit_adjustment
 from fairmatch.exceptions import (
+    ConstantModelWarning,
     GapNotReachedWarning,
     GroupError,
     InputError,
@@ -170,3 +172,62 @@ def test_attributes_are_found_by_their_names(how, tmp_path):
         again.apply(scores, people.rename(columns={"one": "three"}))
     joined = people["one"] + ", " + people["two"]
     assert_array_equal(again.apply(scores, joined), expected)
+
+
+def few_people():
+    """Two groups of 60, and two of a few people each."""
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "odd", "rare"], [60, 60, 3, 2])
+    scores = generator.random(125) * np.where(group == "a", 1.0, 0.7)
+    return scores, group, generator.integers(0, 2, 125)
+
+
+def test_small_groups_are_named_pooled_or_left_alone(tmp_path):
+    scores, group, _ = few_people()
+    with pytest.raises(GroupError, match=r"'odd' 3, 'rare' 2.*pool.*ignore"):
+        fit_adjustment(scores, group, min_group_size=10)
+    with pytest.raises(GroupError, match="min_group_size=2"):
+        fit_adjustment(scores, np.arange(125))  # everybody is a group
+    pooled = fit_adjustment(scores, group, min_group_size=4, small_groups="pool")
+    named = np.where(np.isin(group, ["odd", "rare"]), "other", group)
+    expected = fit_adjustment(scores, named).apply(scores, named)
+    ignored = fit_adjustment(scores, group, min_group_size=4, small_groups="ignore")
+    few = np.isin(group, ["odd", "rare"])
+    for adjustment in (pooled, ScoreAdjustment.load(pooled.save(tmp_path / "pooled.json"))):
+        assert_array_equal(adjustment.apply(scores, group), expected)
+        assert_array_equal(adjustment.apply(scores, named), expected)
+    for adjustment in (ignored, ScoreAdjustment.load(ignored.save(tmp_path / "ignored.json"))):
+        moved = adjustment.apply(scores, group)
+        assert_array_equal(moved[few], scores[few])
+        alone = fit_adjustment(scores[~few], group[~few]).apply(scores[~few], group[~few])
+        assert_array_equal(moved[~few], alone)
+
+
+@pytest.mark.parametrize("small", ["pool", "ignore"])
+def test_the_adjustment_of_a_classifier_knows_its_small_groups(small, tmp_path):
+    scores, group, y = few_people()
+    model = QuantileAlignmentClassifier(
+        LogisticRegression(), min_group_size=4, small_groups=small, cv=3
+    ).fit(scores[:, None], y, sensitive_features=group)
+    raw = model.estimator_.predict_proba(seen(scores, group, model))[:, 1]
+    again = ScoreAdjustment.load(model.adjustment_.save(tmp_path / "adjustment.json"))
+    expected = model.predict_proba(scores[:, None], sensitive_features=group)[:, 1]
+    assert np.allclose(again.apply(raw, group), expected, atol=1e-15)
+
+
+def seen(scores, group, model):
+    """Return what the wrapped model sees: the score, and a column for every group but the first."""
+    named = group if "odd" in model.groups_ else np.where(group > "b", "other", group)
+    return np.column_stack([scores, *(named == label for label in model.groups_[1:])])
+
+
+def test_thresholds_that_decide_nothing_are_told():
+    scores, group, y = np.array([0.2, 0.2, 0.6, 0.6]), list("aabb"), [0, 1, 1, 1]
+    with pytest.warns(ConstantModelWarning, match="accept everybody keep the bound"):
+        found = fit_adjustment(scores, group, y_true=y, decisions="threshold", max_gap=0.0)
+    assert (found.apply(scores, group) >= 0.5).all()
+
+
+def test_an_unknown_scale_is_named():
+    with pytest.raises(InputError, match="scale must be one of"):
+        fit_adjustment([0.1, 0.2, 0.3, 0.4], list("aabb"), scale="foo")

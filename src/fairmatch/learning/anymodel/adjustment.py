@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.exceptions import InputError, LabelError, ModelFileError
+from fairmatch.exceptions import ConstantModelWarning, InputError, LabelError, ModelFileError
 from fairmatch.learning.anymodel.alignment import Alignment, align_groups, read_on_scale
 from fairmatch.learning.anymodel.curves import group_codes
 from fairmatch.learning.anymodel.strengths import least_strength
@@ -19,10 +19,18 @@ from fairmatch.learning.anymodel.thresholds import (
     smallest_count,
     threshold_groups,
 )
+from fairmatch.learning.groupsizes import GroupSizes, compared_groups
+from fairmatch.learning.notice import notify
 from fairmatch.storage.atomic import write_whole
-from fairmatch.tables.arrays import BoolArray, FloatArray, read_labels, read_weights
+from fairmatch.tables.arrays import (
+    BoolArray,
+    FloatArray,
+    plain_value,
+    read_labels,
+    read_weights,
+)
 from fairmatch.tables.criterion import Criterion, read_criterion
-from fairmatch.tables.groups import Groups, read_groups
+from fairmatch.tables.groups import OTHER, Groups, read_groups
 from fairmatch.tables.parameters import check_number, check_weights
 
 _KIND, _VERSION = "fairmatch.adjustment", 1
@@ -48,6 +56,10 @@ class ScoreAdjustment:
     strength : float, default=1.0
         How far an alignment moves the scores: 0 does not move them, and 1 aligns them fully.
         Thresholds already contain their strength.
+    pooled : tuple, default=()
+        Labels of small groups that are adjusted as one group, "other".
+    ignored : tuple, default=()
+        Labels of small groups whose scores are not moved.
 
     Examples
     --------
@@ -64,6 +76,8 @@ class ScoreAdjustment:
 
     parts: Alignment | GroupThresholds
     strength: float = 1.0
+    pooled: tuple[Any, ...] = ()
+    ignored: tuple[Any, ...] = ()
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -96,10 +110,11 @@ class ScoreAdjustment:
             The adjusted scores. Adjusted probabilities of at least one half are accepted.
         """
         scores = read_on_scale(y_score, self.scale)
-        codes = group_codes(
-            sensitive_features, self.labels, self.parts.attributes, n_rows=len(scores)
-        )
-        return self.move(scores, codes)
+        known = (*self.labels, *self.pooled, *self.ignored)
+        codes = group_codes(sensitive_features, known, self.parts.attributes, n_rows=len(scores))
+        pool = [self.labels.index(OTHER)] * len(self.pooled) if self.pooled else []
+        places = np.array([*range(len(self.labels)), *pool, *[-1] * len(self.ignored)])
+        return self.move(scores, places[codes])
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
         """Return adjusted scores, from checked scores and group codes.
@@ -128,6 +143,8 @@ class ScoreAdjustment:
             "version": _VERSION,
             "decisions": self.decisions,
             "strength": self.strength,
+            "pooled": [plain_value(label) for label in self.pooled],
+            "ignored": [plain_value(label) for label in self.ignored],
             "parts": self.parts.get_state(),
         }
         try:
@@ -188,7 +205,15 @@ class ScoreAdjustment:
                 f"{file} is damaged: its strength is {strength:g}, and must be in [0, 1]. Save the "
                 "adjustment again."
             )
-        return cls(kind.from_state(content.get("parts")), float(strength))
+        parts = kind.from_state(content.get("parts"))
+        small = [content.get(name, []) for name in ("pooled", "ignored")]
+        pooled_alone = bool(small[0]) and OTHER not in parts.labels
+        if pooled_alone or not all(isinstance(labels, list) for labels in small):
+            raise ModelFileError(
+                f"{file} is damaged: its small groups are not those of its curves. Save the "
+                "adjustment again."
+            )
+        return cls(parts, float(strength), tuple(small[0]), tuple(small[1]))
 
 
 def fit_adjustment(
@@ -203,6 +228,8 @@ def fit_adjustment(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
     scale: str = "probability",
+    min_group_size: int = 2,
+    small_groups: str = "error",
 ) -> ScoreAdjustment:
     """Fit an adjustment of a model's scores; the model itself is not needed.
 
@@ -238,6 +265,11 @@ def fit_adjustment(
         What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
         and only their rank counts. With "real" they are numbers in a unit of their own. Thresholds
         need probabilities.
+    min_group_size : int, default=2
+        Smallest number of rows with which a group is compared with others.
+    small_groups : {"error", "pool", "ignore"}, default="error"
+        What happens to smaller groups. With "error" an error lists them. With "pool" they become
+        one group, "other". With "ignore" their scores are not moved.
 
     Returns
     -------
@@ -262,7 +294,10 @@ def fit_adjustment(
             "any scores and returns the thresholds themselves."
         )
     scores = read_on_scale(y_score, scale)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
+    sizes = GroupSizes(min_group_size, small_groups)
+    sizes.check()
+    everybody = read_groups(sensitive_features, n_rows=len(scores))
+    decided, ignored = sizes.decide(everybody)
     weights = read_weights(sample_weight, n_rows=len(scores))
     if y_true is None and (decisions == "threshold" or criterion.needs_labels):
         what = (
@@ -274,11 +309,56 @@ def fit_adjustment(
     positive = None
     if y_true is not None:
         positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
-    given: dict[str, Any] = {"criterion": criterion, "decisions": decisions, "scale": scale}
+    rows, groups, _ = compared_groups(decided, ignored)
+    scores = scores[rows]
+    positive = None if positive is None else positive[rows]
+    weights = None if weights is None else weights[rows]
     if max_gap is None:
-        (found,) = adjust_path(scores, groups, positive, weights, strengths=[strength], **given)
-        return found
-    check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
+        (found,) = adjust_path(
+            scores,
+            groups,
+            positive,
+            weights,
+            strengths=[strength],
+            criterion=criterion,
+            decisions=decisions,
+            scale=scale,
+        )
+    else:
+        check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
+        found = _within(max_gap, scores, groups, positive, weights, criterion, decisions, scale)
+    if isinstance(found.parts, GroupThresholds):
+        _tell_constant(found.parts)
+    return replace(
+        found,
+        pooled=tuple(label for label in everybody.labels if label not in decided.labels),
+        ignored=tuple(decided.labels[code] for code in ignored),
+    )
+
+
+def _tell_constant(thresholds: GroupThresholds) -> None:
+    """Warn of thresholds that accept everybody or nobody."""
+    if thresholds.decides:
+        return
+    whom = "everybody" if np.isneginf(thresholds.thresholds).all() else "nobody"
+    notify(
+        f"Only thresholds that accept {whom} keep the bound on these rows. They are fair because "
+        "they decide nothing. Allow a larger gap, or use decisions='align'.",
+        ConstantModelWarning,
+    )
+
+
+def _within(
+    max_gap: float,
+    scores: FloatArray,
+    groups: Groups,
+    positive: BoolArray | None,
+    weights: FloatArray | None,
+    criterion: Criterion,
+    decisions: str,
+    scale: str,
+) -> ScoreAdjustment:
+    """Return the adjustment that keeps a bound on the gap, from scores that have been checked."""
     if decisions == "threshold":
         assert positive is not None
         kept = threshold_groups(scores, groups, positive, weights, criterion, max_gap)

@@ -14,6 +14,7 @@ from fairmatch.learning.anymodel.adjustment import DECISIONS, ScoreAdjustment, a
 from fairmatch.learning.anymodel.learners import Learner, check_columns
 from fairmatch.learning.anymodel.outputs import Output
 from fairmatch.learning.anymodel.seen import SeenRows
+from fairmatch.learning.groupsizes import compared_groups
 from fairmatch.learning.loss import Loss
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.learning.settings import Settings
@@ -128,10 +129,13 @@ class AlignmentLearner:
         What is adjusted, and how.
     output : Output
         The kind of the model's output.
+    pooled : tuple
+        Labels of the groups that are pooled as "other".
     """
 
     settings: AlignmentSettings
     output: Any
+    pooled: tuple[Any, ...] = ()
 
     def fit_path(
         self,
@@ -142,15 +146,7 @@ class AlignmentLearner:
     ) -> list[AlignmentScorer]:
         """Return one scorer per strength; ``loss`` and ``compare`` are not used."""
         model, scores = self._scored(rows)
-        compared = np.flatnonzero(~np.isin(rows.groups.codes, rows.ignored))
-        kept = [code for code in range(rows.groups.n_groups) if code not in rows.ignored]
-        places = np.full(rows.groups.n_groups, -1, dtype=np.intp)
-        places[kept] = np.arange(len(kept))
-        groups = replace(
-            rows.groups,
-            codes=places[rows.groups.codes[compared]],
-            labels=tuple(rows.groups.labels[code] for code in kept),
-        )
+        compared, groups, places = compared_groups(rows.groups, rows.ignored)
         adjustments = adjust_path(
             scores[compared],
             groups,
@@ -161,7 +157,13 @@ class AlignmentLearner:
             decisions=self.settings.decisions,
             scale=self.output.scale,
         )
-        return [AlignmentScorer(model, self.output, one, places) for one in adjustments]
+        ignored = tuple(rows.groups.labels[code] for code in rows.ignored)
+        return [
+            AlignmentScorer(
+                model, self.output, replace(one, pooled=self.pooled, ignored=ignored), places
+            )
+            for one in adjustments
+        ]
 
     def _scored(self, rows: TrainingRows) -> tuple[Any, FloatArray]:
         """Return the model for new rows, and the scores that the adjustment is fitted on."""

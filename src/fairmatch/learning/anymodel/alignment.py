@@ -219,8 +219,6 @@ def fit_alignment(
     [0.3]
     """
     criterion = read_criterion(criterion)
-    if scale not in SCALES:
-        raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}.")
     scores = read_on_scale(y_score, scale)
     groups = read_groups(sensitive_features, n_rows=len(scores))
     weights = read_weights(sample_weight, n_rows=len(scores))
@@ -387,6 +385,8 @@ def align_scores(
 
 def read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
     """Return scores as an array; probabilities must be in [0, 1], and others must be finite."""
+    if scale not in SCALES:
+        raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}.")
     if scale != "probability":
         scores = read_numbers(y_score, "y_score")
         if not np.isfinite(scores).all():

@@ -128,7 +128,9 @@ class QuantileAlignmentClassifier(FairClassifier):
         return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
 
     def _learner(self) -> AlignmentLearner:
-        return AlignmentLearner(AlignmentSettings.of(self), ClassOutput(self.classes_))
+        return AlignmentLearner(
+            AlignmentSettings.of(self), ClassOutput(self.classes_), self.reader_.pooled_
+        )
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None

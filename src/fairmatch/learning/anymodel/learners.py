@@ -282,8 +282,10 @@ def takes_weights(learner: Any) -> bool:
     if "sample_weight" in parameters:
         return True
     passed_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    inner = getattr(learner, "estimator", None)
-    return passed_on and inner is not None and takes_weights(inner)
+    inner = [getattr(learner, "estimator", None)]
+    if getattr(learner, "estimators", None):  # a vote of several, as (name, learner)
+        inner = [one for _, one in learner.estimators if one != "drop"]
+    return passed_on and all(one is not None and takes_weights(one) for one in inner)
 
 
 def read_folds(

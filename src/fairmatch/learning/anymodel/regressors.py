@@ -119,7 +119,7 @@ class QuantileAlignmentRegressor(FairRegressor):
 
     def _learner(self) -> AlignmentLearner:
         output = RealOutput(self.target_mean_, self.target_scale_)
-        return AlignmentLearner(RealAlignmentSettings.of(self), output)
+        return AlignmentLearner(RealAlignmentSettings.of(self), output, self.reader_.pooled_)
 
     def _check_parameters(
         self, fairness_weights: Sequence[float], coupling: Coupling | None

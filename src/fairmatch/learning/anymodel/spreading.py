@@ -48,7 +48,7 @@ class Matched:
 def match_compared(transport: Transport, rows: TrainingRows, coupling: Coupling | None) -> Matched:
     """Return the matching of rows, from a ready coupling or from a new one."""
     if coupling is not None:
-        coupling.check_groups(rows.groups)
+        transport.comparison.refuse_other(coupling, rows)
         return Matched(coupling)
     compared = np.zeros(len(rows), dtype=bool)
     for part in transport.comparison.parts(rows):
