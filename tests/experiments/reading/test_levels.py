@@ -48,6 +48,12 @@ def test_a_weight_is_picked_without_a_look_at_the_test_rows():
     assert (found.n, found.n_seeds) == (1, 2)  # no model of the second keeps the gap
 
 
+def test_a_model_that_accepts_nobody_is_not_picked():
+    known = {f"training: {GAP}": [0.2, 0.04, 0.0], "training: accuracy": [0.9, 0.7, 0.75]}
+    found = curve([0.2, 0.04, 0.0], [0.9, 0.7, 0.75]) | known | {"acceptance_rate": [0.3, 0.2, 0.0]}
+    assert picked(seeds(found), GAP, 0.05, "accuracy").values == (0.7,)
+
+
 def test_interpolation_is_linear_between_the_models_that_enclose_the_level():
     found = interpolated(seeds(curve([0.2, 0.1, 0.0], [0.9, 0.8, 0.4])), GAP, 0.05, "accuracy")
     assert found.values == (pytest.approx(0.6),)

@@ -37,7 +37,7 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     import altair as alt
 
     half = len(facts.x) // 2
-    step = max(1, half // n_shown)
+    step = -(-half // n_shown)
     colour = alt.Color(
         "decision:N",
         title=None,

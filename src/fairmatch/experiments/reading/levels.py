@@ -153,7 +153,8 @@ def least_gap(records: Mapping[int, Record], gap: str) -> Reading:
 def picked(records: Mapping[int, Record], gap: str, level: float, quantity: str) -> Reading:
     """Read a quantity at the model that a user would pick on the training rows.
 
-    It is the most accurate model of those that keep the gap there; of equals the first.
+    It is the most accurate model of those that keep the gap there; of equals the first. Models that
+    accept hardly anybody or nearly everybody are left out.
 
     Parameters
     ----------
@@ -175,7 +176,11 @@ def picked(records: Mapping[int, Record], gap: str, level: float, quantity: str)
     values, reached = {}, []
     for seed, record in records.items():
         gaps, accuracies = (quantity_of(record, f"training: {q}") for q in (gap, "accuracy"))
-        kept = [k for k, value in enumerate(gaps) if value is not None and value <= level]
+        kept = [
+            place
+            for place, (value, deciding) in enumerate(zip(gaps, gaps_of(record, gap), strict=True))
+            if value is not None and value <= level and deciding is not None
+        ]
         if kept:
             best = max(kept, key=lambda k: accuracies[k])
             values[seed] = float(quantity_of(record, quantity)[best])
