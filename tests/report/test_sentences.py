@@ -71,6 +71,7 @@ SAID = {
         "A search that finds nothing does not prove",
         "A model counts as accurate as the baseline",
         ", and its gap counts as smaller if",
+        "“No” is said where one of the two",
         ", the largest over pairs of groups. Newly",
         "does not select and the model does.",
     ),

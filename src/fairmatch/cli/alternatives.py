@@ -145,7 +145,7 @@ def _print(found: Alternatives) -> None:
                     f"{one.accuracy:.4f}",
                     f"{one.gap:.4f}",
                     f"{one.gap_change.low:+.3f} to {one.gap_change.high:+.3f}",
-                    "yes" if one.less_discriminatory else "",
+                    one.verdict,
                 ]
                 for one in found.tried
             ),

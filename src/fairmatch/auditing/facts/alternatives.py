@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,6 +32,11 @@ class Alternative:
         Whether the interval of ``accuracy_change`` lies above minus the margin.
     smaller_gap : bool
         Whether the interval of ``gap_change`` lies below 0.
+    verdict : {"yes", "not shown", "no"}
+        Whether the model is a less discriminatory alternative: "yes" where it is shown to be as
+        accurate and to have a smaller gap, "no" where one of the two is shown to be false.
+    reasons : tuple of str
+        What is missing where it is not shown, or what is false; empty where it is shown.
     """
 
     name: str
@@ -46,11 +51,17 @@ class Alternative:
     lost: dict[str, int]
     as_accurate: bool
     smaller_gap: bool
+    verdict: str
+    reasons: tuple[str, ...]
 
     @property
     def less_discriminatory(self) -> bool:
-        """Whether the model is as accurate as the baseline and has a smaller gap."""
+        """Whether the model is shown to be as accurate as the baseline, with a smaller gap."""
         return self.as_accurate and self.smaller_gap
+
+    def verdict_words(self) -> str:
+        """Return the verdict with its reasons."""
+        return f"{self.verdict}: {' and '.join(self.reasons)}" if self.reasons else self.verdict
 
 
 @dataclass(frozen=True)
@@ -94,29 +105,52 @@ class Alternatives(JsonFacts):
 
     @property
     def found(self) -> Sequence[Alternative]:
-        """The models that are as accurate and have a smaller gap, the smallest gap first."""
-        better = [one for one in self.tried if one.less_discriminatory]
-        return sorted(better, key=lambda one: (one.gap, -one.accuracy))
+        """The models shown to be as accurate, with a smaller gap; the smallest gap first."""
+        return _by_gap(one for one in self.tried if one.less_discriminatory)
+
+    @property
+    def possible(self) -> Sequence[Alternative]:
+        """The models with a smaller gap for sure that are as accurate by estimate, not for sure."""
+        return _by_gap(
+            one
+            for one in self.tried
+            if one.smaller_gap
+            and not one.as_accurate
+            and (one.accuracy_change.value or 0.0) >= -self.margin
+        )
 
     def sentence(self) -> str:
-        """Return in one sentence what the search found."""
+        """Return what the search found, in words."""
         scope = (
             f"of {len(self.tried)} models tried beside {self.baseline!r} on {self.n_rows:,} people "
             "whom none of them has seen"
         )
         within = f"within {self.margin:g} of its accuracy"
-        if not self.found:
+        if self.found:
+            best, count = self.found[0], len(self.found)
             return (
-                f"No less discriminatory alternative was found: {scope}, none is shown to be "
-                f"{within} and to have a smaller gap."
+                f"{'A' if count == 1 else str(count)} less discriminatory "
+                f"{'alternative was' if count == 1 else 'alternatives were'} found: {scope}, "
+                f"{best.name!r} has the smallest gap of those shown to be {within}. Its gap is "
+                f"{best.gap:.3f}, and the baseline's is {self.gap:.3f}.{self._on_possible()}"
             )
-        best = self.found[0]
-        count = len(self.found)
+        said = f"{scope}, none is shown to be {within} and to have a smaller gap."
+        if not self.possible:
+            return f"No less discriminatory alternative was found: {said}"
+        best = self.possible[0]
         return (
-            f"{'A' if count == 1 else str(count)} less discriminatory "
-            f"{'alternative was' if count == 1 else 'alternatives were'} found: {scope}, "
-            f"{best.name!r} has the smallest gap of those shown to be {within}. Its gap is "
-            f"{best.gap:.3f}, and the baseline's is {self.gap:.3f}."
+            f"No less discriminatory alternative was shown: {said}{self._on_possible()} The "
+            f"smallest of these gaps is {best.gap:.3f}, that of {best.name!r}; the baseline's is "
+            f"{self.gap:.3f}. With more people the intervals would be narrower."
+        )
+
+    def _on_possible(self) -> str:
+        count = len(self.possible)
+        if count == 0:
+            return ""
+        return (
+            f" {count} {'model has' if count == 1 else 'models have'} a gap that is smaller for "
+            f"sure and an accuracy within {self.margin:g} by estimate, but not for sure."
         )
 
     def __repr__(self) -> str:
@@ -124,3 +158,7 @@ class Alternatives(JsonFacts):
             f"<Alternatives to {self.baseline!r}: {len(self.tried)} tried, "
             f"{len(self.found)} less discriminatory>"
         )
+
+
+def _by_gap(models: Iterable[Alternative]) -> Sequence[Alternative]:
+    return sorted(models, key=lambda one: (one.gap, -one.accuracy))
