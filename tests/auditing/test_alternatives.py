@@ -154,13 +154,44 @@ def test_verdicts_are_seldom_wrong():
 
 
 def test_models_that_are_likely_and_not_shown_are_counted():
-    after = [[0.15, 0.7], [0.3, 0.8]]  # truly as accurate, but 900 people do not show it
+    after = [[0.15, 0.75], [0.3, 0.8]]  # truly as accurate, but 900 people do not show it
     given = decided(np.random.default_rng(6), UNEQUAL, after, 900)
     found = find_alternatives(given.pop("y_scores"), **given)
     (one,) = found.possible
     assert one.verdict == "not shown" and one.smaller_gap and not one.as_accurate
     assert "No less discriminatory alternative was shown" in found.sentence()
     assert "1 model has a gap that is smaller for sure" in found.sentence()
+
+
+def test_models_that_decide_are_shown_before_those_that_select_nobody():
+    generator, groups, labels = people(2000, n_groups=2)
+    nobody, blunt = np.zeros(len(labels)), generator.random(len(labels))
+    models = {"plain": 0.9 * labels, "nobody": nobody, "blunt": blunt}
+    found = find_alternatives(models, y_true=labels, sensitive_features=groups)
+    assert not found.found and not found.possible
+    assert [one.name for one in found.foremost] == ["blunt"]
+    words = found.why_shown(["plain", "blunt"])
+    assert "whatever their accuracy, but for those that select nobody" in words
+    assert f"'blunt' (accuracy {found.tried[1].accuracy:.3f}" in words
+    assert found.why_shown(["plain", "nobody"]) == ""
+    only = {name: models[name] for name in ("plain", "nobody")}
+    found = find_alternatives(only, y_true=labels, sensitive_features=groups)
+    assert [one.name for one in found.foremost] == ["nobody"]
+    assert "select nobody" not in found.why_shown(["plain", "nobody"])
+
+
+def test_what_was_found_or_is_possible_is_shown_first():
+    generator = np.random.default_rng(8)
+    for n, kind, words in (
+        (20_000, "found", "of the alternatives found"),
+        (900, "possible", "as accurate by estimate"),
+    ):
+        given = decided(generator, UNEQUAL, [[0.15, 0.75], [0.3, 0.8]], n)
+        given["y_scores"]["nobody"] = np.zeros(n)
+        found = find_alternatives(given.pop("y_scores"), **given)
+        assert [one.name for one in getattr(found, kind)] == ["after"]
+        assert found.foremost == getattr(found, kind)
+        assert words in found.why_shown(["before", "after"])
 
 
 def test_facts_are_read_back():

@@ -67,6 +67,7 @@ SAID = {
         ". The chart shows the first",
     ),
     "alternatives": (
+        "Described below, beside 'one' (accuracy",
         "Every model that was tried, beside the baseline,",
         "A search that finds nothing does not prove",
         "A model counts as accurate as the baseline",
@@ -269,6 +270,20 @@ def expected(names, everybody):
 )
 def test_a_sentence_is_said_where_it_is_true_and_nowhere_else(pages, names, sentence):
     assert {name for name, text in pages.items() if sentence in text} == expected(names, pages)
+
+
+def test_what_a_search_found_is_said_first(pages):
+    told = pages["alternatives"]
+    places = [
+        told.index(words)
+        for words in (
+            "What was found",
+            "alternative was found: of 1 model tried",
+            "Described below, beside 'one' (accuracy",
+            "Of 160 people",
+        )
+    ]
+    assert places == sorted(places)
 
 
 def written(module):

@@ -15,7 +15,7 @@ from fairmatch.storage.atomic import check_place, write_whole
 if TYPE_CHECKING:
     from fairmatch.auditing.facts.alternatives import Alternatives
 
-# Of the models found, so many are described on the page beside the baseline.
+# Of the foremost models, so many are described on the page beside the baseline.
 _DESCRIBED = 2
 
 
@@ -110,9 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _print(found)
         if step is not None:
             step("the page")
-        # Beside the baseline, the best that was found; else the smallest gap that was tried.
-        best = found.found or sorted(found.tried, key=lambda one: one.gap)
-        shown = [found.baseline, *(one.name for one in best[:_DESCRIBED])]
+        shown = [found.baseline, *(one.name for one in found.foremost[:_DESCRIBED])]
         comparison = compare_models(
             {name: scores[name] for name in shown},
             sensitive_features=own,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -58,6 +58,12 @@ class Alternative:
     def less_discriminatory(self) -> bool:
         """Whether the model is shown to be as accurate as the baseline, with a smaller gap."""
         return self.as_accurate and self.smaller_gap
+
+    @property
+    def decides(self) -> bool:
+        """Whether the model selects some people and not others."""
+        rates = self.selection_rates.values()
+        return max(rates) > 0.0 and min(rates) < 1.0
 
     def verdict_words(self) -> str:
         """Return the verdict with its reasons."""
@@ -119,10 +125,53 @@ class Alternatives(JsonFacts):
             and (one.accuracy_change.value or 0.0) >= -self.margin
         )
 
+    @property
+    def foremost(self) -> Sequence[Alternative]:
+        """The models to look at first, the smallest gap first.
+
+        Those found; else those that are possible; else those that select some people and not
+        others, whatever their accuracy.
+        """
+        return self.found or self.possible or self._deciding
+
+    @property
+    def _deciding(self) -> Sequence[Alternative]:
+        return _by_gap(one for one in self.tried if one.decides) or _by_gap(self.tried)
+
+    def why_shown(self, names: Collection[str]) -> str:
+        """Return which of the models tried are described, and why.
+
+        Parameters
+        ----------
+        names : collection of str
+            The models that are described. There are no words where other models than the foremost
+            are among them.
+        """
+        shown = [one for one in self.foremost if one.name in names]
+        n_tried = sum(one.name in names for one in self.tried)
+        if not shown or shown != list(self.foremost[:n_tried]):
+            return ""
+        models = " and ".join(
+            f"{one.name!r} (accuracy {one.accuracy:.3f}, gap {one.gap:.3f})" for one in shown
+        )
+        if self.found:
+            reason = "of the alternatives found"
+        elif self.possible:
+            reason = "of the models that are as accurate by estimate, with a gap smaller for sure"
+        else:
+            reason = "of the models tried, whatever their accuracy"
+            if any(not one.decides for one in self.tried) and shown[0].decides:
+                reason += ", but for those that select nobody or everybody"
+        smallest = "the smallest gap" if len(shown) == 1 else "the smallest gaps"
+        return (
+            f"Described below, beside {self.baseline!r} (accuracy {self.accuracy:.3f}, gap "
+            f"{self.gap:.3f}): {models}, with {smallest} {reason}."
+        )
+
     def sentence(self) -> str:
         """Return what the search found, in words."""
         scope = (
-            f"of {len(self.tried)} models tried beside {self.baseline!r} on {self.n_rows:,} people "
+            f"of {_models(len(self.tried))} tried beside {self.baseline!r} on {self.n_rows:,} people "
             "whom none of them has seen"
         )
         within = f"within {self.margin:g} of its accuracy"
@@ -149,7 +198,7 @@ class Alternatives(JsonFacts):
         if count == 0:
             return ""
         return (
-            f" {count} {'model has' if count == 1 else 'models have'} a gap that is smaller for "
+            f" {_models(count)} {'has' if count == 1 else 'have'} a gap that is smaller for "
             f"sure and an accuracy within {self.margin:g} by estimate, but not for sure."
         )
 
@@ -162,3 +211,7 @@ class Alternatives(JsonFacts):
 
 def _by_gap(models: Iterable[Alternative]) -> Sequence[Alternative]:
     return sorted(models, key=lambda one: (one.gap, -one.accuracy))
+
+
+def _models(count: int) -> str:
+    return "1 model" if count == 1 else f"{count} models"

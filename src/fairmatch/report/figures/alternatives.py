@@ -25,7 +25,6 @@ def alternatives_figure(found: Alternatives) -> Figure:
     return Figure(
         "Everything that was tried",
         (
-            found.sentence(),
             f"A model counts as accurate as the baseline if it is shown to be less accurate by at "
             f"most {found.margin:g}, and its gap counts as smaller if the whole interval of the "
             f"change lies below 0. “No” is said where one of the two is shown to be false, and “not "
