@@ -158,7 +158,9 @@ def test_models_that_are_likely_and_not_shown_are_counted():
     given = decided(np.random.default_rng(6), UNEQUAL, after, 900)
     found = find_alternatives(given.pop("y_scores"), **given)
     (one,) = found.possible
-    assert one.verdict == "not shown" and one.smaller_gap and not one.as_accurate
+    assert one.verdict == "not shown"
+    assert one.smaller_gap
+    assert not one.as_accurate
     assert "No less discriminatory alternative was shown" in found.sentence()
     assert "1 model has a gap that is smaller for sure" in found.sentence()
 
@@ -168,7 +170,8 @@ def test_models_that_decide_are_shown_before_those_that_select_nobody():
     nobody, blunt = np.zeros(len(labels)), generator.random(len(labels))
     models = {"plain": 0.9 * labels, "nobody": nobody, "blunt": blunt}
     found = find_alternatives(models, y_true=labels, sensitive_features=groups)
-    assert not found.found and not found.possible
+    assert not found.found
+    assert not found.possible
     assert [one.name for one in found.foremost] == ["blunt"]
     words = found.why_shown(["plain", "blunt"])
     assert "whatever their accuracy, but for those that select nobody" in words

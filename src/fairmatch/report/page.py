@@ -120,6 +120,7 @@ def write_report(
     html = _template().render(
         title=title or shown[0].about.title or "Fairness audit",
         search=_on_search(alternatives, shown),
+        made=None if alternatives is None else alternatives.search,
         notices=_notices(shown),
         about=shown[0].about,
         audits=shown,

@@ -71,6 +71,51 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class Search:
+    """How the models of a search were made, so that it can be documented and repeated.
+
+    Attributes
+    ----------
+    version : str
+        Version of fairmatch.
+    seed : int
+        Seed of the split, the training and the intervals.
+    source, source_sha256 : str or None
+        Name and hash of the table; a dataset has no hash.
+    n_training, n_choosing, n_test : int
+        Rows that the models learned from; that were kept apart to choose among them; and that
+        they are compared on. Without rows to choose by, all models are listed.
+    uses_group : bool
+        Whether the models use a person's group to predict, the baseline too.
+    needing_group : tuple of str
+        The methods whose models cannot predict without it.
+    settings : dict
+        The other arguments of the search.
+    """
+
+    version: str
+    seed: int
+    source: str | None
+    source_sha256: str | None
+    n_training: int
+    n_choosing: int
+    n_test: int
+    uses_group: bool
+    needing_group: tuple[str, ...]
+    settings: dict[str, str | int | float | None]
+
+    def on_group(self) -> str:
+        """Return whether the models need a person's group, in words."""
+        if not self.uses_group:
+            return "No model needs a person's group to predict."
+        needing = " and ".join(f"“{method}”" for method in self.needing_group)
+        return (
+            "Every model, the baseline too, uses a person's group to predict."
+            + f" {needing} cannot do without it, the others can be trained to." * bool(needing)
+        )
+
+
+@dataclass(frozen=True)
 class Alternatives(JsonFacts):
     """A baseline, and everything that was tried to find a model with a smaller gap.
 
@@ -93,6 +138,8 @@ class Alternatives(JsonFacts):
         Group to the share of its people whom the baseline selects.
     tried : tuple of Alternative
         Every other model, in the order in which it was given.
+    search : Search or None
+        How the models were made, where the search trained them.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Alternatives"
@@ -108,6 +155,7 @@ class Alternatives(JsonFacts):
     gap: float
     selection_rates: dict[str, float]
     tried: tuple[Alternative, ...]
+    search: Search | None = None
 
     @property
     def found(self) -> Sequence[Alternative]:
@@ -171,8 +219,8 @@ class Alternatives(JsonFacts):
     def sentence(self) -> str:
         """Return what the search found, in words."""
         scope = (
-            f"of {_models(len(self.tried))} tried beside {self.baseline!r} on {self.n_rows:,} people "
-            "whom none of them has seen"
+            f"of {_models(len(self.tried))} tried beside {self.baseline!r} on {self.n_rows:,} "
+            "people whom none of them has seen"
         )
         within = f"within {self.margin:g} of its accuracy"
         if self.found:
