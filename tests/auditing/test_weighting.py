@@ -201,6 +201,16 @@ def test_few_people_in_effect_are_too_few(table):
     assert "weights worth" in found.refusals[0]
 
 
+def test_two_groups_that_are_both_too_few_are_refused_with_features_too(table):
+    scores, _, group, X, _ = table
+    few = np.r_[np.flatnonzero(group == group[0])[:9], np.flatnonzero(group != group[0])[:9]]
+    found = audit(
+        scores[few], sensitive_features=group[few], X=X.iloc[few],
+        sample_weight=1.0 + np.arange(18) % 2, **QUICK,
+    )  # fmt: skip
+    assert found.subsets.refused
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=30), st.integers(0, 10**6))
 def test_a_survey_speaks_for_no_more_people_than_it_has(values, seed):

@@ -131,12 +131,14 @@ def _table(
         rows = data.groups.is_group(code)
         first = int(np.argmax(rows))
         ratio = _ratio(chosen, code, most, confidence)
+        own, selected = (data.weights.take(mask) for mask in (rows, rows & data.selected))
+        survey = own.is_survey
         categories.append(
             CategoryImpact(
                 category=data.labels[code],
                 values=tuple(str(own.labels[own.codes[first]]) for own in attributes.values()),
                 n_people=data.sizes[code],
-                n_selected=data.weights.take(rows & data.selected).people,
+                n_selected=selected.people,
                 share=shares[code],
                 selection_rate=chosen[code].estimate(confidence),
                 impact_ratio=ratio,
@@ -145,6 +147,10 @@ def _table(
                 scoring_ratio=_ratio(scored, code, highest, confidence) if scored else None,
                 is_small=shares[code] < SMALL_SHARE,
                 below_four_fifths=None if ratio.value is None else ratio.value < FOUR_FIFTHS,
+                is_few=data.refuse(code, own.size) is not None,
+                weight=own.total if survey else None,
+                weight_selected=selected.total if survey else None,
+                effective_size=own.size if survey else None,
             )
         )
     n_people = sum(data.sizes[code] for code in codes)

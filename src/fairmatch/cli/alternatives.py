@@ -112,7 +112,9 @@ def _run(arguments: argparse.Namespace) -> int:
             methods={one.name: (one.method, one.setting) for one in tried},
             random_state=arguments.seed,
         )
-        found = replace(found, search=_documented(arguments, table, left_out, len(train), len(test)))
+        found = replace(
+            found, search=_documented(arguments, table, left_out, len(train), len(test))
+        )
         _print(found)
         if step is not None:
             step("the page")
