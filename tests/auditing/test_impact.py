@@ -212,6 +212,24 @@ def test_the_summary_names_all_that_are_selected_most(tmp_path):
     assert said["most selected by group"] == "a"
 
 
+@pytest.mark.parametrize("blank", [None, "unknown"])
+def test_people_written_as_unknown_are_of_unknown_category(people, blank, tmp_path):
+    table, scores = people
+    given = table.assign(race=table.race.where(table.race.notna(), blank))
+    given.loc[50:79, "race"] = "unknown"
+    found = audit(scores, sensitive_features=given, **QUICK)
+    sex, race, both = found.impact
+    assert (sex.n_unknown, race.n_unknown, both.n_unknown) == (0, 80, 80)
+    assert "unknown" not in [category.category for category in race.categories]
+    rows = write_tables([found], tmp_path)[1].read_text().splitlines()
+    assert [row[:10] for row in rows if row.startswith("unknown")] == ["unknown,80"]
+    (note,) = found.notes
+    assert note.startswith(f"Of {80 if blank else 30} people 'race' is written 'unknown'.")
+    alone = audit(scores, sensitive_features=given.race, **QUICK)
+    assert alone.impact[0].n_unknown == 80
+    assert alone.unknown == ("unknown",)
+
+
 def test_a_category_that_looks_like_a_formula_is_text(tmp_path):
     found = audit([0.2, 0.8] * 60, sensitive_features=["=1+1", "b"] * 60, **QUICK)
     text = write_tables([found], tmp_path)[0].read_text()

@@ -56,8 +56,8 @@ def audit(
         ``predict``.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. Of several attributes the combinations that occur are the groups, and
-        each attribute is described by itself too. People with a missing value are the group
-        "unknown", which is shown and not compared.
+        each attribute is described by itself too. People with a missing value, or one written
+        "unknown", are the group "unknown", which is shown and not compared.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people, of pandas, polars, pyarrow or NumPy; missing values are
         allowed. Without it there are gaps, intervals and the matching by score quantiles.

@@ -67,21 +67,15 @@ def impact_tables(
     if not attributes:
         return (_table(data, {name: data.groups}, scoring),)
     single = [
-        _table(replace(data, groups=own, unknown=_unknown(data, own)), {attribute: own}, scoring)
+        _table(replace(data, groups=own, unknown=_unknown(own)), {attribute: own}, scoring)
         for attribute, own in attributes.items()
     ]
     return (*single, _table(data, attributes, scoring))
 
 
-def _unknown(data: Scored, groups: Groups) -> tuple[int, ...]:
-    """Return the codes of an attribute whose people all have an unknown combination."""
-    missing = np.isin(data.groups.codes, data.unknown)
-    if not data.unknown:
-        return ()
-    return tuple(
-        code for code, label in enumerate(groups.labels)
-        if label == UNKNOWN and missing[groups.is_group(code)].all()
-    )  # fmt: skip
+def _unknown(groups: Groups) -> tuple[int, ...]:
+    """Return the code of an attribute's unknown people, where there are any."""
+    return tuple(code for code, label in enumerate(groups.labels) if label == UNKNOWN)
 
 
 def _above_median(data: Scored) -> tuple[float, BoolArray] | None:
