@@ -166,9 +166,9 @@ def read_people(
     if groups.n_groups - len(unknown) < 2:
         known = [label for code, label in enumerate(groups.labels) if code not in unknown]
         raise GroupError(
-            f"sensitive_features has {int(missing.sum())} missing or unknown values, and the others "
-            f"hold {len(known)} group ({listed(known)}). At least two known groups are needed to "
-            "compare."
+            f"sensitive_features has {int(missing.sum())} missing or unknown values, and the "
+            f"others hold {len(known)} group ({listed(known)}). At least two known groups are "
+            "needed to compare."
         )
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
