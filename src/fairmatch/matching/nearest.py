@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.frontier import Frontier
+from fairmatch.matching.given import check_columns
 from fairmatch.matching.parts import PartRows, couple_parts
 from fairmatch.matching.quantiles import ScoredParts
 from fairmatch.matching.solver import EXACT, Transport
@@ -139,7 +140,9 @@ def read_scored(
             "taken. Pass X, or use fair_matching, which needs the scores alone."
         )
     given = ScoredParts.read(y_score, sensitive_features, **more)
-    return given, read_points(X, n_rows=len(given.scores))
+    features = read_points(X, n_rows=len(given.scores))
+    check_columns(features, caller)
+    return given, features
 
 
 def part_frontier(
