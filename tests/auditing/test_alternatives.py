@@ -103,6 +103,100 @@ def test_intervals_cover_what_is_true():
     assert (held / repeats >= 0.91).all(), held / repeats
 
 
+def decided(generator, before, after, n):
+    """Two models' decisions on people, by how likely each is to select, by group and label."""
+    groups, labels = generator.integers(2, size=n), generator.integers(2, size=n)
+    drawn = generator.random(n)
+    models = {
+        name: (drawn < np.asarray(rates)[groups, labels]).astype(float)
+        for name, rates in (("before", before), ("after", after))
+    }
+    return {"y_scores": models, "y_true": labels, "sensitive_features": groups}
+
+
+UNEQUAL = [[0.1, 0.7], [0.4, 0.9]]  # by group and label; accuracy .775, gap .25
+FAIRER = [[0.2, 0.85], [0.2, 0.85]]  # more accurate, no gap
+BLUNT = [[0.4, 0.6], [0.4, 0.6]]  # no gap, accuracy .6
+WIDER = [[0.1, 0.6], [0.4, 0.95]]  # as accurate, gap .325
+
+
+@pytest.mark.parametrize(
+    ("after", "n", "verdict", "reasons"),
+    [
+        (FAIRER, 20_000, "yes", ()),
+        (FAIRER, 120, "not shown", ("its accuracy", "gap's change")),
+        (BLUNT, 20_000, "no", ("less accurate",)),
+        (WIDER, 20_000, "no", ("gap is not smaller",)),
+        (UNEQUAL, 20_000, "not shown", ("gap's change",)),
+        ([[0.15, 0.7], [0.33, 0.83]], 3000, "not shown", ("its accuracy",)),
+    ],
+)
+def test_a_verdict_is_what_the_people_show(after, n, verdict, reasons):
+    given = decided(np.random.default_rng(3), UNEQUAL, after, n)
+    (one,) = find_alternatives(given.pop("y_scores"), **given).tried
+    assert one.verdict == verdict
+    assert len(one.reasons) == len(reasons)
+    for words, reason in zip(reasons, one.reasons, strict=True):
+        assert words in reason
+
+
+def test_verdicts_are_seldom_wrong():
+    """Neither "yes" is said of a model that truly is none, nor "no" of one that truly is."""
+    generator = np.random.default_rng(4)
+    # Less accurate by exactly the margin, and by a little less; both have a smaller gap.
+    for change, wrong in ((0.0101, "yes"), (0.0099, "no")):
+        after = [[0.2, 0.75 - 2 * change], [0.35, 0.9 - 2 * change]]
+        said = []
+        for _ in range(100):
+            given = decided(generator, UNEQUAL, after, 3000)
+            said.append(find_alternatives(given.pop("y_scores"), **given).tried[0].verdict)
+        assert said.count(wrong) <= 8
+
+
+def test_models_that_are_likely_and_not_shown_are_counted():
+    after = [[0.15, 0.75], [0.3, 0.8]]  # truly as accurate, but 900 people do not show it
+    given = decided(np.random.default_rng(6), UNEQUAL, after, 900)
+    found = find_alternatives(given.pop("y_scores"), **given)
+    (one,) = found.possible
+    assert one.verdict == "not shown"
+    assert one.smaller_gap
+    assert not one.as_accurate
+    assert "No less discriminatory alternative was shown" in found.sentence()
+    assert "1 model has a gap that is smaller for sure" in found.sentence()
+
+
+def test_models_that_decide_are_shown_before_those_that_select_nobody():
+    generator, groups, labels = people(2000, n_groups=2)
+    nobody, blunt = np.zeros(len(labels)), generator.random(len(labels))
+    models = {"plain": 0.9 * labels, "nobody": nobody, "blunt": blunt}
+    found = find_alternatives(models, y_true=labels, sensitive_features=groups)
+    assert not found.found
+    assert not found.possible
+    assert [one.name for one in found.foremost] == ["blunt"]
+    words = found.why_shown(["plain", "blunt"])
+    assert "whatever their accuracy, but for those that select nobody" in words
+    assert f"'blunt' (accuracy {found.tried[1].accuracy:.3f}" in words
+    assert found.why_shown(["plain", "nobody"]) == ""
+    only = {name: models[name] for name in ("plain", "nobody")}
+    found = find_alternatives(only, y_true=labels, sensitive_features=groups)
+    assert [one.name for one in found.foremost] == ["nobody"]
+    assert "select nobody" not in found.why_shown(["plain", "nobody"])
+
+
+def test_what_was_found_or_is_possible_is_shown_first():
+    generator = np.random.default_rng(8)
+    for n, kind, words in (
+        (20_000, "found", "of the alternatives found"),
+        (900, "possible", "as accurate by estimate"),
+    ):
+        given = decided(generator, UNEQUAL, [[0.15, 0.75], [0.3, 0.8]], n)
+        given["y_scores"]["nobody"] = np.zeros(n)
+        found = find_alternatives(given.pop("y_scores"), **given)
+        assert [one.name for one in getattr(found, kind)] == ["after"]
+        assert found.foremost == getattr(found, kind)
+        assert words in found.why_shown(["before", "after"])
+
+
 def test_facts_are_read_back():
     generator, groups, labels = people(100)
     models = {name: generator.random(len(labels)) for name in ("a", "b")}

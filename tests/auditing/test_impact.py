@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fairmatch import audit
+from fairmatch.auditing.files import audit_files
 from fairmatch.auditing.filing import write_tables
 from fairmatch.auditing.impact import fisher, weighted_median
 from fairmatch.auditing.weighting import RowWeights
+from fairmatch.tables.roles import Roles
 
 QUICK = {"n_resamples": 100}
 
@@ -157,6 +159,75 @@ def test_the_files_hold_every_category_and_what_they_are(people, found, tmp_path
     assert "no threshold" in summary["four fifths"]
     two = write_tables([found, found], tmp_path / "both")
     assert {file.parent.name for file in two} == {"model", "model_2"}
+
+
+def test_weighted_rates_stand_beside_the_weights_they_are_taken_of(tmp_path):
+    generator = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "group": np.repeat(["f", "m"], [25, 60]),
+            "score": generator.random(85).round(2),
+            "pay": generator.uniform(0.5, 3.0, 85).round(2),
+        }
+    )
+    table.to_csv(tmp_path / "people.csv", index=False)
+    roles = Roles(scores=["score"], sensitive="group", weight="pay")
+    found = audit_files([str(tmp_path / "people.csv")], roles, **QUICK)
+    file, summary = write_tables([found], tmp_path / "filed")
+    with file.open(newline="") as stream:
+        rows = {row["group"]: row for row in csv.DictReader(stream)}
+    assert set(rows["unknown"]) == set(rows["f"])
+    for group in ("f", "m"):
+        row = rows[group]
+        own = table[table.group == group]
+        assert float(row["weight of the people"]) == pytest.approx(own.pay.sum())
+        rate = float(row["weight of the selected"]) / float(row["weight of the people"])
+        assert float(row["selection rate"]) == pytest.approx(rate, abs=1e-4)
+        kish = own.pay.sum() ** 2 / (own.pay**2).sum()
+        assert float(row["effective number of people"]) == pytest.approx(kish, abs=1e-4)
+    few = "too few people for a statement of the audit"
+    assert (rows["f"][few], rows["m"][few]) == ("yes", "no")
+    said = dict(csv.reader(summary.read_text().splitlines()))
+    assert "weighted by the column 'pay'" in said["weights"]
+    assert "fewer than 30 people" in said["too few people"]
+
+
+def test_people_of_weight_one_have_no_weighted_columns(found, tmp_path):
+    files = write_tables([found], tmp_path)
+    assert "weight" not in files[0].read_text()
+    assert "weights" not in files[-1].read_text()
+
+
+def test_the_summary_names_all_that_are_selected_most(tmp_path):
+    # 30 of 60 in two categories, fewer in the third, and all of one that is too small.
+    scores = np.repeat([0.9, 0.1] * 3 + [0.9], [30, 30, 15, 15, 20, 40, 2])
+    groups = np.repeat(["a", "b", "c", "d"], [60, 30, 60, 2])
+    found = audit(scores, sensitive_features=groups, **QUICK)
+    summary = write_tables([found], tmp_path)[-1].read_text()
+    said = dict(csv.reader(summary.splitlines()))
+    assert said["most selected by group among categories of 2% or more"] == "a; b"
+    known = np.isin(groups, ["a", "c"])
+    found = audit(scores[known], sensitive_features=groups[known], **QUICK)
+    said = dict(csv.reader(write_tables([found], tmp_path)[-1].read_text().splitlines()))
+    assert said["most selected by group"] == "a"
+
+
+@pytest.mark.parametrize("blank", [None, "unknown"])
+def test_people_written_as_unknown_are_of_unknown_category(people, blank, tmp_path):
+    table, scores = people
+    given = table.assign(race=table.race.where(table.race.notna(), blank))
+    given.loc[50:79, "race"] = "unknown"
+    found = audit(scores, sensitive_features=given, **QUICK)
+    sex, race, both = found.impact
+    assert (sex.n_unknown, race.n_unknown, both.n_unknown) == (0, 80, 80)
+    assert "unknown" not in [category.category for category in race.categories]
+    rows = write_tables([found], tmp_path)[1].read_text().splitlines()
+    assert [row[:10] for row in rows if row.startswith("unknown")] == ["unknown,80"]
+    (note,) = found.notes
+    assert note.startswith(f"Of {80 if blank else 30} people 'race' is written 'unknown'.")
+    alone = audit(scores, sensitive_features=given.race, **QUICK)
+    assert alone.impact[0].n_unknown == 80
+    assert alone.unknown == ("unknown",)
 
 
 def test_a_category_that_looks_like_a_formula_is_text(tmp_path):

@@ -1,5 +1,7 @@
 """The command that searches for less discriminatory alternatives."""
 
+import hashlib
+import html
 import json
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 pytest.importorskip("lightgbm")
 pytest.importorskip("altair")
 
+import fairmatch
+from fairmatch.auditing.facts.alternatives import Alternatives
 from fairmatch.cli.main import main
 
 
@@ -49,11 +53,45 @@ def test_the_search_is_documented(table, tmp_path, capsys):
     assert "less discriminatory alternative" in told
 
 
+def test_a_search_can_be_documented_from_what_it_writes(table, tmp_path, capsys):
+    page, numbers = tmp_path / "page.html", tmp_path / "tried.json"
+    given = ["--target", "repaid", "--sensitive", "sex", "--positive", "yes", "--rounds", "5"]
+    given += ["--seed", "3", "--test-size", "0.25", "--margin", "0.02", "--confidence", "0.8"]
+    given += ["--title", "Lending", "--author", "A. Person", "--purpose", "a filing"]
+    written = ["--out", str(page), "--json", str(numbers), "--no-individuals"]
+    assert main(["alternatives", str(table), *given, *written]) == 0
+    found = json.loads(numbers.read_text())
+    search = found["search"]
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert (search["source"], search["source_sha256"]) == (table.name, digest)
+    assert search["version"] == fairmatch.__version__
+    assert search["n_training"] + search["n_test"] == 2000
+    assert search["n_test"] == found["n_rows"]
+    assert search["settings"]["rounds"] == 5
+    assert (search["seed"], search["settings"]["test_size"]) == (3, 0.25)
+    assert (found["margin"], found["confidence"]) == (0.02, 0.8)
+    text = page.read_text("utf-8")
+    for words in (digest, table.name, "<h1><bdi>Lending", "A. Person", "a filing", "training rows"):
+        assert words in text
+    assert "<dd>80%</dd>" in text
+    assert "95% interval" not in text
+    assert "“thresholds by group” cannot do without it" in text
+    assert Alternatives.from_json(numbers.read_text()).search is not None
+
+
+def test_a_column_that_gives_the_group_away_does_not_stop_the_page(tmp_path, capsys):
+    file = tmp_path / "copy.csv"
+    people(600).assign(title=lambda t: t["sex"].map({"f": "Ms", "m": "Mr"})).to_csv(file)
+    given = ["--target", "repaid", "--sensitive", "sex", "--rounds", "2", "--drop", "Unnamed: 0"]
+    assert main(["alternatives", str(file), *given, "--out", str(tmp_path / "page.html")]) == 0
+
+
 def test_without_the_group_no_model_needs_it(table, tmp_path, capsys):
     given = ["--target", "repaid", "--sensitive", "sex", "--rounds", "5", "--without-sensitive"]
     page = tmp_path / "page.html"
     assert main(["alternatives", str(table), *given, "--out", str(page)]) == 0
     assert "thresholds by group" not in capsys.readouterr().out
+    assert "No model needs a person's group" in html.unescape(page.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import ot
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -194,3 +195,16 @@ def test_a_slack_that_is_none(slack):
 def test_without_features_there_is_a_sentence():
     with pytest.raises(InputError, match="X=None and needs the features"):
         nearest_fair_matching([0.1, 0.5], [0, 1], None)
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        lambda X: nearest_fair_matching([0.1, 0.9, 0.4, 0.6], [0, 0, 1, 1], X),
+        lambda X: OptimalTransportMatcher().match(X, [0, 0, 1, 1]),
+    ],
+)
+@pytest.mark.parametrize("X", [np.empty((4, 0)), pd.DataFrame(index=range(4))])
+def test_a_table_without_columns_is_refused_in_three_parts(match, X):
+    with pytest.raises(InputError, match=r"without columns .* at least one.*Pass the columns"):
+        match(X)

@@ -14,7 +14,11 @@ from fairmatch.report.summary import sentences
 # The audits of `told.made` on whose pages a sentence stands, by how it begins. It stands on none
 # of the others.
 SAID = {
-    "few tiny": ("Groups with too few people for a statement are left out.",),
+    "few tiny": (
+        "Groups with too few people for a statement are left out.",
+        "Nothing else is stated of so few people:",
+        "because every category is filed.",
+    ),
     "three crossed tiny": (
         "for all pairs of groups at once",
         "the people of each group are matched with",
@@ -67,10 +71,12 @@ SAID = {
         ". The chart shows the first",
     ),
     "alternatives": (
+        "Described below, beside 'one' (accuracy",
         "Every model that was tried, beside the baseline,",
         "A search that finds nothing does not prove",
         "A model counts as accurate as the baseline",
         ", and its gap counts as smaller if",
+        "“No” is said where one of the two",
         ", the largest over pairs of groups. Newly",
         "does not select and the model does.",
     ),
@@ -269,6 +275,20 @@ def expected(names, everybody):
 )
 def test_a_sentence_is_said_where_it_is_true_and_nowhere_else(pages, names, sentence):
     assert {name for name, text in pages.items() if sentence in text} == expected(names, pages)
+
+
+def test_what_a_search_found_is_said_first(pages):
+    told = pages["alternatives"]
+    places = [
+        told.index(words)
+        for words in (
+            "What was found",
+            "alternative was found: of 1 model tried",
+            "Described below, beside 'one' (accuracy",
+            "Of 160 people",
+        )
+    ]
+    assert places == sorted(places)
 
 
 def written(module):

@@ -70,8 +70,10 @@ def test_missing_values_become_a_group_if_asked():
     assert groups.codes.tolist() == [1, 2, 0]
     crossed = read_groups(TABLE.assign(sex=[*SEX[:4], None]), unknown="unknown")
     assert "unknown, Asian" in crossed.labels
-    with pytest.raises(GroupError, match="called 'unknown' already"):
-        read_groups(["unknown", None, "a"], unknown="unknown")
+    written = read_groups(["Unknown", None, "a", "b", "unknown"], unknown="unknown")
+    assert written.labels == ("a", "b", "unknown")
+    assert written.codes.tolist() == [2, 2, 0, 1, 2]
+    assert read_groups(["unknown", "a"]).labels == ("a", "unknown")
 
 
 def test_the_reference_is_the_largest_or_the_named_group():

@@ -150,6 +150,7 @@ def find_alternatives(
         accuracies = _accuracies(cells)
         accuracy_change = _change(accuracies, _accuracies(_shared(drawn, cells)), level)
         gap_change = _change(gaps, resampled, level)
+        verdict, reasons = _verdict(accuracy_change, gap_change, margin)
         method, setting = (methods or {}).get(name, ("", ""))
         tried.append(
             Alternative(
@@ -165,6 +166,8 @@ def find_alternatives(
                 lost=_count(groups, before & ~after),
                 as_accurate=(accuracy_change.low or 0.0) >= -margin,
                 smaller_gap=(gap_change.high or 0.0) < 0.0,
+                verdict=verdict,
+                reasons=reasons,
             )
         )
     own = _cells(groups, positive, before, before, weights)
@@ -247,6 +250,22 @@ def _change(values: FloatArray, resampled: FloatArray, level: float) -> Estimate
     low, high = np.quantile(changes, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     value = float(values[1] - values[0])
     return Estimate(value, min(value, float(low)), max(value, float(high)))
+
+
+def _verdict(accuracy: Estimate, gap: Estimate, margin: float) -> tuple[str, tuple[str, ...]]:
+    """Return whether a model is shown to be an alternative, and what is missing or false."""
+    false = {
+        "it is less accurate by more than the margin": (accuracy.high or 0.0) < -margin,
+        "its gap is not smaller": (gap.low or 0.0) >= 0.0,
+    }
+    missing = {
+        "the interval of its accuracy reaches below the margin": (accuracy.low or 0.0) < -margin,
+        "the interval of its gap's change includes 0": (gap.high or 0.0) >= 0.0,
+    }
+    for verdict, reasons in {"no": false, "not shown": missing}.items():
+        if any(reasons.values()):
+            return verdict, tuple(reason for reason, holds in reasons.items() if holds)
+    return "yes", ()
 
 
 def _by_group(groups: Groups, values: FloatArray) -> dict[str, float]:

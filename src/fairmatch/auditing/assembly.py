@@ -56,8 +56,8 @@ def audit(
         ``predict``.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. With several attributes, the groups are the combinations that occur,
-        and each attribute is described by itself too. People with a missing value form the group
-        "unknown", which is shown but not compared.
+        and each attribute is described by itself too. People whose value is missing, or reads
+        "unknown", form the group "unknown", which is shown but not compared.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
         Missing values are allowed. Without X there are gaps, intervals and the matching by score

@@ -28,8 +28,8 @@ from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
 from fairmatch.auditing.units import Units, in_units
 from fairmatch.matching.quantiles import fair_matching
-from fairmatch.tables.arrays import FloatArray
-from fairmatch.tables.groups import Groups
+from fairmatch.tables.arrays import FloatArray, read_column
+from fairmatch.tables.groups import Groups, attribute_columns, is_word
 
 # A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
@@ -139,6 +139,15 @@ def _spread(table: PeopleTable, scores: FloatArray) -> Spread:
 def _notes(table: PeopleTable) -> tuple[str, ...]:
     """Return what a reader should know about how the rows count."""
     weights, notes = table.weights, []
+    for name, values in attribute_columns(table.sensitive_features, "sensitive_features"):
+        column = read_column(values, "sensitive_features")
+        written = np.array([is_word(value, UNKNOWN) for value in column.tolist()])
+        if n_people := weights.take(written).people:
+            what = "the group" if name is None else repr(name)
+            notes.append(
+                f"Of {n_people:,} people {what} is written {UNKNOWN!r}. They are counted with "
+                "those of whom it is missing, and compared with nobody."
+            )
     if table.positions is not None:
         notes.append("Rows of weight 0 were left out.")
     if weights.values is not None and weights.is_survey:

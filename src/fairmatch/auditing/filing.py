@@ -32,7 +32,10 @@ _HEAD = (
     "less than 2% of the people",
     "below four fifths (29 CFR 1607.4)",
     "p-value of equal selection rates (Fisher)",
+    "too few people for a statement of the audit",
 )
+# Further columns under weights of a survey, by whose sums the rates are taken.
+_WEIGHTED_HEAD = ("weight of the people", "weight of the selected", "effective number of people")
 
 
 def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
@@ -94,7 +97,8 @@ def _safe(text: str) -> str:
 
 
 def _rows(table: ImpactTable) -> list[list[object]]:
-    rows: list[list[object]] = [[*table.attributes, *_HEAD]]
+    weighted = any(category.weight is not None for category in table.categories)
+    rows: list[list[object]] = [[*table.attributes, *_HEAD, *(_WEIGHTED_HEAD if weighted else ())]]
     rows += [[*category.values, *_cells(category)] for category in table.categories]
     blank: list[object] = [""] * (len(rows[0]) - len(table.attributes) - 1)
     rows.append(["unknown"] * len(table.attributes) + [table.n_unknown] + blank)
@@ -114,6 +118,12 @@ def _cells(category: CategoryImpact) -> list[object]:
         "yes" if category.is_small else "no",
         {True: "yes", False: "no", None: ""}[category.below_four_fifths],
         p_value,
+        "yes" if category.is_few else "no",
+        *(
+            f"{number:.4f}"
+            for number in (category.weight, category.weight_selected, category.effective_size)
+            if number is not None
+        ),
     ]
 
 
@@ -139,19 +149,43 @@ def _summary(audit: Audit) -> list[list[object]]:
         ["people scored", audit.n_rows],
         ["selected means", f"{audit.outcome}: a score {side} {audit.threshold:g}"],
     ]
+    if audit.weights == "survey":
+        rows.append(
+            [
+                "weights",
+                f"rates, ratios, shares and the median are weighted by {_weight_column(audit)}; "
+                "numbers of people are not. A selection rate is the weight of the selected over "
+                "the weight of the people, and limits and p-values take the effective number of "
+                "people",
+            ]
+        )
+    if audit.weights == "counts":
+        rows.append(["weights", f"each row is as many people as {_weight_column(audit)} says"])
     if first.median_score is not None:
         scoring = f"a score {better} {first.median_score:.6g}, the median of all people scored"
         rows.append(["scoring rate", f"share of people with {scoring}"])
     for table in audit.impact:
         name = " and ".join(table.attributes)
         rows.append([f"people of unknown {name}", table.n_unknown])
-        rows.append([f"most selected by {name}", table.most_selected or "none"])
-        if table.highest_scoring is not None:
-            rows.append([f"highest scoring by {name}", table.highest_scoring])
+        among = ""
+        if any(category.is_small for category in table.categories):
+            among = " among categories of 2% or more"
+        for words, rate in (
+            ("most selected", "selection_rate"),
+            ("highest scoring", "scoring_rate"),
+        ):
+            if rate == "selection_rate" or table.median_score is not None:
+                names = "; ".join(table.highest(rate)) or "none"
+                rows.append([f"{words} by {name}{among}", names])
     return [
         *rows,
         ["impact ratio", "rate over the largest of categories with 2% of the people or more"],
         ["limits", f"{audit.confidence:.0%} for each rate and each ratio by itself"],
+        [
+            "too few people",
+            f"of fewer than {audit.provenance.settings['min_group_size']} people the audit states "
+            "nothing else; their rates stand here because every category is filed",
+        ],
         [
             "four fifths",
             f"29 CFR 1607.4(D) takes a ratio below {FOUR_FIFTHS:g} as evidence of adverse impact "
@@ -159,3 +193,9 @@ def _summary(audit: Audit) -> list[list[object]]:
         ],
         ["made by", f"fairmatch {audit.provenance.version}"],
     ]
+
+
+def _weight_column(audit: Audit) -> str:
+    """Return what the weights are called."""
+    names = [column.name for column in audit.columns if column.role == "weight"]
+    return f"the column {names[0]!r}" if names else "the weights given"

@@ -19,11 +19,25 @@ from fairmatch.measures.distributions import ScoreDistributions
 from fairmatch.measures.intervals import ScoreGrid, Spread, mean_of_rate_gaps
 from fairmatch.tables.groups import Groups
 
-_FOLDED_RATES = "Newcombe's interval of the signed difference, folded at 0"
-_FOLDED_MEANS = "Newcombe's interval carried over to means, of the signed difference, folded at 0"
-_DISTANCE = "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test rejects"
-_MANY_PAIRS = "bootstrap, corrected for upward bias; of so many pairs, lower limit in closed form"
-_MEAN_OF_GAPS = "binomial bootstrap of both differences, corrected for upward bias"
+# How intervals are made: of people, and under weights of a survey.
+_METHODS = {
+    "rates": "Newcombe's interval of the signed difference, folded at 0",
+    "means": "Newcombe's interval carried over to means, of the signed difference, folded at 0",
+    "distances": "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test "
+    "rejects",
+    "many": "bootstrap, corrected for upward bias; of so many pairs, lower limit in closed form",
+    "odds": "binomial bootstrap of both differences, corrected for upward bias",
+}
+_EFFECTIVE = "of as many people as the weights speak for"
+_SURVEY_METHODS = {
+    "rates": f"Newcombe's interval of the signed difference, {_EFFECTIVE}, folded at 0",
+    "means": "Welch's interval of the signed difference of weighted means, folded at 0",
+    "distances": f"bootstrap {_EFFECTIVE}, corrected for upward bias; lower limit 0 unless a "
+    "bootstrap test of equality rejects",
+    "many": f"bootstrap {_EFFECTIVE}, corrected for upward bias; of so many pairs, lower limit in "
+    "closed form",
+    "odds": f"binomial bootstrap of both differences {_EFFECTIVE}, corrected for upward bias",
+}
 
 # Differences of selection rates: over everybody, or over those with one label.
 _RATES: dict[str, bool | None] = {
@@ -73,7 +87,8 @@ def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
         if not stated:
             largest.append(_refused_gap(name, next(filter(None, reasons))))
             continue
-        worst = max(stated, key=lambda pair: pair.value(name))
+        # Of pairs that tie, the first, whatever the rounding.
+        worst = max(stated, key=lambda pair: round(pair.value(name), 12))
         largest.append(worst.gap(name))
         if len(pairs) > 1:
             by_pair += [
@@ -119,10 +134,16 @@ class GroupPair:
         scores = self._distances.scores[0], self._distances.scores[1]
         n_resamples = self.data.settings.n_resamples
         generator = self.data.pair_generator(0, self.codes)
-        if self.data.weights.values is None:
-            return ScoreGrid(scores, bins=SCORE_BINS, n_resamples=n_resamples, generator=generator)
-        return WeightedGrid(
-            scores, self._weights, bins=SCORE_BINS, n_resamples=n_resamples, generator=generator
+        if self.data.weights.is_survey:
+            return WeightedGrid(
+                scores, self._weights, bins=SCORE_BINS, n_resamples=n_resamples, generator=generator
+            )
+        return ScoreGrid(
+            scores,
+            bins=SCORE_BINS,
+            n_resamples=n_resamples,
+            generator=generator,
+            people=[own.values for own in self._weights],
         )
 
     @property
@@ -172,11 +193,12 @@ class GroupPair:
 
     def gap(self, name: str) -> Gap:
         """Return a gap with its interval."""
-        value, (spread, method) = self.value(name), self._spread(name)
-        # The estimate comes from all scores, and the limits come from cells. Keep them in order.
+        value, (spread, kind) = self.value(name), self._spread(name)
+        methods = _SURVEY_METHODS if self.data.weights.is_survey else _METHODS
+        # The estimate comes from all scores and the limits from cells of them: keep their order.
         low, high = min(spread.low, value), min(max(spread.high, value), 1.0)
         symbol = MEASURES[name].symbol
-        facts = (value, low, high, self.signed(name), spread.p_value, method)
+        facts = (value, low, high, self.signed(name), spread.p_value, methods[kind])
         return Gap(name, symbol, *facts, groups=self._labels, favoured=self._favoured(name))
 
     def _favoured(self, name: str) -> str | None:
@@ -189,12 +211,13 @@ class GroupPair:
         return self._labels[int((signed > 0.0) != turned)]
 
     def _spread(self, name: str) -> tuple[Spread, str]:
+        """Return the interval of a gap, and how it is made."""
         confidence = self.data.pair_confidence
         if name in _RATES:
             limits = fold(rate_difference(*self._counts(_RATES[name]), confidence))
-            return Spread(*limits), _FOLDED_RATES
+            return Spread(*limits), "rates"
         if name == _ODDS:
-            return Spread(*self._odds_limits(confidence)), _MEAN_OF_GAPS
+            return Spread(*self._odds_limits(confidence)), "odds"
         if self.data.is_decision:
             # For decisions, every other gap is the difference of the two groups' shares of ones.
             ones = zip(self._weights, self._distances.scores, strict=True)
@@ -202,15 +225,15 @@ class GroupPair:
             sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)
             hits = rates[0][0] * sizes[0], rates[1][0] * sizes[1]
             limits = rate_difference(hits, sizes, confidence)
-            return Spread(*fold(limits)), _FOLDED_RATES
+            return Spread(*fold(limits)), "rates"
         if name == "mean_parity_gap":
-            return self._grid.mean_gap(confidence), _FOLDED_MEANS
+            return self._grid.mean_gap(confidence), "means"
         spread = {
             "wasserstein_parity_gap": self._grid.wasserstein,
             "total_variation_parity_gap": self._grid.total_variation,
             "ks_parity_gap": self._grid.kolmogorov_smirnov,
         }[name]
-        return spread(confidence), _DISTANCE if self._grid.reaches(confidence) else _MANY_PAIRS
+        return spread(confidence), "distances" if self._grid.reaches(confidence) else "many"
 
     def _odds_limits(self, confidence: float) -> Limits:
         counts, sizes = zip(*(self._counts(label) for label in (True, False)), strict=True)

@@ -66,7 +66,7 @@ class WeightedGrid(ScoreGrid):
         kept = counts.sum(axis=0) > 0
         self.counts = counts[:, kept]
         self.values: FloatArray = sums[kept] / self.counts.sum(axis=0)
-        self._starts = self._bin_starts()
+        self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
         self._scores = scores[0], scores[1]
         self._weights = weights[0], weights[1]
         own_shares = [k / k.sum() for k in self.counts]

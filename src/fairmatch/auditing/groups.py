@@ -80,10 +80,10 @@ def _mean_limits(data: Scored, scores: FloatArray, weights: RowWeights) -> Limit
         share, size = weights.rate(scores > 0.0)
         people = max(round(size), 1)
         return wilson(share * people, people, confidence)
-    if weights.values is None:
-        low, high = mean_interval(scores, confidence)
-    else:
+    if weights.is_survey:
         low, high = mean_limits(weights.moments(scores), confidence)
+    else:
+        low, high = mean_interval(scores, confidence, counts=weights.values)
     return max(low, 0.0), min(high, 1.0)
 
 

@@ -67,21 +67,15 @@ def impact_tables(
     if not attributes:
         return (_table(data, {name: data.groups}, scoring),)
     single = [
-        _table(replace(data, groups=own, unknown=_unknown(data, own)), {attribute: own}, scoring)
+        _table(replace(data, groups=own, unknown=_unknown(own)), {attribute: own}, scoring)
         for attribute, own in attributes.items()
     ]
     return (*single, _table(data, attributes, scoring))
 
 
-def _unknown(data: Scored, groups: Groups) -> tuple[int, ...]:
-    """Return the code of an attribute's group "unknown", unless that is a real value there."""
-    missing = np.isin(data.groups.codes, data.unknown)
-    if not data.unknown:
-        return ()
-    return tuple(
-        code for code, label in enumerate(groups.labels)
-        if label == UNKNOWN and missing[groups.is_group(code)].all()
-    )  # fmt: skip
+def _unknown(groups: Groups) -> tuple[int, ...]:
+    """Return the code of an attribute's unknown people, where there are any."""
+    return tuple(code for code, label in enumerate(groups.labels) if label == UNKNOWN)
 
 
 def _above_median(data: Scored) -> tuple[float, BoolArray] | None:
@@ -131,12 +125,14 @@ def _table(
         rows = data.groups.is_group(code)
         first = int(np.argmax(rows))
         ratio = _ratio(chosen, code, most, confidence)
+        own, selected = (data.weights.take(mask) for mask in (rows, rows & data.selected))
+        survey = own.is_survey
         categories.append(
             CategoryImpact(
                 category=data.labels[code],
                 values=tuple(str(own.labels[own.codes[first]]) for own in attributes.values()),
                 n_people=data.sizes[code],
-                n_selected=data.weights.take(rows & data.selected).people,
+                n_selected=selected.people,
                 share=shares[code],
                 selection_rate=chosen[code].estimate(confidence),
                 impact_ratio=ratio,
@@ -145,6 +141,10 @@ def _table(
                 scoring_ratio=_ratio(scored, code, highest, confidence) if scored else None,
                 is_small=shares[code] < SMALL_SHARE,
                 below_four_fifths=None if ratio.value is None else ratio.value < FOUR_FIFTHS,
+                is_few=data.refuse(code, own.size) is not None,
+                weight=own.total if survey else None,
+                weight_selected=selected.total if survey else None,
+                effective_size=own.size if survey else None,
             )
         )
     n_people = sum(data.sizes[code] for code in codes)

@@ -23,7 +23,6 @@ from fairmatch.tables.arrays import (
     BoolArray,
     FloatArray,
     check_length,
-    is_missing,
     read_column,
     read_labels,
 )
@@ -186,9 +185,9 @@ def read_people(
     if groups.n_groups - len(unknown) < 2:
         known = [label for code, label in enumerate(groups.labels) if code not in unknown]
         raise GroupError(
-            f"sensitive_features has {int(missing.sum())} missing values, and the others hold "
-            f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
-            "compare. Pass rows of another group too, or another column."
+            f"sensitive_features has {int(missing.sum())} missing or unknown values, and the "
+            f"others hold {len(known)} group ({listed(known)}). At least two known groups are "
+            "needed to compare. Pass rows of another group too, or another column."
         )
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
@@ -245,15 +244,19 @@ def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], Boo
     With a single attribute the first part is empty.
     """
     columns = attribute_columns(given, "sensitive_features")
-    missing = np.zeros(len(groups), dtype=bool)
-    for _, values in columns:
-        missing |= is_missing(read_column(values, "sensitive_features"))
     if len(columns) == 1:
-        return {}, missing
-    return {
+        return {}, _lack(groups)
+    attributes = {
         str(name): read_groups(values, unknown=UNKNOWN, name=f"sensitive_features[{name!r}]")
         for name, values in columns
-    }, missing
+    }
+    return attributes, np.logical_or.reduce([*map(_lack, attributes.values())])
+
+
+def _lack(groups: Groups) -> BoolArray:
+    """Return which rows lack the attribute."""
+    code = groups.labels.index(UNKNOWN) if UNKNOWN in groups.labels else -1
+    return np.asarray(groups.codes == code)
 
 
 def _without(X: Any, column: Any) -> Any:

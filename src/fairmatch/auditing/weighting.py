@@ -111,8 +111,8 @@ class RowWeights:
 
     @property
     def evidence(self) -> FloatArray | None:
-        """Weights that sum to the effective size, or None if every row is one person."""
-        if self.values is None or self.is_counts:
+        """Weights that sum to the effective size; None where every row is one person."""
+        if self.values is None or self.is_counts or self.n_rows == 0:
             return self.values
         return self.values * (self.size / self.total)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairmatch.cli.about import add_about, read_about
 from fairmatch.cli.command import Command
 from fairmatch.cli.labelled import add_labelled, read_labelled
 from fairmatch.cli.output import follow_steps, print_table
@@ -13,9 +16,10 @@ from fairmatch.exceptions import InputError
 from fairmatch.storage.atomic import check_place, write_whole
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts.alternatives import Alternatives
+    from fairmatch.auditing.facts.alternatives import Alternatives, Search
+    from fairmatch.tables.files import LabelledTable
 
-# How many of the models found the page describes beside the baseline.
+# Of the foremost models, so many are described on the page beside the baseline.
 _DESCRIBED = 2
 
 
@@ -55,6 +59,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=int, default=0, help="same seed, same result (default: 0)")
     add("--json", metavar="FILE", help="also write everything that was tried as JSON")
+    add_about(parser, "search")
     add("--no-individuals", action="store_true", help="write no person's row")
     add("--out", metavar="FILE.html", required=True, help="write the page to this file")
 
@@ -116,31 +121,76 @@ def _run(arguments: argparse.Namespace) -> int:
             methods={one.name: (one.method, one.setting) for one in tried},
             random_state=arguments.seed,
         )
+        found = replace(
+            found, search=_documented(arguments, table, left_out, len(train), len(test))
+        )
         _print(found)
         if step is not None:
             step("the page")
-        # Beside the baseline stand the best models found, or else those with the smallest gaps.
-        best = found.found or sorted(found.tried, key=lambda one: one.gap)
-        shown = [found.baseline, *(one.name for one in best[:_DESCRIBED])]
+        shown = [found.baseline, *(one.name for one in found.foremost[:_DESCRIBED])]
         comparison = compare_models(
             {name: scores[name] for name in shown},
             sensitive_features=own,
             X=rows,
             y_true=truth,
             pos_label=positive,
+            # Which columns are used was settled before the training.
+            keep=list(rows.columns),
+            confidence=arguments.confidence,
             random_state=arguments.seed,
+            **read_about(arguments),
         )
     page = write_report(
         comparison,
         arguments.out,
         alternatives=found,
         individuals=not arguments.no_individuals,
-        title="Search for less discriminatory alternatives",
+        title=arguments.title or "Search for less discriminatory alternatives",
     )
     print(f"Written: {page}")
     if arguments.json is not None:
         print(f"Written: {write_whole(Path(arguments.json), found.to_json(indent=1) + chr(10))}")
     return 0
+
+
+def _documented(
+    arguments: argparse.Namespace,
+    table: LabelledTable,
+    left_out: list[str],
+    n_training: int,
+    n_test: int,
+) -> Search:
+    """Return how the models were made."""
+    from fairmatch import __version__
+    from fairmatch.auditing.facts.alternatives import Search
+    from fairmatch.learning.candidates import METHODS
+
+    file = Path(arguments.table)
+    uses_group = not arguments.without_sensitive
+    return Search(
+        version=__version__,
+        seed=arguments.seed,
+        source=file.name,
+        source_sha256=sha256(file.read_bytes()).hexdigest() if file.is_file() else None,
+        n_training=n_training,
+        n_choosing=0,
+        n_test=n_test,
+        uses_group=uses_group,
+        needing_group=tuple(
+            name for name, method in METHODS.items() if uses_group and method.needs_group
+        ),
+        settings={
+            "target": table.target,
+            "sensitive": ", ".join(table.attributes),
+            "positive": arguments.positive,
+            "left_out": ", ".join(left_out) or None,
+            "criterion": arguments.criterion,
+            "rounds": arguments.rounds,
+            "test_size": arguments.test_size,
+            "margin": arguments.margin,
+            "confidence": arguments.confidence,
+        },
+    )
 
 
 def _print(found: Alternatives) -> None:
@@ -154,7 +204,7 @@ def _print(found: Alternatives) -> None:
                     f"{one.accuracy:.4f}",
                     f"{one.gap:.4f}",
                     f"{one.gap_change.low:+.3f} to {one.gap_change.high:+.3f}",
-                    "yes" if one.less_discriminatory else "",
+                    one.verdict,
                 ]
                 for one in found.tried
             ),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairmatch.cli.about import add_about, read_about
 from fairmatch.cli.command import Command
 from fairmatch.cli.findings import print_audits
 from fairmatch.cli.gates import hold_to, read_gates
@@ -18,7 +19,6 @@ from fairmatch.storage.atomic import check_outputs, write_whole
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Comparison
 
-_ABOUT = ("title", "author", "date", "purpose")
 INDIVIDUALS = "individuals"
 """The value of ``--hide`` that leaves out people's rows altogether."""
 
@@ -141,8 +141,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what is held to the bound: the estimate, or the worse limit of its interval "
         "(default: estimate)",
     )
-    for name in _ABOUT:
-        add(f"--{name}", metavar="TEXT", help=f"{name} of the audit, for the report")
+    add_about(parser, "audit")
     add("--no-individuals", action="store_true", help="write no person's row")
     add(
         "--hide",
@@ -192,7 +191,7 @@ def _run(arguments: argparse.Namespace) -> int:
         "n_sample": arguments.sample,
         "min_group_size": arguments.min_group_size,
         "random_state": arguments.seed,
-        **{name: getattr(arguments, name) for name in _ABOUT},
+        **read_about(arguments),
     }
     n_models = len(arguments.tables) * len(arguments.score) + len(arguments.model)
     found: Audit | Comparison

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairmatch.exceptions import InputError
 from fairmatch.matching.problem import Floats
 from fairmatch.tables.points import Points
 
@@ -31,6 +32,16 @@ def _not_points(name: str, shape: tuple[int, ...]) -> str:
         f"{name} points must be a non-empty 2-d array, got shape {shape}. Pass one row per person "
         "and one column per feature."
     )
+
+
+def check_columns(points: Points, caller: str) -> None:
+    """Raise where people are described by no column, so that there are no distances."""
+    if points.width == 0:
+        raise InputError(
+            f"{caller} got X without columns and needs at least one, since distances are taken "
+            "between its rows. Pass the columns that describe the people, or match them by their "
+            "scores alone with fair_matching."
+        )
 
 
 def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:

@@ -13,6 +13,7 @@ from fairmatch.matching.atoms import unit_count, whole_units
 from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, match_blocks
 from fairmatch.matching.bounds import lower_bound
 from fairmatch.matching.coupling import Certificate, Coupling, IndexArray
+from fairmatch.matching.given import check_columns
 from fairmatch.matching.parts import PartRows, couple_parts, plan_parts
 from fairmatch.matching.solver import EXACT, OnUnproven, solve_transport
 from fairmatch.tables.arrays import (
@@ -177,6 +178,7 @@ class OptimalTransportMatcher:
             From every other group to the reference group, with the solver's certificate.
         """
         points = self.points(X, y)
+        check_columns(points, type(self).__name__)
         groups = read_groups(sensitive_features, n_rows=len(points))
         weights = read_weights(sample_weight, n_rows=len(points))
         criterion = read_criterion(self.criterion)

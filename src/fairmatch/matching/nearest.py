@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from fairmatch.exceptions import InputError
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.frontier import Frontier
+from fairmatch.matching.given import check_columns
 from fairmatch.matching.parts import PartRows, couple_parts
 from fairmatch.matching.quantiles import ScoredParts
 from fairmatch.matching.solver import EXACT, Transport
@@ -147,7 +148,9 @@ def read_scored(
             "Pass X, or use fair_matching, which needs only the scores."
         )
     given = ScoredParts.read(y_score, sensitive_features, **more)
-    return given, read_points(X, n_rows=len(given.scores))
+    features = read_points(X, n_rows=len(given.scores))
+    check_columns(features, caller)
+    return given, features
 
 
 def part_frontier(

@@ -7,6 +7,7 @@ sample may have another score.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -209,7 +210,13 @@ def fold(limits: Limits) -> Limits:
     return (0.0 if low <= 0.0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
 
-def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.0, 1.0)) -> Limits:
+def mean_interval(
+    values: FloatArray,
+    confidence: float,
+    *,
+    within: Limits = (0.0, 1.0),
+    counts: FloatArray | None = None,
+) -> Limits:
     r"""Compute the interval of a mean of numbers that lie within known bounds.
 
     Parameters
@@ -219,8 +226,9 @@ def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.
     confidence : float
         Level of the interval.
     within : two numbers, default=(0, 1)
-        The least and the greatest value that a number can have. Without bounds, that is with
-        ``(-inf, inf)``, the interval is Student's.
+        Bounds of what a number can be. Without bounds (``(-inf, inf)``) it is Student's interval.
+    counts : array of shape (n,), optional
+        How many people have each number; one by default.
 
     Notes
     -----
@@ -241,20 +249,22 @@ def mean_interval(values: FloatArray, confidence: float, *, within: Limits = (0.
     >>> [round(limit, 3) for limit in mean_interval(np.full(30, 0.1), 0.95)]
     [0.088, 0.21]
     """
-    mean = float(values.mean())
-    below, above = _mean_margins(values, confidence, within)
+    mean, below, above = _mean_margins(values, confidence, within, counts)
     return mean - below, mean + above
 
 
-def _mean_margins(values: FloatArray, confidence: float, within: Limits) -> Limits:
-    """Return how far the mean may lie below the sample's mean, and how far above it."""
-    n_rows = len(values)
+def _mean_margins(
+    values: FloatArray, confidence: float, within: Limits, counts: FloatArray | None
+) -> tuple[float, float, float]:
+    """Return the mean of the sample, and how far the true one may lie below and above it."""
+    n_rows = len(values) if counts is None else round(float(counts.sum()))
+    mean = float(np.average(values, weights=counts))
     if n_rows < 2:  # one number does not show how much numbers differ
-        return float(values[0]) - within[0], within[1] - float(values[0])
-    mean, variance = float(values.mean()), float(values.var(ddof=1))
+        return mean, mean - within[0], within[1] - mean
+    variance = float(np.average((values - mean) ** 2, weights=counts)) * n_rows / (n_rows - 1)
     t = -float(stdtrit(n_rows - 1, (1.0 - confidence) / 2.0))
     below, above = (_margin(abs(mean - bound), variance, n_rows / t**2) for bound in within)
-    return below, above
+    return mean, below, above
 
 
 def _margin(distance: float, variance: float, n_rows: float) -> float:
@@ -276,6 +286,7 @@ def mean_difference(
     confidence: float,
     *,
     within: Limits = (0.0, 1.0),
+    counts: Sequence[FloatArray | None] = (None, None),
 ) -> Limits:
     r"""Compute the interval of the second mean minus the first, for numbers within known bounds.
 
@@ -286,7 +297,9 @@ def mean_difference(
     confidence : float
         Level of the interval.
     within : two numbers, default=(0, 1)
-        The least and the greatest value that a number can have.
+        Bounds of what a number can be.
+    counts : two arrays, optional
+        How many people of each group have each number; one by default.
 
     Notes
     -----
@@ -301,10 +314,11 @@ def mean_difference(
     >>> round(low, 3), round(high, 3)
     (0.195, 0.375)
     """
-    (below0, above0), (below1, above1) = (
-        _mean_margins(values, confidence, within) for values in (first, second)
+    (mean0, below0, above0), (mean1, below1, above1) = (
+        _mean_margins(values, confidence, within, own)
+        for values, own in zip((first, second), counts, strict=True)
     )
-    difference = float(second.mean() - first.mean())
+    difference = mean1 - mean0
     return difference - float(np.hypot(below1, above0)), difference + float(
         np.hypot(above1, below0)
     )

@@ -41,6 +41,8 @@ Norm: TypeAlias = Callable[[FloatArray], FloatArray]
 # The bootstrap counts people in cells of the score axis. Cells of equal mass change no limit by
 # more than its own Monte Carlo error, and the work does not grow with the number of rows.
 _CELLS = 512
+# What NumPy can deal out.
+_MOST_DEALT = 1_000_000_000
 # Limits are found to this share of the range where they can lie. Monte Carlo error is far larger.
 _PRECISION = 2.0**-13
 # The direction of the estimate is partly noise, so the inversion puts the lower limit too high. In
@@ -146,6 +148,9 @@ class ScoreGrid:
         How many resamples to draw, and how many permutations.
     generator : numpy Generator
         Source of the random draws.
+    people : two arrays, optional
+        How many people of each group have each score; one by default. The intervals are those of
+        as many scores.
     """
 
     def __init__(
@@ -155,47 +160,72 @@ class ScoreGrid:
         bins: int,
         n_resamples: int,
         generator: np.random.Generator,
+        people: Sequence[FloatArray | None] = (None, None),
     ) -> None:
-        pooled = np.sort(np.concatenate(scores))
+        ones = [
+            np.ones(len(own)) if given is None else given
+            for own, given in zip(scores, people, strict=True)
+        ]
+        pooled, last = _ordered(np.concatenate(scores), np.concatenate(ones))
         different = pooled[np.append(True, pooled[1:] != pooled[:-1])]
         if len(different) > _CELLS:
-            at = np.linspace(0, len(pooled) - 1, _CELLS + 1).astype(np.intp)[1:-1]
-            different = np.unique(pooled[at])
+            at = np.linspace(0, last[-1] - 1, _CELLS + 1).astype(np.intp)[1:-1]
+            different = np.unique(pooled[np.searchsorted(last, at, side="right")])
         # The borders of numpy.histogram, whose last interval is closed.
         self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
         borders = np.union1d(different, self._bin_borders)
         cells = [np.searchsorted(borders, s, side="right") for s in scores]
-        counts = np.stack([np.bincount(c, minlength=len(borders) + 1) for c in cells])
+        n_cells = len(borders) + 1
+        counts = np.stack(
+            [np.bincount(c, own, minlength=n_cells) for c, own in zip(cells, ones, strict=True)]
+        ).astype(np.int64)
         sums = np.bincount(
-            np.concatenate(cells), np.concatenate(scores), minlength=len(borders) + 1
+            np.concatenate(cells),
+            np.concatenate(scores) * np.concatenate(ones),
+            minlength=n_cells,
         )
         kept = counts.sum(axis=0) > 0
         self.counts = counts[:, kept]
-        self.values: FloatArray = sums[kept] / self.counts.sum(axis=0)
-        self.sizes = len(scores[0]), len(scores[1])
-        self._starts = self._bin_starts()
+        ends = np.append(np.searchsorted(pooled, borders), len(pooled))
+        starts = np.append(0, ends[:-1])
+        # The mean score of a cell; where it holds one score, that score without rounding.
+        self.values: FloatArray = np.clip(
+            sums[kept] / self.counts.sum(axis=0), pooled[starts[kept]], pooled[ends[kept] - 1]
+        )
+        self.sizes = int(counts[0].sum()), int(counts[1].sum())
+        self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
         shares = [
             generator.multinomial(n, k / n, size=n_resamples) / n
             for n, k in zip(self.sizes, self.counts, strict=True)
         ]
         self._scores = scores[0], scores[1]
+        self._people = people
         estimate = self.counts[0] / self.sizes[0] - self.counts[1] / self.sizes[1]
         self._estimate = np.cumsum(estimate)
         self._noise = np.cumsum(shares[0] - shares[1] - estimate, axis=1)
-        pooled_counts = self.counts.sum(axis=0)
-        drawn = generator.multivariate_hypergeometric(
-            pooled_counts, self.sizes[0], size=n_resamples, method="marginals"
-        )
-        rest = (pooled_counts - drawn) / self.sizes[1]
-        self._permuted = np.cumsum(drawn / self.sizes[0] - rest, axis=1)
+        self._permuted = np.cumsum(self._permute(n_resamples, generator), axis=1)
 
-    def _bin_starts(self) -> NDArray[np.intp]:
-        bins = np.searchsorted(self._bin_borders, self.values, side="right")
+    def _permute(self, n_resamples: int, generator: np.random.Generator) -> FloatArray:
+        """Deal all people out to two groups of these sizes; return the differences of shares."""
+        pooled, (first, second) = self.counts.sum(axis=0), self.sizes
+        if first + second < _MOST_DEALT:
+            drawn = generator.multivariate_hypergeometric(
+                pooled, first, size=n_resamples, method="marginals"
+            )
+            return np.asarray(drawn / first - (pooled - drawn) / second)
+        # Of so many people hardly anybody is drawn twice.
+        shares = pooled / pooled.sum()
+        dealt = [generator.multinomial(n, shares, size=n_resamples) / n for n in self.sizes]
+        return np.asarray(dealt[0] - dealt[1])
+
+    def _bin_starts(self, lows: FloatArray) -> NDArray[np.intp]:
+        """Return the last cell before each bin, of cells that begin at these scores."""
+        bins = np.searchsorted(self._bin_borders, lows, side="right")
         return np.flatnonzero(np.diff(bins)).astype(np.intp)
 
     def mean_gap(self, confidence: float) -> Spread:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
-        return Spread(*fold(mean_difference(*self._scores, confidence)))
+        return Spread(*fold(mean_difference(*self._scores, confidence, counts=self._people)))
 
     def wasserstein(self, confidence: float) -> Spread:
         """Compute the interval of the area between the distribution functions."""
@@ -215,7 +245,8 @@ class ScoreGrid:
         beyond = max(self.values[0], 1.0 - self.values[-1])
         within = float(heights.min() - beyond), float(heights.max() + beyond)
         first, second = (np.interp(scores, self.values, heights) for scores in self._scores)
-        return fold(mean_difference(first, second, confidence, within=within))[1]
+        limits = mean_difference(first, second, confidence, within=within, counts=self._people)
+        return fold(limits)[1]
 
     def kolmogorov_smirnov(self, confidence: float) -> Spread:
         """Compute the interval of the largest difference between the distribution functions."""
@@ -278,6 +309,12 @@ class ScoreGrid:
         p_value = (1 + reached) / (1 + len(permuted))
         # A lower limit may be wrong only half as often as an interval.
         return Spread(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
+
+
+def _ordered(values: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values in order, and how many people have each or one before it."""
+    order = np.argsort(values, kind="stable")
+    return values[order], np.cumsum(people[order])
 
 
 def _length(vectors: FloatArray) -> FloatArray:

@@ -121,6 +121,8 @@ def write_report(
         scripts.append(_resource("explorer.js"))
     html = _template().render(
         title=title or shown[0].about.title or "Fairness audit",
+        search=_on_search(alternatives, shown),
+        made=None if alternatives is None else alternatives.search,
         notices=_notices(shown),
         about=shown[0].about,
         audits=shown,
@@ -182,6 +184,14 @@ def _n_groups(audit: Audit) -> str:
     """Return how many groups there are; people of unknown group are named apart."""
     known = len(audit.groups) - len(audit.unknown)
     return f"{known} and unknown" if audit.unknown else str(known)
+
+
+def _on_search(alternatives: Alternatives | None, audits: Sequence[Audit]) -> list[str]:
+    """Return what a search found, and why these models are described."""
+    if alternatives is None:
+        return []
+    names = [audit.model_name for audit in audits]
+    return list(filter(None, [alternatives.sentence(), alternatives.why_shown(names)]))
 
 
 def _notices(audits: Sequence[Audit]) -> list[str]:

@@ -90,6 +90,9 @@ def sections(
             (
                 "A search that finds nothing does not prove that there is nothing to find: other "
                 "methods, columns or data may do better.",
+                ""
+                if alternatives is None or not alternatives.search
+                else alternatives.search.on_group(),
             ),
             [] if alternatives is None else [alternatives_figure(alternatives)],
         ),

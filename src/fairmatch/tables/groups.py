@@ -192,7 +192,8 @@ def read_groups(
     n_rows : int, optional
         The expected number of rows.
     unknown : str, optional
-        The label for missing values. By default a missing value is an error.
+        The label for missing values. A value that is this word in the table, in capitals or not,
+        counts as missing. By default a missing value is an error.
     name : str, default="sensitive_features"
         How errors name the argument.
 
@@ -262,24 +263,40 @@ def _read_attribute(
     array = read_column(values, name)
     check_length(array, n_rows, name)
     missing = is_missing(array)
-    if not missing.any():
-        return _coded(array)
     if unknown is None:
-        raise GroupError(
-            f"{name} has {int(missing.sum())} missing values, and every row needs a group. Leave "
-            "those rows out, or name a group for them."
-        )
+        if missing.any():
+            raise GroupError(
+                f"{name} has {int(missing.sum())} missing values, and every row needs a group. "
+                "Leave those rows out, or name a group for them."
+            )
+        return _coded(array)
     if missing.all():
         return np.zeros(len(array), dtype=np.int8), (unknown,)
     known, labels = _coded(array[~missing])
-    if unknown in labels:
-        raise GroupError(
-            f"{name} has missing values, and a group is called {unknown!r} already, which is the "
-            "name of missing values. Replace the missing values by another name."
-        )
-    codes = np.full(len(array), len(labels), dtype=np.int16)
-    codes[~missing] = known
-    return codes, (*labels, unknown)
+    named = [code for code, label in enumerate(labels) if not is_word(label, unknown)]
+    if len(named) == len(labels) and not missing.any():
+        return known, labels
+    places = np.full(len(labels), len(named), dtype=_smallest(len(named) + 1))
+    places[named] = np.arange(len(named))
+    codes = np.full(len(array), len(named), dtype=places.dtype)
+    codes[~missing] = places[known]
+    return codes, (*(labels[code] for code in named), unknown)
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Return whether a value is a word, in capitals or not.
+
+    Examples
+    --------
+    >>> is_word("Unknown ", "unknown"), is_word(7, "unknown")
+    (True, False)
+    """
+    return isinstance(value, str) and value.strip().casefold() == word
+
+
+def _smallest(n_labels: int) -> type[np.integer[Any]]:
+    """Return the smallest kind of number that holds the codes of so many labels."""
+    return np.int8 if n_labels <= np.iinfo(np.int8).max else np.int32
 
 
 def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
@@ -303,8 +320,7 @@ def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ..
     else:
         values, codes = np.unique(array, return_inverse=True)
         labels = values.tolist()
-    smallest = np.int8 if len(labels) <= np.iinfo(np.int8).max else np.int32
-    return codes.astype(smallest), tuple(map(plain_value, labels))
+    return codes.astype(_smallest(len(labels))), tuple(map(plain_value, labels))
 
 
 def _sorted_values(values: list[Any]) -> list[Any]:
@@ -349,5 +365,4 @@ def _combined(
             f"Two combinations of attributes read alike, {twice!r}, because a value contains a "
             "comma. Rename that value."
         )
-    smallest = np.int8 if len(combinations) <= np.iinfo(np.int8).max else np.int32
-    return Groups(codes.astype(smallest), tuple(combinations), attributes)
+    return Groups(codes.astype(_smallest(len(combinations))), tuple(combinations), attributes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,6 +34,11 @@ class Alternative:
         Whether the lower limit of ``accuracy_change`` is at least minus the margin.
     smaller_gap : bool
         Whether the interval of ``gap_change`` lies below 0.
+    verdict : {"yes", "not shown", "no"}
+        Whether the model is a less discriminatory alternative: "yes" where it is shown to be as
+        accurate and to have a smaller gap, "no" where one of the two is shown to be false.
+    reasons : tuple of str
+        What is missing where it is not shown, or what is false; empty where it is shown.
     """
 
     name: str
@@ -48,11 +53,68 @@ class Alternative:
     lost: dict[str, int]
     as_accurate: bool
     smaller_gap: bool
+    verdict: str
+    reasons: tuple[str, ...]
 
     @property
     def less_discriminatory(self) -> bool:
-        """Whether the model is as accurate as the baseline and has a smaller gap."""
+        """Whether the model is shown to be as accurate as the baseline, with a smaller gap."""
         return self.as_accurate and self.smaller_gap
+
+    @property
+    def decides(self) -> bool:
+        """Whether the model selects some people and not others."""
+        rates = self.selection_rates.values()
+        return max(rates) > 0.0 and min(rates) < 1.0
+
+    def verdict_words(self) -> str:
+        """Return the verdict with its reasons."""
+        return f"{self.verdict}: {' and '.join(self.reasons)}" if self.reasons else self.verdict
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the models of a search were made, so that it can be documented and repeated.
+
+    Attributes
+    ----------
+    version : str
+        Version of fairmatch.
+    seed : int
+        Seed of the split, the training and the intervals.
+    source, source_sha256 : str or None
+        Name and hash of the table; a dataset has no hash.
+    n_training, n_choosing, n_test : int
+        Rows that the models learned from; that were kept apart to choose among them; and that
+        they are compared on. Without rows to choose by, all models are listed.
+    uses_group : bool
+        Whether the models use a person's group to predict, the baseline too.
+    needing_group : tuple of str
+        The methods whose models cannot predict without it.
+    settings : dict
+        The other arguments of the search.
+    """
+
+    version: str
+    seed: int
+    source: str | None
+    source_sha256: str | None
+    n_training: int
+    n_choosing: int
+    n_test: int
+    uses_group: bool
+    needing_group: tuple[str, ...]
+    settings: dict[str, str | int | float | None]
+
+    def on_group(self) -> str:
+        """Return whether the models need a person's group, in words."""
+        if not self.uses_group:
+            return "No model needs a person's group to predict."
+        needing = " and ".join(f"“{method}”" for method in self.needing_group)
+        return (
+            "Every model, the baseline too, uses a person's group to predict."
+            + f" {needing} cannot do without it, the others can be trained to." * bool(needing)
+        )
 
 
 @dataclass(frozen=True)
@@ -81,6 +143,8 @@ class Alternatives(JsonFacts):
         Group to the share of its people whom the baseline selects.
     tried : tuple of Alternative
         Every other model, in the order in which it was given.
+    search : Search or None
+        How the models were made, where the search trained them.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Alternatives"
@@ -96,32 +160,99 @@ class Alternatives(JsonFacts):
     gap: float
     selection_rates: dict[str, float]
     tried: tuple[Alternative, ...]
+    search: Search | None = None
 
     @property
     def found(self) -> Sequence[Alternative]:
-        """The models that are as accurate and have a smaller gap, with the smallest gap first."""
-        better = [one for one in self.tried if one.less_discriminatory]
-        return sorted(better, key=lambda one: (one.gap, -one.accuracy))
+        """The models shown to be as accurate, with a smaller gap; the smallest gap first."""
+        return _by_gap(one for one in self.tried if one.less_discriminatory)
+
+    @property
+    def possible(self) -> Sequence[Alternative]:
+        """The models with a smaller gap for sure that are as accurate by estimate, not for sure."""
+        return _by_gap(
+            one
+            for one in self.tried
+            if one.smaller_gap
+            and not one.as_accurate
+            and (one.accuracy_change.value or 0.0) >= -self.margin
+        )
+
+    @property
+    def foremost(self) -> Sequence[Alternative]:
+        """The models to look at first, the smallest gap first.
+
+        Those found; else those that are possible; else those that select some people and not
+        others, whatever their accuracy.
+        """
+        return self.found or self.possible or self._deciding
+
+    @property
+    def _deciding(self) -> Sequence[Alternative]:
+        return _by_gap(one for one in self.tried if one.decides) or _by_gap(self.tried)
+
+    def why_shown(self, names: Collection[str]) -> str:
+        """Return which of the models tried are described, and why.
+
+        Parameters
+        ----------
+        names : collection of str
+            The models that are described. There are no words where other models than the foremost
+            are among them.
+        """
+        shown = [one for one in self.foremost if one.name in names]
+        n_tried = sum(one.name in names for one in self.tried)
+        if not shown or shown != list(self.foremost[:n_tried]):
+            return ""
+        models = " and ".join(
+            f"{one.name!r} (accuracy {one.accuracy:.3f}, gap {one.gap:.3f})" for one in shown
+        )
+        if self.found:
+            reason = "of the alternatives found"
+        elif self.possible:
+            reason = "of the models that are as accurate by estimate, with a gap smaller for sure"
+        else:
+            reason = "of the models tried, whatever their accuracy"
+            if any(not one.decides for one in self.tried) and shown[0].decides:
+                reason += ", but for those that select nobody or everybody"
+        smallest = "the smallest gap" if len(shown) == 1 else "the smallest gaps"
+        return (
+            f"Described below, beside {self.baseline!r} (accuracy {self.accuracy:.3f}, gap "
+            f"{self.gap:.3f}): {models}, with {smallest} {reason}."
+        )
 
     def sentence(self) -> str:
-        """Return one sentence on what the search found."""
+        """Return what the search found, in words."""
         scope = (
-            f"of {len(self.tried)} models tried beside {self.baseline!r} on {self.n_rows:,} people "
-            "whom none of them has seen"
+            f"of {_models(len(self.tried))} tried beside {self.baseline!r} on {self.n_rows:,} "
+            "people whom none of them has seen"
         )
         within = f"within {self.margin:g} of its accuracy"
-        if not self.found:
+        if self.found:
+            best, count = self.found[0], len(self.found)
             return (
-                f"No less discriminatory alternative was found: {scope}, none is shown to be "
-                f"{within} and to have a smaller gap."
+                f"{'A' if count == 1 else str(count)} less discriminatory "
+                f"{'alternative was' if count == 1 else 'alternatives were'} found: {scope}, "
+                f"{best.name!r} has the smallest gap of those shown to be {within}. Its gap is "
+                f"{best.gap:.3f}, and the baseline's is {self.gap:.3f}.{self._on_possible()}"
             )
-        best = self.found[0]
-        count = len(self.found)
+        said = f"{scope}, none is shown to be {within} and to have a smaller gap."
+        if not self.possible:
+            return f"No less discriminatory alternative was found: {said}"
+        best = self.possible[0]
         return (
-            f"{'A' if count == 1 else str(count)} less discriminatory "
-            f"{'alternative was' if count == 1 else 'alternatives were'} found: {scope}, "
-            f"{best.name!r} has the smallest gap of those shown to be {within}. Its gap is "
-            f"{best.gap:.3f}, and the baseline's is {self.gap:.3f}."
+            f"No less discriminatory alternative was shown: {said}{self._on_possible()} The "
+            f"smallest of these gaps is {best.gap:.3f}, that of {best.name!r}; the baseline's is "
+            f"{self.gap:.3f}. With more people the intervals would be narrower."
+        )
+
+    def _on_possible(self) -> str:
+        count = len(self.possible)
+        if count == 0:
+            return ""
+        return (
+            f" {_models(count)} {'has' if count == 1 else 'have'} a gap that is smaller for "
+            f"sure and an accuracy within {self.margin:g} by estimate, but not for sure."
         )
 
     def __repr__(self) -> str:
@@ -129,3 +260,11 @@ class Alternatives(JsonFacts):
             f"<Alternatives to {self.baseline!r}: {len(self.tried)} tried, "
             f"{len(self.found)} less discriminatory>"
         )
+
+
+def _by_gap(models: Iterable[Alternative]) -> Sequence[Alternative]:
+    return sorted(models, key=lambda one: (one.gap, -one.accuracy))
+
+
+def _models(count: int) -> str:
+    return "1 model" if count == 1 else f"{count} models"

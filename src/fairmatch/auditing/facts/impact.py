@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isclose
 
 from fairmatch.auditing.facts.estimates import Estimate
 
@@ -49,7 +50,12 @@ class CategoryImpact:
         Whether its share is below 2%. Such a category is shown, but others are not compared with
         it.
     below_four_fifths : bool or None
-        Whether the impact ratio is below 0.8. It is None where there is no ratio.
+        Whether the impact ratio is below 0.8; None where there is none.
+    is_few : bool
+        Whether the people are so few that the audit states nothing else of them.
+    weight, weight_selected, effective_size : float or None
+        Under weights of a survey: the weight of the people and of those selected, whose quotient
+        is the selection rate, and how many people the weights speak for. None else.
     """
 
     category: str
@@ -64,6 +70,10 @@ class CategoryImpact:
     scoring_ratio: Estimate | None
     is_small: bool
     below_four_fifths: bool | None
+    is_few: bool = False
+    weight: float | None = None
+    weight_selected: float | None = None
+    effective_size: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class ImpactTable:
     n_unknown : int
         Number of people who were scored but whose category is unknown. They are left out.
     most_selected, highest_scoring : str or None
-        The categories with which others are compared, or None where there is none.
+        The categories that others are compared with; of several with the same rate, the first.
     median_score : float or None
         Median score of everybody. It is None where the scores are decisions.
     rule : str
@@ -96,3 +106,19 @@ class ImpactTable:
     highest_scoring: str | None
     median_score: float | None
     rule: str = RULE
+
+    def highest(self, rate: str) -> tuple[str, ...]:
+        """Return the categories that share the highest rate, of those that are not small.
+
+        Parameters
+        ----------
+        rate : {"selection_rate", "scoring_rate"}
+            Which rate.
+        """
+        rates: dict[str, float] = {
+            category.category: getattr(category, rate).value
+            for category in self.categories
+            if not category.is_small and getattr(category, rate) is not None
+        }
+        most = max(rates.values(), default=0.0)
+        return tuple(name for name, own in rates.items() if isclose(own, most, rel_tol=1e-9))

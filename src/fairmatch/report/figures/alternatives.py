@@ -11,27 +11,26 @@ from fairmatch.report.charts import Row, finished, scatter_chart
 from fairmatch.report.figures.figure import Figure, Panel, label
 from fairmatch.report.wording import shown_name
 
-_BASELINE, _FOUND, _OTHER = "baseline", "less discriminatory", "other"
+# How the points of each verdict are called in the picture.
+_SERIES = {"yes": "less discriminatory", "not shown": "not shown", "no": "other"}
 
 
 def alternatives_figure(found: Alternatives) -> Figure:
     """Return the figure of accuracy against the gap for everything that was tried."""
     title = MEASURES[found.gap_measure].title.lower()
     points: list[Row] = [
-        _point(found.baseline, found.accuracy, found.gap, _BASELINE),
-        *(
-            _point(one.name, one.accuracy, one.gap, _FOUND if one.less_discriminatory else _OTHER)
-            for one in found.tried
-        ),
+        _point(found.baseline, found.accuracy, found.gap, "baseline"),
+        *(_point(one.name, one.accuracy, one.gap, _SERIES[one.verdict]) for one in found.tried),
     ]
     return Figure(
         "Everything that was tried",
         (
-            found.sentence(),
             f"A model counts as accurate as the baseline if it is shown to be less accurate by at "
             f"most {found.margin:g}, and its gap counts as smaller if the whole interval of the "
             f"change lies below 0. The {found.confidence:.0%} intervals hold for all "
             f"{len(found.tried)} models at once.",
+            "“No” is said where one of the two is shown to be false, and “not shown” where the "
+            "people are too few to tell.",
             f"The gap is that of {title}, the largest over pairs of groups. Newly selected are "
             f"people whom {shown_name(found.baseline)} does not select and the model does.",
         ),
@@ -69,7 +68,7 @@ def _row(one: Alternative) -> Row:
         "gap_change": _signed(one.gap_change),
         "gained": _people(one.gained),
         "lost": _people(one.lost),
-        "verdict": one.less_discriminatory,
+        "verdict": one.verdict_words(),
     }
 
 

@@ -67,10 +67,14 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     if table.n_unknown:
         unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
     reading = [f"{n_people(table.n_people)} of known category; {unknown}"]
-    if table.most_selected is not None:
-        reading.append(f"Highest selection rate: {group_words(table.most_selected)}.")
-    if table.highest_scoring is not None:
-        reading.append(f"Highest scoring rate: {group_words(table.highest_scoring)}.")
+    for words, rate in (("selection", "selection_rate"), ("scoring", "scoring_rate")):
+        if most := table.highest(rate):
+            reading.append(f"Highest {words} rate: {listed([*map(group_words, most)])}.")
+    if few := [group_words(category.category) for category in order if category.is_few]:
+        reading.append(
+            f"Nothing else is stated of so few people: {listed(few)}. Their rates stand here "
+            "because every category is filed."
+        )
     if any(category.is_small for category in order):
         reading.append(
             "Categories of less than 2% of the people are marked; the rule allows to leave them "
