@@ -211,6 +211,18 @@ class TestMatching:
             position_figure([one])
         )
 
+    def test_somebody_near_is_told_to_be_of_those_drawn_where_people_were_drawn(self, twins):
+        generator = np.random.default_rng(0)
+        X = pd.DataFrame({"x": generator.uniform(size=200)})
+        one = audit(X["x"], sensitive_features=["a", "b"] * 100, X=X, n_sample=40, **QUICK)
+        drawn, all_of_them = said(reach_figure([one])), said(reach_figure([twins["person"]]))
+        assert "of those drawn of group a there is somebody among those drawn of group b" in drawn
+        assert "have somebody of the other group, both taken among those who were drawn." in drawn
+        assert "drawn" not in all_of_them
+        assert "nine in ten people of the two groups have somebody of the other group." in (
+            all_of_them
+        )
+
     def test_all_models_of_a_comparison_are_in_one_picture(self, twins):
         figure = curve_figure(list(twins["all"].audits))
         assert len(figure.panels) == 1

@@ -18,7 +18,7 @@ from fairmatch import audit
 from fairmatch.auditing.facts import Individuals, Pairs
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
 from fairmatch.report import sentences, write_report
-from fairmatch.report.explorer import explorer_json
+from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.wording import shown_name
 
 
@@ -224,6 +224,19 @@ def test_a_sample_of_people_comes_with_all_their_counterparts(hostile):
                 for k in people.counterparts(where[name], matching=matching)
             }
         assert given == expected
+
+
+def test_the_nearest_is_of_those_drawn_where_people_were_drawn(hostile, plain):
+    found = hostile.audits[0]
+    drawn = replace(found, matchings=tuple(replace(m, is_sample=True) for m in found.matchings))
+    for one, words in (found, "nearest person"), (drawn, "nearest person of those drawn"):
+        assert json.loads(explorer_json([one]))["matchings"]["near"] == words
+        assert f"need not give everybody the {words}; who that is" in explorer_lead([one])
+    # Without columns nobody is near, and nobody can be chosen.
+    assert "near" not in json.loads(explorer_json([plain]))["matchings"]
+    assert explorer_lead([plain]) == (
+        "Counterparts are matched by their scores, which need not be equal."
+    )
 
 
 def test_decisions_are_those_before_rounding():

@@ -118,7 +118,7 @@ class PairMatcher:
         return Neighbours(self.people, _NEAREST if len(self.data.compared) == 2 else 1)
 
     def near(self) -> NearPeople | None:
-        """Return everybody's truly nearest people of the other group; None without features."""
+        """Return everybody's nearest people of the other group who were drawn; None without features."""
         return None if self.people.features is None else self.neighbours.listed(self.scores)
 
     @cached_property

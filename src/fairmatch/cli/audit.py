@@ -96,7 +96,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--confidence", type=float, default=0.95, help="level of the intervals (default: 0.95)")
     add("--resamples", type=int, default=1000, help="of the bootstrap (default: 1000)")
-    add("--sample", type=int, default=4096, help="people of each group to match (default: 4096)")
+    add(
+        "--sample",
+        type=int,
+        default=4096,
+        help="people of each group to match, and to look for the nearest among (default: 4096)",
+    )
     add("--min-group-size", type=int, default=30, help="state nothing of fewer (default: 30)")
     add("--seed", type=int, default=0, help="same seed, same audit (default: 0)")
     add("--out", metavar="FILE.html", help="write a report that opens in any browser")

@@ -76,14 +76,14 @@ def _print_rates(audit: Audit) -> None:
 
 
 def _print_rest(audit: Audit) -> None:
-    from fairmatch.report.summary import reach_sentence, sentences
+    from fairmatch.report.summary import reach_sentences, sentences
 
     print(f"\n{audit.model_name}")
     if described := audit.provenance.settings["described_by"]:
         print(f"  Described by: {described}.")
     _, *said = sentences(audit)
     if len(audit.matchings) == 1:  # of many pairs of groups the report shows each
-        said[1:1] = filter(None, map(reach_sentence, audit.matchings[0].reach))
+        said[1:1] = reach_sentences(audit.matchings[0])
     said += [f"Look at it: {leak.words}." for leak in audit.leaks]
     for sentence in dict.fromkeys((*said, *audit.notes, *audit.refusals)):
         print(f"  {sentence}")

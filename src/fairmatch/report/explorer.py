@@ -15,6 +15,7 @@ from fairmatch.report.wording import (
     MATCHINGS,
     by_size,
     column_words,
+    is_drawn,
     other_words,
     outcome_words,
     selected_from,
@@ -66,6 +67,19 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
         text = _json(_payload(shown, n_listed))
         per_person *= 1.1
     return text
+
+
+def explorer_lead(audits: Sequence[Audit]) -> str:
+    """Return who a counterpart is, and who can be chosen instead."""
+    near = any(audit.individuals is not None and audit.individuals.near for audit in audits)
+    if not near:
+        return "Counterparts are matched by their scores, which need not be equal."
+    drawn = " of those drawn" if any(map(is_drawn, audits)) else ""
+    return (
+        f"Counterparts are matched, which need not give everybody the nearest person{drawn}; who "
+        "that is can be chosen too. People who are matched by their scores need not have equal "
+        "scores."
+    )
 
 
 def _json(value: Any) -> str:
@@ -127,13 +141,18 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
             }
         )
     names = {name for _, people in shown for name in _all_pairs(people)}
+    drawn = any(is_drawn(audit) for audit, _ in shown)
     groups, reference = shown[0][0].groups, shown[0][0].reference
     labels = [group.label for group in groups]
     return {
         "groups": labels,
         "order": [labels.index(group.label) for group in by_size(groups)],
         "reference": labels.index(reference) if reference in labels else None,
-        "matchings": {name: words for name, words in MATCHINGS.items() if name in names},
+        "matchings": {
+            name: f"{words} of those drawn" if name == NEAR and drawn else words
+            for name, words in MATCHINGS.items()
+            if name in names
+        },
         "n_people": max(len(people.ids) for _, people in shown),
         "tables": tables,
         "models": models,

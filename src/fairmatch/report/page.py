@@ -19,7 +19,7 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.auditing.facts.alternatives import Alternatives
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.report.charts import require_charts
-from fairmatch.report.explorer import explorer_json
+from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.figures.predictions import mean_figure
 from fairmatch.report.figures.selection import selection_figure
 from fairmatch.report.sections import sections
@@ -131,6 +131,7 @@ def write_report(
         sections=parts,
         charts=_embedded(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         people=None if people is None else _embedded(people),
+        explorer_lead=explorer_lead(shown),
         contents=_contents(shown, people),
         refusals=list(dict.fromkeys(reason for audit in shown for reason in audit.refusals)),
         style=_resource("style.css"),

@@ -205,7 +205,16 @@ def _on_nearest(
     )
 
 
-def reach_sentence(reach: Reach) -> str:
+def reach_sentences(matching: Matching) -> list[str]:
+    """Return for how many people of each group somebody near is scored alike, where it is stated.
+
+    Of people who were drawn it is told among whom somebody near was looked for: others may be
+    nearer.
+    """
+    return [said for reach in matching.reach if (said := _on_reach(reach, matching.is_sample))]
+
+
+def _on_reach(reach: Reach, is_sample: bool) -> str:
     """Return the statement on one group in words, or nothing where none is made."""
     share = reach.share
     if share.value is None:
@@ -213,10 +222,12 @@ def reach_sentence(reach: Reach) -> str:
     span = "" if share.low is None or share.high is None else (
         f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
     )  # fmt: skip
+    own, other = f"group {group_words(reach.group)}", f"in group {group_words(reach.other)}"
+    if is_sample:
+        own, other = f"those drawn of {own}", f"among those drawn of {other.removeprefix('in ')}"
     return (
-        f"For {100 * share.value:.0f}%{span} of group {group_words(reach.group)} there is somebody "
-        f"in group {group_words(reach.other)} within squared distance {reach.distance:.2g} who is "
-        f"scored within {reach.score_gap:.3g}."
+        f"For {100 * share.value:.0f}%{span} of {own} there is somebody {other} within squared "
+        f"distance {reach.distance:.2g} who is scored within {reach.score_gap:.3g}."
     )
 
 

@@ -165,6 +165,11 @@ def group_words(label: str) -> str:
     return f"“{name}”" if re.search(r"[\s,;:–]", name) else name
 
 
+def is_drawn(audit: Audit) -> bool:
+    """Return whether people were drawn to be matched, so that others may be nearer."""
+    return any(matching.is_sample for matching in audit.matchings)
+
+
 def model_words(audit: Audit) -> str:
     """Return how a sentence calls the model."""
     name = audit.model_name

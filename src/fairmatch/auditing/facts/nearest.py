@@ -79,8 +79,8 @@ class Reach:
     group, other : str
         The group whose people are counted, and the one in which somebody near is looked for.
     distance : float
-        Squared distance up to which somebody is near. Nine in ten people of the two groups have
-        somebody of the other group as near as that.
+        Squared distance up to which somebody is near. Of the people of the two groups who were
+        drawn, weighted as they are, nine in ten have somebody of the other group as near as that.
     score_gap : float
         Difference up to which two scores are alike.
     share : Estimate
@@ -99,7 +99,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class NearPeople:
-    """The truly nearest people of the other group, for each person of the sample.
+    """The nearest people of the other group, for each person of the sample, among its people.
 
     One entry per person and neighbour, as positions in the lists of `Individuals`; those of a
     person stand together, the nearest first. Unlike a matching this is not symmetric: somebody's

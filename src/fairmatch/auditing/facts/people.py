@@ -74,8 +74,8 @@ class Individuals:
     weights : tuple of float
         Weight of the person's row; empty where every row is one person.
     near : tuple of NearPeople
-        For each pair of groups matched, everybody's truly nearest people of the other group;
-        empty without features.
+        For each pair of groups matched, everybody's nearest people of the other group, of those
+        in the sample; empty without features.
     across : dict
         Matching, or "near" for the nearest person, to the pairs of some people of every two
         groups neither of which is the reference; empty for two groups.
