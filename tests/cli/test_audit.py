@@ -78,6 +78,22 @@ def test_decisions_in_words_are_those_in_numbers(run, table, tmp_path):
     assert words.value > 0.0
 
 
+def test_a_decision_in_words_is_told_where_the_rule_is(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people["answer"] = np.where(people["score"] >= 0.5, "granted", "refused")
+    people.to_csv(table, index=False)
+    out = tmp_path / "page.html"
+    for more, words in ([], "of"), (["--favourable", "low"], "other than"):
+        given = "--accepted", "granted", *more, "--out", out
+        _, printed, _ = run(*FEATURES, *given, score=("--score", "answer"))
+        rule = f"decision {words} “granted”"
+        assert f"means a {rule}" in printed
+        text = out.read_text("utf-8")
+        assert f": {rule}</dd>" in text  # beside the number of people
+        assert f"a {rule}." in text  # beside the rates to be filed
+        assert '<th scope="row">accepted</th><td><bdi>granted</bdi></td>' in text
+
+
 @pytest.mark.parametrize(
     ("score", "accepted", "said"),
     [
@@ -345,12 +361,12 @@ def test_identifiers_are_left_out_and_said(run, tmp_path):
 
 def test_rates_ratio_and_direction_are_printed(run):
     _, printed, _ = run(*FEATURES, "--outcome", "hired")
-    assert "score: 1,200 people; hired are scores at or above 0.5" in printed
+    assert "score: 1,200 people; hired means a score at or above 0.5" in printed
     assert "Smallest rate over the largest: 0." in printed
     line = next(line for line in printed.splitlines() if line.startswith("demographic_parity"))
     assert line.endswith(("male ahead of female", "female ahead of male"))
     _, turned, _ = run(*FEATURES, "--favourable", "low")
-    assert "not flagged are scores below 0.5" in turned
+    assert "not flagged means a score below 0.5" in turned
 
 
 def test_a_ratio_is_held_to_a_bound(run):

@@ -36,6 +36,11 @@ def found(rates, **options):
     return audit(scores, sensitive_features=groups, **QUICK, **options)
 
 
+def drawn_rows(panel):
+    """Rows of a chart."""
+    return panel.chart["data"]["values"]
+
+
 def said(figure):
     return " ".join(figure.reading)
 
@@ -133,6 +138,21 @@ class TestScores:
         assert takes_few_values(one)
         assert "drawn without the intervals between them" in said(score_figure([one]))
         assert "threshold" not in said(score_figure([one]))
+
+    @pytest.mark.parametrize(
+        ("scores", "cells"),
+        [
+            ([0.0, 1.0], ["0", "1"]),
+            ([0.1, 0.5, 0.9], ["0.1", "0.5", "0.9"]),
+            ([0.0, 0.96, 0.97], ["0", "0.95–1"]),  # two scores are no one
+        ],
+    )
+    def test_a_value_that_is_alone_in_its_interval_names_it(self, scores, cells):
+        one = audit(np.tile(scores, 100), sensitive_features=["a", "b"] * (50 * len(scores)))
+        (panel,) = score_figure([one]).panels
+        assert list(dict.fromkeys(row["cell"] for row in drawn_rows(panel))) == cells
+        axis = panel.chart["encoding"]["x"]["title"]
+        assert axis == ("score" if "–" not in cells[-1] else "score, from")
 
     def test_a_group_too_small_has_no_histogram_and_empty_intervals_no_row(self):
         scores = np.append(np.tile([0.1, 0.3, 0.7, 0.9], 30), [0.5, 0.5])
@@ -251,6 +271,25 @@ class TestMatching:
     def test_column_names_are_written_as_people_write_them(self, twins):
         assert {row["label"] for row in feature_figure([twins["person"]]).rows} == {"x 1", "x 2"}
 
+    def test_gaps_of_few_values_are_bars_and_the_noise_of_their_arithmetic_is_no_gap(self):
+        deciles = np.repeat(np.arange(1, 11) / 10, 40)
+        group = np.random.default_rng(0).choice(["a", "b"], 400, p=[0.3, 0.7])
+        one = audit(deciles, sensitive_features=group, **QUICK)
+        (matched,) = one.matching.matched_gaps
+        # In steps of 0.05, every second is a difference of two deciles.
+        assert sum(matched.histogram[1::2]) == 0.0
+        (panel,) = matched_figure([one]).panels
+        assert {row["cell"] for row in drawn_rows(panel)} <= {"0", "0.1", "0.2", "0.3"}
+        plain = audit(np.linspace(0, 1, 200) ** 2, sensitive_features=["a"] * 120 + ["b"] * 80)
+        assert "cell" not in json.dumps(matched_figure([plain]).panels[0].chart)
+
+    def test_a_flip_is_told_in_the_words_of_both_outcomes(self):
+        high, low = (found({"a": 0.8, "b": 0.2}, favourable=side) for side in ("high", "low"))
+        figure = matched_figure([high])
+        assert "of whom one is selected and the other is not selected." in said(figure)
+        assert figure.columns["favoured"] == "more often the one selected"
+        assert "of whom one is not flagged and the other is flagged." in said(matched_figure([low]))
+
     def test_what_the_table_lacks_is_spoken_of_where_columns_match_people(self, twins):
         assert "what the table lacks may differ" in said(matched_figure([twins["person"]]))
         plain = audit([0.1, 0.9] * 60, sensitive_features=["a", "b"] * 60, **QUICK)
@@ -328,7 +367,9 @@ class TestModels:
 class TestFiling:
     def test_scores_have_a_scoring_rate_and_decisions_none(self):
         scored = audit(np.linspace(0, 1, 200), sensitive_features=["a", "b"] * 100, **QUICK)
-        assert "score is above the median" in " ".join(impact_lead([scored]))
+        lead = " ".join(impact_lead([scored]))
+        assert "Selected means a score at or above 0.5." in lead
+        assert "score is above the median" in lead
         made = audit([0, 1, 1, 1] * 50, sensitive_features=["a", "b"] * 100, **QUICK)
         assert "median" not in " ".join(impact_lead([made]))
         (figure,) = impact_figures([made])
@@ -339,7 +380,7 @@ class TestFiling:
             np.linspace(0, 1, 200), sensitive_features=["a", "b"] * 100, favourable="low", **QUICK
         )
         lead = " ".join(impact_lead([low]))
-        assert "not flagged means a score below 0.5" in lead
+        assert "Selected means not flagged, a score below 0.5." in lead
         assert "score is below the median" in lead
 
     def test_small_categories_are_marked_and_unknown_people_counted(self):

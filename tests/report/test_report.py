@@ -239,6 +239,20 @@ def test_the_nearest_is_of_those_drawn_where_people_were_drawn(hostile, plain):
     )
 
 
+@pytest.mark.parametrize(
+    ("favourable", "words"),
+    [
+        ("high", "one selected, the other not selected"),
+        ("low", "one not flagged, the other flagged"),
+    ],
+)
+def test_the_filter_of_flips_names_both_outcomes(tmp_path, favourable, words):
+    found = audit(
+        [0.1, 0.9] * 40, sensitive_features=["a", "b"] * 40, n_resamples=100, favourable=favourable
+    )
+    assert f"({words})" in write_report(found, tmp_path / "r.html").read_text("utf-8")
+
+
 def test_decisions_are_those_before_rounding():
     found = audit(
         [0.49999999, 0.5] * 40, sensitive_features=["a", "b"] * 40, n_resamples=100, threshold=0.5

@@ -41,9 +41,7 @@ SAID = {
         "The dot is the matching that is shown:",
     ),
     "crossed unknown sampled tiny planted": ("adds most to what sets them farther apart",),
-    "all but bare three crossed few tiny": (
-        "the gap between the groups' mean scores",
-    ),
+    "all but bare three crossed few tiny": ("the gap between the groups' mean scores",),
     "all but bare crossed unknown few same planted": (
         "its gap between mean scores is not",
         "certain to differ from 0 on fresh rows.",
@@ -89,7 +87,7 @@ SAID = {
         "ratio to the most selected",
         "A dot is the share of people",
         "The tables follow the vocabulary of",
-        ". An impact ratio is a rate over",
+        "ratio is a rate over that of the category with the highest",
         "That law sets no threshold. The four-fifths rule",
         "as evidence of adverse impact unless the difference",
     ),

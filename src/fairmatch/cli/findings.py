@@ -50,10 +50,11 @@ def _print_means(audit: Audit) -> None:
 
 
 def _print_rates(audit: Audit) -> None:
-    side = "at or above" if audit.favourable == "high" else "below"
+    from fairmatch.report.wording import selected_from
+
     print(
-        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} are scores {side} "
-        f"{audit.threshold:g}"
+        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} means a "
+        f"{selected_from(audit)}"
     )
     rates = {g.label: g.selection_rate.value for g in audit.groups}
     compared = [

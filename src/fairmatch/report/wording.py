@@ -188,7 +188,11 @@ def other_words(audit: Audit) -> str:
 
 
 def selected_from(audit: Audit) -> str:
-    """Return which scores are on the favourable side of the threshold."""
+    """Return which scores are on the favourable side of the threshold, or which decision is."""
+    yes = audit.provenance.settings.get("accepted")
+    if yes is not None and audit.threshold:  # at a threshold of 0 every decision counts
+        of = "other than" if audit.favourable == "low" else "of"
+        return f"decision {of} “{shown_name(str(yes))}”"
     side = "below" if audit.favourable == "low" else "at or above"
     return f"score {side} {audit.threshold:g}"
 

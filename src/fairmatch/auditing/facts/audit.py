@@ -151,6 +151,9 @@ class Audit(JsonFacts):
         Scores, their gaps and their differences are then in these units.
     spread : Spread or None
         The standard deviation in which relative gaps are taken; None of probabilities.
+    score_values : tuple of float
+        The different scores, where they are no more than the intervals of `score_edges`; empty
+        where they are, and in audits of earlier versions.
 
     Examples
     --------
@@ -195,6 +198,7 @@ class Audit(JsonFacts):
     impact: tuple[ImpactTable, ...] = ()
     scale: str = "probability"
     spread: Spread | None = None
+    score_values: tuple[float, ...] = ()
 
     @property
     def undecided(self) -> str | None:

@@ -26,9 +26,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
     if found is None:
         return ()
     table = found.impact[0]
-    rules = listed(
-        [*dict.fromkeys(f"{outcome_words(a)} means a {selected_from(a)}" for a in audits)]
-    )
+    rules = listed([*dict.fromkeys(map(_meaning, audits))])
     scoring = ""
     if table.median_score is not None:
         side = "above" if found.favourable == "high" else "below"
@@ -37,14 +35,20 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
             "whole sample."
         )
     return (
-        f"The tables follow the vocabulary of {table.rule}. Here {rules}. An impact ratio is a "
-        "rate over that of the category with the highest, among categories of at least 2% of the "
-        f"people.{scoring}",
+        f"The tables follow the vocabulary of {table.rule}. Selected means {rules}. An impact "
+        "ratio is a rate over that of the category with the highest, among categories of at least "
+        f"2% of the people.{scoring}",
         f"That law sets no threshold. The four-fifths rule of the EEOC (29 CFR 1607.4(D)) takes a "
         f"ratio below {FOUR_FIFTHS:g} as evidence of adverse impact unless the difference is not "
         "significant; a ratio above it is no clearance. Intervals hold for each rate and ratio by "
         "itself, and so do the p-values of Fisher's exact test of equal selection rates.",
     )
+
+
+def _meaning(audit: Audit) -> str:
+    """Return whom the tables call selected: in the audit's own words, and by which rule."""
+    words = outcome_words(audit)
+    return f"{'' if words == 'selected' else f'{words}, '}a {selected_from(audit)}"
 
 
 def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
