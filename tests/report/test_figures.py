@@ -400,6 +400,52 @@ class TestFiling:
         assert "Highest selection rate: a." in said(figure)
         assert {row["label"]: row["value"] for row in figure.rows} == {"a": 1.0, "b": 0.25}
 
+    def test_all_that_tie_are_named_and_small_categories_are_not_among_them(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c, d": 0.8})
+        (tied,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "Highest selection rate: a and “c, d”." in said(tied)
+        scores = np.append(scores, 0.9) - np.tile(np.linspace(0.0, 0.01, 100), 4)[:301]
+        groups = np.append(groups, "one")
+        (figure,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
+        words = "Highest selection rate among categories of at least 2% of the people: a and “c, d”"
+        assert words in said(figure)
+        assert "Highest scoring rate among categories" in said(figure)
+
+    def test_where_nobody_is_selected_nobody_is_most(self):
+        (figure,) = impact_figures([found({"a": 0.0, "b": 0.0})])
+        assert "Highest" not in said(figure)
+
+    def test_one_person_is_shown_as_one_and_hidden_with_the_individuals(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        scores = np.append(scores, 0.9) - np.linspace(0.0, 0.01, 201)
+        one = audit(scores, sensitive_features=np.append(groups, "one"), **QUICK)
+        (figure,) = impact_figures([one])
+        assert "The row of a category of 1 person is the decision on that person." in said(figure)
+        assert "note" not in figure.columns
+        (figure,) = impact_figures([one.without_individuals()])
+        assert "nothing is shown of categories with fewer than 30 people" in said(figure)
+        assert "decision on that person" not in said(figure)
+        rows = {row["label"]: row for row in figure.rows}
+        assert rows["one"]["people"] == 1
+        assert rows["one"]["note"] == "1 person, fewer than the 30 a statement needs"
+        for field in ("selected", "rate", "value", "p", "scoring", "scoring_ratio"):
+            assert rows["one"][field] is None
+            assert rows["b"][field] is not None
+        (plain,) = impact_figures([found({"a": 0.8, "b": 0.2}).without_individuals()])
+        assert "nothing is shown" not in said(plain)
+        assert "of 1 person" not in said(plain)
+
+    def test_a_ratio_to_few_people_would_give_them_away(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        scores, groups = np.append(scores, [0.9] * 10), np.append(groups, ["ten"] * 10)
+        one = audit(scores, sensitive_features=groups, **QUICK).without_individuals()
+        (figure,) = impact_figures([one])
+        rows = {row["label"]: row for row in figure.rows}
+        assert rows["a"]["rate"] == 0.8
+        assert rows["a"]["value"] is rows["a"]["p"] is rows["a"]["scoring_ratio"] is None
+        assert rows["a"]["note"] == "the highest rate is that of fewer than 30 people"
+        assert "Highest" not in said(figure)
+
 
 class TestNotices:
     def test_nobody_or_everybody_is_selected(self):

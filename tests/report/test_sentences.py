@@ -46,7 +46,6 @@ SAID = {
         "its gap between mean scores is not",
         "certain to differ from 0 on fresh rows.",
     ),
-    "few": ("; no gap is stated, because:",),
     "tiny": (
         "too few people for a statement (",
         "people of a group were matched, drawn at",
@@ -179,6 +178,12 @@ SAID = {
         "worth people of equal weight",
     ),
     "bare few": ("This file holds counts, averages and intervals over",),
+    # Of categories of few people nothing is shown where no individual is.
+    "few": (
+        "; no gap is stated, because:",
+        "The page is without individuals, so nothing is shown of categories with fewer than",
+        ", nor any ratio to one of them.",
+    ),
     "two": (
         "Left out of people's rows:",
         ". Figures about many people still name them.",
@@ -223,6 +228,9 @@ SAID = {
 }
 # Sentences with a test of their own, and texts that are no sentences.
 ELSEWHERE = (
+    "The row of a category of 1 person is",  # test_figures, to the next but one
+    "among categories of at least 2% of the people",
+    "the highest rate is that of fewer than",
     "Counterparts are matched by their scores, which",  # test_report
     "means that are not stated",  # test_predictions
     "none of these has a gap between mean",  # test_summary

@@ -8,7 +8,7 @@ from typing import Any
 from fairmatch.auditing.facts import Audit, Estimate
 from fairmatch.auditing.facts.impact import FOUR_FIFTHS, CategoryImpact, ImpactTable
 from fairmatch.report.charts import Row
-from fairmatch.report.figures.figure import Figure, model_labels, panel
+from fairmatch.report.figures.figure import NOTE, Figure, model_labels, noted, panel
 from fairmatch.report.wording import (
     column_words,
     group_words,
@@ -66,15 +66,33 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
     scored = table.median_score is not None
+    least = _least(audit)
     rows = [_row(category, names) for category in order]
+    for row, category in zip(rows, order, strict=True):
+        row |= _withheld(category, table, least)
     unknown = "nobody of unknown category."
     if table.n_unknown:
         unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
     reading = [f"{n_people(table.n_people)} of known category; {unknown}"]
-    if table.most_selected is not None:
-        reading.append(f"Highest selection rate: {group_words(table.most_selected)}.")
-    if table.highest_scoring is not None:
-        reading.append(f"Highest scoring rate: {group_words(table.highest_scoring)}.")
+    compared = [category for category in order if not category.is_small]
+    among = "" if len(compared) == len(order) else " among categories of at least 2% of the people"
+    rates = {
+        "selection": [category.selection_rate for category in compared],
+        "scoring": [fact for category in compared if (fact := category.scoring_rate) is not None],
+    }
+    for what, facts in rates.items():
+        if most := max((fact.value or 0.0 for fact in facts), default=0.0):
+            tied = [c for c, fact in zip(compared, facts, strict=True) if _same(fact.value, most)]
+            if all(category.n_people >= least for category in tied):
+                who = listed([group_words(category.category) for category in tied])
+                reading.append(f"Highest {what} rate{among}: {who}.")
+    if any(row["note"] for row in rows):
+        reading.append(
+            f"The page is without individuals, so nothing is shown of categories with fewer than "
+            f"{n_people(least)}, nor any ratio to one of them."
+        )
+    elif any(category.n_people == 1 for category in order):
+        reading.append("The row of a category of 1 person is the decision on that person.")
     if any(category.is_small for category in order):
         reading.append(
             "Categories of less than 2% of the people are marked; the rule allows to leave them "
@@ -95,12 +113,13 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
         ),
         "share": "share of people",
         "small": "less than 2%",
+        **NOTE,
     }
     title = f"By {attributes}" if len(table.attributes) == 1 else f"By {attributes} together"
     return Figure(
         f"{title}: {model}" if model else title,
         tuple(reading),
-        columns,
+        noted(rows, columns),
         rows,
         panel(
             rows,
@@ -109,6 +128,31 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
             domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
         ),
     )
+
+
+def _least(audit: Audit) -> int:
+    """Return of how many people a row is shown: of any, unless the page is without individuals."""
+    if audit.individuals is not None:
+        return 1
+    return int(audit.provenance.settings.get("min_group_size") or 1)
+
+
+def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
+    """Return the fields that few people would give away, emptied, with the reason."""
+    few = {one.category for one in table.categories if one.n_people < least}
+    ratios = ("value", "low", "high", "from", "to", "p", "below")
+    if category.category in few:
+        fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
+        reason = f"{n_people(category.n_people)}, fewer than the {least} a statement needs"
+        return {**dict.fromkeys(fields), "note": reason}
+    fields = set(ratios) if table.most_selected in few else set()
+    fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
+    reason = f"the highest rate is that of fewer than {n_people(least)}"
+    return {**dict.fromkeys(fields), "note": reason if fields else ""}
+
+
+def _same(value: float | None, most: float) -> bool:
+    return value is not None and value >= most * (1.0 - 1e-12)
 
 
 def _row(category: CategoryImpact, names: dict[str, str]) -> Row:
