@@ -71,6 +71,19 @@ class TestSelection:
             "c": 0.5,
         }
 
+    def test_the_ratio_tells_of_how_many_groups_it_is(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c": 0.4})
+        scores, groups = np.append(scores, [0.1] * 5), np.append(groups, ["few"] * 5)
+        figure = selection_figure([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "The smallest rate of 3 of the 4 groups is 0.25 of the largest" in said(figure)
+
+    def test_sums_of_weights_are_shown_where_they_are_no_numbers_of_people(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        given = {"sensitive_features": groups, "sample_weight": np.full(200, 2.0), **QUICK}
+        counts = audit(scores, weight_kind="counts", **given)
+        assert "weight" not in selection_figure([counts]).columns
+        assert "weight" in selection_figure([audit(scores, **given)]).columns
+
     def test_where_nobody_is_selected_there_is_no_ratio(self):
         figure = selection_figure([found({"a": 0.0, "b": 0.0})])
         assert "smallest rate" not in said(figure)
@@ -121,6 +134,17 @@ class TestGaps:
         assert "compared with c, the largest group" in said(figure)
         pairs = {row["between"] for row in figure.rows if row["symbol"] == "ΔDP"}
         assert pairs == {"a – c", "b – c", "a – b"}  # the last is farthest apart
+
+    def test_a_group_too_small_is_not_compared_and_a_name_of_several_words_is_quoted(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c, d": 0.5})
+        scores = np.append(scores, [0.9, 0.1, 0.1])
+        every = pair_figure(
+            [audit(scores, sensitive_features=np.append(groups, ["c, d"] * 3), **QUICK)]
+        )
+        assert said(every).startswith("Each group is compared with “c, d”, the largest group;")
+        groups = np.append(groups, ["c, d", "few", "few"])
+        some = pair_figure([audit(scores, sensitive_features=groups, **QUICK)])
+        assert said(some).startswith("Each group with enough people for a statement is compared")
 
     def test_where_low_scores_are_good_the_label_is_named(self):
         high = SimpleNamespace(favourable="high", scale="probability")

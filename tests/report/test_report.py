@@ -253,6 +253,41 @@ def test_the_filter_of_flips_names_both_outcomes(tmp_path, favourable, words):
     assert f"({words})" in write_report(found, tmp_path / "r.html").read_text("utf-8")
 
 
+def contents(found, tmp_path):
+    """What the page tells of its own content."""
+    text = write_report(found, tmp_path / "r.html").read_text("utf-8")
+    (note,) = re.findall('class="contents-note" role="note">(.*?)</p>', text, re.S)
+    return " ".join(unescape(note).split())
+
+
+def test_rows_of_counted_people_are_no_people_and_all_of_them_no_sample(tmp_path):
+    rows = {"sensitive_features": ["a", "b"] * 20, "n_resamples": 100}
+    scores, weights = np.linspace(0, 1, 40), np.arange(40) + 5
+    counted = {"sample_weight": weights, "weight_kind": "counts", **rows}
+    said = contents(audit(scores, **counted), tmp_path)
+    assert "This file holds 40 rows of counted people, in the explorer: their identifiers, " in said
+    assert "identifiers, groups and scores. Whoever" in said
+    assert "people," not in said.replace("counted people,", "")
+    assert "sample" not in said
+    drawn = contents(audit(scores, n_sample=10, **counted), tmp_path)
+    assert re.search(r"lists a random sample: \d+ rows, and their counterparts", drawn)
+    weighted = contents(audit(scores, sample_weight=weights, min_group_size=5, **rows), tmp_path)
+    assert "This file holds the rows of 40 people" in weighted
+
+
+def test_row_numbers_are_told_to_begin_at_zero_where_nobody_is_named(tmp_path, plain):
+    assert "Identifiers are numbers of rows; the first row of the table is 0." in contents(
+        plain, tmp_path
+    )
+    named = audit(
+        [0.1, 0.9] * 40,
+        sensitive_features=["a", "b"] * 40,
+        ids=[f"p{k}" for k in range(80)],
+        n_resamples=100,
+    )
+    assert "Identifiers" not in contents(named, tmp_path)
+
+
 def test_decisions_are_those_before_rounding():
     found = audit(
         [0.49999999, 0.5] * 40, sensitive_features=["a", "b"] * 40, n_resamples=100, threshold=0.5

@@ -17,9 +17,7 @@ SAID = {
     "few tiny": ("Groups with too few people for a statement are left out.",),
     "three crossed tiny": (
         "for all pairs of groups at once",
-        "the people of each group are matched with",
         "Under “Person by person” any two groups can",
-        "Each group is matched with",
         ", the largest; a figure names the other",
         "The largest gap over pairs of groups",
         "; where two other groups lie farthest apart,",
@@ -47,6 +45,7 @@ SAID = {
         "certain to differ from 0 on fresh rows.",
     ),
     "tiny": (
+        "Each group with enough people for a statement is matched with",
         "too few people for a statement (",
         "people of a group were matched, drawn at",
         "Categories of less than 2% of the people",
@@ -145,8 +144,10 @@ SAID = {
         "Every model stands for a matching of people",
         "Distance is taken over all columns given, numbers",
         "Whoever has the file can read them. The",
+        "read them. The same report can be written without any",
         "This file holds the rows of",
-        ", in the explorer: their identifiers, groups, scores",
+        ", in the explorer: their",
+        "Identifiers are numbers of rows; the first row of the table is",
         "0 means as near to each other as",
         "A large score gap between people who are",
         "How much each column adds to the squared",
@@ -179,6 +180,10 @@ SAID = {
     ),
     "bare few": ("This file holds counts, averages and intervals over",),
     # Of categories of few people nothing is shown where no individual is.
+    "three crossed": (
+        "the people of each group are matched with",
+        "Each group is matched with",
+    ),
     "few": (
         "; no gap is stated, because:",
         "The page is without individuals, so nothing is shown of categories with fewer than",

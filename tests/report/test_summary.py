@@ -65,7 +65,10 @@ class TestSelection:
         scores, groups = scores_of({"a": 0.5, "b": 0.2, "c": 0.7})
         scores, groups = np.append(scores, [0.9] * 5), np.append(groups, ["few"] * 5)
         first = said(scores, groups)[0]
-        assert "runs from 20.0% (b, 100 people) to 70.0% (c, 100 people)" in first
+        assert (
+            "in 4 groups, the share selected by the model in 3 of them runs from 20.0% "
+            "(b, 100 people) to 70.0% (c, 100 people)"
+        ) in first
         assert first.endswith("1 group has too few people for a statement (5 people).")
 
     def test_people_of_unknown_group_are_counted_and_not_compared(self):
@@ -128,6 +131,12 @@ class TestMatching:
         second = said(scores, group, X=pd.DataFrame({"x": x}))[1]
         assert "the people of each group are matched with a, the largest group, so" in second
         assert "those of c lie farthest off, at" in second
+
+    def test_of_many_groups_those_too_small_are_not_matched(self):
+        x = np.append(np.tile(np.linspace(0, 1, 60), 3), [0.1, 0.9])
+        group = np.append(np.repeat(["a", "b", "c"], 60), ["few", "few"])
+        second = said(x, group, X=pd.DataFrame({"x": x}))[1]
+        assert "the people of each group with enough people for a statement are matched" in second
 
     def test_of_many_groups_none_lies_apart_where_all_have_their_twins(self):
         x = np.tile(np.linspace(0, 1, 60), 3)

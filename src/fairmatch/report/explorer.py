@@ -52,7 +52,7 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> sorted(json.loads(explorer_json([found])))
-    ['groups', 'matchings', 'models', 'n_people', 'order', 'reference', 'tables']
+    ['groups', 'matchings', 'models', 'n_people', 'order', 'reference', 'tables', 'unit']
     """
     shown = [(audit, audit.individuals) for audit in audits if audit.individuals is not None]
     if not shown:
@@ -154,9 +154,15 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
             if name in names
         },
         "n_people": max(len(people.ids) for _, people in shown),
+        "unit": "rows" if any(_is_counted(*one) for one in shown) else "people",
         "tables": tables,
         "models": models,
     }
+
+
+def _is_counted(audit: Audit, people: Individuals) -> bool:
+    """Return whether a row stands for as many people as it counts."""
+    return audit.weights == "counts" and bool(people.weights)
 
 
 def _selected(audit: Audit, people: Individuals) -> Sequence[int]:

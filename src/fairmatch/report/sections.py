@@ -22,7 +22,7 @@ from fairmatch.report.figures.predictions import attribute_mean_figure
 from fairmatch.report.figures.scores import score_figure
 from fairmatch.report.figures.selection import attribute_figure
 from fairmatch.report.figures.subsets import half_space_figure, subset_figure
-from fairmatch.report.wording import group_words
+from fairmatch.report.wording import compared_groups, group_words
 
 
 @dataclass(frozen=True)
@@ -223,9 +223,10 @@ def _on_reference(audit: Audit) -> str:
     if len(audit.matchings) < 2 or audit.reference is None:
         return ""
     explorer = " Under “Person by person” any two groups can be chosen."
+    each = compared_groups(audit).capitalize()
     return (
-        f"Each group is matched with {group_words(audit.reference)}, the largest; a figure names "
-        f"the other one.{explorer if audit.individuals else ''}"
+        f"{each} is matched with {group_words(audit.reference)}, the largest; a figure names the "
+        f"other one.{explorer if audit.individuals else ''}"
     )
 
 

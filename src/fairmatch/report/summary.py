@@ -6,6 +6,7 @@ from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, R
 from fairmatch.report.wording import (
     by_size,
     column_words,
+    compared_groups,
     group_words,
     listed,
     model_words,
@@ -107,6 +108,8 @@ def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
     by = f"{outcome_words(audit)} by {model_words(audit)}"
     if not stated:
         return f" in {len(groups)} groups, the share {by} is not stated"
+    # Those of too few people are counted in a sentence of their own.
+    by += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
     stated.sort(key=lambda group: group.selection_rate.value or 0.0)
     least, most = (
         f"{_rate(g)} ({group_words(g.label)}, {n_people(g.n_rows)})"
@@ -185,7 +188,8 @@ def _on_nearest(
     if len([matching for matching in audit.matchings if not matching.refused]) > 1:
         reference = group_words(audit.reference or "")
         matched, gap = (
-            f"the people of each group are matched with {reference}, the largest group,",
+            f"the people of {compared_groups(audit)} are matched with {reference}, the largest "
+            "group,",
             "",
         )
         if not nowhere:

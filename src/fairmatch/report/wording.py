@@ -165,6 +165,13 @@ def group_words(label: str) -> str:
     return f"“{name}”" if re.search(r"[\s,;:–]", name) else name
 
 
+def compared_groups(audit: Audit) -> str:
+    """Return which groups are compared: each, or each that is large enough for a statement."""
+    known = [group for group in audit.groups if group.label not in audit.unknown]
+    small = any(group.mean_score.value is None for group in known)
+    return "each group with enough people for a statement" if small else "each group"
+
+
 def is_drawn(audit: Audit) -> bool:
     """Return whether people were drawn to be matched, so that others may be nearer."""
     return any(matching.is_sample for matching in audit.matchings)

@@ -198,7 +198,7 @@
       });
       return line;
     }));
-    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${drawn(table)}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
+    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} ${data.unit}${drawn(table)}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
     pager.hidden = pages === 1;
     pager.querySelector(".page-number").textContent = `Page ${state.page + 1} of ${pages}`;
     pager.querySelector('[data-step="-1"]').disabled = state.page === 0;

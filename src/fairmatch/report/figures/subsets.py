@@ -13,7 +13,6 @@ from fairmatch.report.figures.figure import (
     Figure,
     Panel,
     group_labels,
-    label,
     limits,
     model_column,
     model_labels,
@@ -21,7 +20,7 @@ from fairmatch.report.figures.figure import (
     panel,
 )
 from fairmatch.report.summary import certain
-from fairmatch.report.wording import subset_name
+from fairmatch.report.wording import group_words, subset_name
 
 # A chart shows so many bars; the table below it shows all.
 _MOST_BARS = 12
@@ -185,4 +184,4 @@ def _gap(audits: Sequence[Audit]) -> str:
     """Return what is taken in a random subset."""
     if len(audits[0].matchings) < 2 or audits[0].reference is None:
         return "the gap between the groups' mean scores"
-    return f"the largest gap between a group's mean score and that of {label(audits[0].reference)}"
+    return f"the largest gap between a group's mean score and that of {group_words(audits[0].reference)}"
