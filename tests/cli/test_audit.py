@@ -359,6 +359,13 @@ def test_identifiers_are_left_out_and_said(run, tmp_path):
     assert "name" not in json.loads(out.read_text())["individuals"]["columns"]
 
 
+@pytest.mark.parametrize(("threshold", "who"), [("0", "Everybody"), ("1", "Nobody"), ("0.5", "")])
+def test_decisions_that_tell_nobody_apart_are_printed_as_such(run, threshold, who):
+    _, printed, _ = run(*FEATURES, "--threshold", threshold)
+    assert ("decisions tell nobody apart" in printed) == bool(who)
+    assert f"{who} is selected" in printed or not who
+
+
 def test_rates_ratio_and_direction_are_printed(run):
     _, printed, _ = run(*FEATURES, "--outcome", "hired")
     assert "score: 1,200 people; hired means a score at or above 0.5" in printed

@@ -369,8 +369,42 @@ class TestSubsets:
             )
             for n in (3, 0)
         )
-        assert "3 cuts kept nobody of one group" in said(half_space_figure([some]))
+        assert "3 cuts kept nobody of one group and are left" in said(half_space_figure([some]))
         assert "kept nobody" not in said(half_space_figure([none]))
+        spaces = replace(one.subsets.half_spaces, n_empty=1)
+        single = replace(one, subsets=replace(one.subsets, half_spaces=spaces))
+        assert "1 cut kept nobody of one group and is left" in said(half_space_figure([single]))
+
+    def test_of_many_groups_a_cut_is_empty_without_the_largest_or_without_the_others(self):
+        X = pd.DataFrame({"x": np.repeat([0.0, 1.0, 1.0], [80, 40, 40])})
+        group = np.repeat(["a", "b", "c"], [80, 40, 40])
+        scores = np.linspace(0, 1, 160)
+        one = audit(scores, sensitive_features=group, X=X, keep=["x"], **QUICK)
+        assert one.subsets.half_spaces.n_empty > 1
+        assert (
+            f"{one.subsets.half_spaces.n_empty} cuts kept nobody of a, or nobody of any other "
+            "group, and are left out."
+        ) in said(half_space_figure([one]))
+
+    def test_where_the_gap_is_none_neither_group_is_higher(self, twins):
+        one = self.with_subsets(twins["person"], [Estimate(0.2, 0.1, 0.3)])
+        (subset,) = one.subsets.subsets
+        (row,) = subset_figure([one]).rows
+        assert (row["higher"], row["lower"]) == ("b", "a")
+        assert row["people"] == "40 b, 40 a"
+        flat = replace(subset, gap=1e-4, signed=1e-4)
+        (row,) = subset_figure([replace(one, subsets=replace(one.subsets, subsets=(flat,)))]).rows
+        assert (row["higher"], row["lower"]) == ("neither", "neither")
+
+    def test_the_surest_come_first_and_those_without_a_statement_last(self, twins):
+        limits = [
+            Estimate(None, refused="too few"),
+            Estimate(0.3, 0.0, 0.6),
+            Estimate(0.2, 0.1, 0.3),
+            Estimate(0.2, 0.15, 0.25),
+        ]
+        rows = subset_figure([self.with_subsets(twins["person"], limits)]).rows
+        assert [row["low"] for row in rows] == [0.15, 0.1, 0.0, None]
 
 
 class TestModels:
@@ -386,6 +420,13 @@ class TestModels:
         assert "different people" in said(side_by_side([one, other])[0])
         assert "different people" not in said(side_by_side([one, twins["group"]])[0])
         assert side_by_side([one]) == []
+
+    def test_no_sure_gap_is_counted_where_no_subset_was_searched(self, twins):
+        pair = [twins["person"], twins["group"]]
+        words = "listed subsets with a sure gap"
+        assert words not in {row["what"] for row in side_by_side(pair)[0].rows}
+        searched = [replace(a, subsets=replace(a.subsets, refused=())) for a in pair]
+        assert words in {row["what"] for row in side_by_side(searched)[0].rows}
 
 
 class TestFiling:

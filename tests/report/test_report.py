@@ -288,6 +288,15 @@ def test_row_numbers_are_told_to_begin_at_zero_where_nobody_is_named(tmp_path, p
     assert "Identifiers" not in contents(named, tmp_path)
 
 
+def test_a_figure_without_numbers_has_no_table(tmp_path):
+    X = pd.DataFrame({"x": np.linspace(0, 1, 80)})
+    found = audit(X["x"], sensitive_features=["a", "b"] * 40, X=X, n_resamples=100)
+    assert found.subsets.subsets == ()
+    text = write_report(found, tmp_path / "r.html").read_text("utf-8")
+    assert "Subsets with the surest gaps" in text
+    assert not re.search(r"<tbody>\s*</tbody>", text.split('<div class="explorer"')[0])
+
+
 def test_decisions_are_those_before_rounding():
     found = audit(
         [0.49999999, 0.5] * 40, sensitive_features=["a", "b"] * 40, n_resamples=100, threshold=0.5

@@ -21,10 +21,11 @@ SAID = {
         ", the largest; a figure names the other",
         "The largest gap over pairs of groups",
         "; where two other groups lie farthest apart,",
+        ", or nobody of any other group, and",
         "The intervals of one measure hold for all",
         "the largest gap between a group's mean score",
     ),
-    "all but few planted": ("; no difference at all cannot be ruled",),
+    "crossed unknown": ("; no difference at all cannot be ruled",),
     "bare": (
         "at the same rank of their groups get",
         "on average; without their features nothing is said",
@@ -225,7 +226,7 @@ SAID = {
         "rows; the gaps shown are of",
     ),
     "three tiny": ("of them with people enough for a statement",),
-    "all but bare few same planted": ("cuts kept nobody of one group and are",),
+    "all but bare three crossed few same tiny planted": ("kept nobody of one group and",),
     "all but real decided predicted": (
         "The scoring rate is the share of people",
         "the median of the whole sample.",

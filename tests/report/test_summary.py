@@ -37,10 +37,11 @@ class TestSelection:
         assert "cannot be ruled out" not in first
         assert "pairs of groups" not in first
 
-    def test_equal_rates_do_not_rule_out_that_there_is_no_difference(self):
-        assert (
-            "no difference at all cannot be ruled out" in said(*scores_of({"a": 0.5, "b": 0.5}))[0]
-        )
+    def test_rates_that_hardly_differ_do_not_rule_out_that_there_is_no_difference(self):
+        near, equal = (said(*scores_of({"a": 0.5, "b": other}))[0] for other in (0.52, 0.5))
+        assert "no difference at all cannot be ruled out" in near
+        assert "a difference of 0.0 percentage points (95% interval 0.0 to" in equal
+        assert "ruled out" not in equal  # there is none to rule out
 
     def test_the_larger_group_comes_first(self):
         scores = np.array([0.9] * 40 + [0.1] * 60)
@@ -207,8 +208,7 @@ def test_the_first_sentence_does_not_depend_on_the_order_of_rows():
 
 @pytest.mark.parametrize("low", [0.0, 0.01])
 def test_no_difference_is_ruled_out_exactly_where_the_interval_leaves_it_out(low):
-    found = audit(
-        *[scores_of({"a": 0.8, "b": 0.3})[0]], sensitive_features=["a", "b"] * 100, **QUICK
-    )
+    scores, groups = scores_of({"a": 0.8, "b": 0.3})
+    found = audit(scores, sensitive_features=groups, **QUICK)
     changed = replace(found, gaps=tuple(replace(gap, low=low) for gap in found.gaps))
     assert ("cannot be ruled out" in sentences(changed)[0]) == (low == 0.0)

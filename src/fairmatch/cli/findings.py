@@ -73,6 +73,8 @@ def _print_rates(audit: Audit) -> None:
     )
     if audit.selection_ratio.value is not None:
         print(f"Smallest rate over the largest: {_shown(audit.selection_ratio)}")
+    if audit.undecided:
+        print(audit.undecided)
     print()
 
 
@@ -94,8 +96,8 @@ def _shown(fact: Estimate | Gap) -> str:
     if fact.value is None:
         return "not stated"
     if fact.low is None or fact.high is None:
-        return f"{fact.value:.4f}"
-    return f"{fact.value:.4f} [{fact.low:.4f}, {fact.high:.4f}]"
+        return f"{fact.value:z.4f}"
+    return f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]"
 
 
 def _shown_gap(gap: Gap) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, Reach, SubsetGap
+from fairmatch.auditing.facts import Audit, Gap, GroupFacts, Matching, NearestFair, Reach, SubsetGap
 from fairmatch.report.wording import (
     by_size,
     column_words,
@@ -52,11 +52,12 @@ def _on_selection(audit: Audit) -> str:
     if gap.value is None:
         end = f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
     else:
-        end = f", a difference of {100 * gap.value:.1f} percentage points"
+        points = f"{100 * gap.value:.1f}"
+        end = f", a difference of {points} percentage points"
         if gap.low is not None and gap.high is not None:
             end += f" ({audit.confidence:.0%} interval {100 * gap.low:.1f} to {100 * gap.high:.1f}"
             end += " for all pairs of groups at once" if audit.pair_gaps else ""
-            end += "; no difference at all cannot be ruled out)." if gap.low == 0.0 else ")."
+            end += f"{_possibly_none(gap, points != '0.0')})."
         else:
             end += "."
     return f"{start}{said}{end}{_left_out(audit)}"
@@ -89,8 +90,12 @@ def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
     limits = f"{shown_number(gap.low)} to {shown_number(gap.high)}"
     said += f" ({audit.confidence:.0%} interval of the difference {limits}"
     said += " for all pairs of groups at once" if audit.pair_gaps else ""
-    said += "; no difference at all cannot be ruled out)" if gap.low == 0.0 else ")"
-    return f"{said}."
+    return f"{said}{_possibly_none(gap, shown_number(gap.value) != '0.000')})."
+
+
+def _possibly_none(gap: Gap, is_seen: bool) -> str:
+    """Return that there may be no difference, where one is seen that is not certain."""
+    return "; no difference at all cannot be ruled out" if is_seen and gap.low == 0.0 else ""
 
 
 def _rate(group: GroupFacts) -> str:
@@ -183,7 +188,7 @@ def _on_nearest(
     audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
 ) -> str:
     """Return how near people are who are matched so that their scores differ least."""
-    nowhere = f"{position:.2f}" in ("0.00", "-0.00")
+    nowhere = f"{position:z.2f}" == "0.00"
     matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
     if len([matching for matching in audit.matchings if not matching.refused]) > 1:
         reference = group_words(audit.reference or "")
@@ -197,7 +202,7 @@ def _on_nearest(
             who = f"those of {listed([group_words(name) for name in others])} lie farthest off,"
     said = (
         f"If {matched} so that their mean score gap{gap} is within {found.slack:.3g} of the least "
-        f"possible, {who} at {position:.2f} between the nearest possible matching (0) and a "
+        f"possible, {who} at {position:z.2f} between the nearest possible matching (0) and a "
         "random one (1)"
     )
     largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
@@ -270,8 +275,17 @@ def _on_subsets(audit: Audit) -> str:
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
     """Return the subset whose gap is largest for sure: the one of the highest lower limit."""
-    sure = [subset for subset in subsets if certain(subset)]
-    return max(sure, key=lambda subset: subset.confirmed.low or 0.0, default=None)
+    sure = [subset for subset in surest_first(subsets) if certain(subset)]
+    return sure[0] if sure else None
+
+
+def surest_first(subsets: tuple[SubsetGap, ...]) -> list[SubsetGap]:
+    """Return subsets in the order of their lower limits, those without a statement last."""
+
+    def order(subset: SubsetGap) -> tuple[bool, float]:
+        return subset.confirmed.value is None, -(subset.confirmed.low or 0.0)
+
+    return sorted(subsets, key=order)
 
 
 def certain(subset: SubsetGap) -> bool:

@@ -92,6 +92,8 @@ def shown_number(value: Any) -> str:
     --------
     >>> shown_number(0.12345), shown_number(12345), shown_number(None), shown_number("a")
     ('0.123', '12,345', 'no statement', 'a')
+    >>> shown_number(-1e-17)
+    '0.000'
     """
     if value is None:
         return "no statement"
@@ -100,7 +102,7 @@ def shown_number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:z.3f}"
     return str(value)
 
 
@@ -114,7 +116,7 @@ def shown_interval(fact: Estimate | Gap) -> str:
     """
     if fact.value is None or fact.low is None or fact.high is None:
         return shown_number(fact.value)
-    return f"{fact.value:.3f} ({fact.low:.3f} to {fact.high:.3f})"
+    return f"{fact.value:z.3f} ({fact.low:z.3f} to {fact.high:z.3f})"
 
 
 def n_people(number: int) -> str:

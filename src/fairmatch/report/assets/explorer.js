@@ -31,7 +31,8 @@
     });
     return made;
   }
-  const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+  // What rounds to nothing has no sign.
+  const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
 
   const many = data.groups.length > 2;
   const chosen = (name) => (form[name].value === "" ? null : Number(form[name].value));
