@@ -192,4 +192,5 @@ def _gap(audits: Sequence[Audit]) -> str:
     """Return what is taken in a random subset."""
     if len(audits[0].matchings) < 2 or audits[0].reference is None:
         return "the gap between the groups' mean scores"
-    return f"the largest gap between a group's mean score and that of {group_words(audits[0].reference)}"
+    largest = group_words(audits[0].reference)
+    return f"the largest gap between a group's mean score and that of {largest}"
