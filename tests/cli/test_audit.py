@@ -231,9 +231,10 @@ def test_people_can_be_left_out(run, tmp_path):
     people = json.loads(out.read_text())["individuals"]
     assert list(people["columns"]) == ["age"]
     assert people["hidden"] == ["job", "marital_status"]
-    code, _, error = run(*FEATURES, "--hide", "wage")
-    assert code == 2
-    assert "'wage'" in error
+    for more in [], ["--hide", "individuals"], ["--no-individuals"]:
+        code, _, error = run(*FEATURES, "--hide", "wage", *more)
+        assert code == 2
+        assert "no column 'wage' to hide; there are age, marital_status, job." in error
 
 
 def test_the_report_is_written_by_the_report_part(run, monkeypatch, tmp_path):

@@ -488,7 +488,7 @@ class TestFiling:
         assert "The row of a category of 1 person is the decision on that person." in said(figure)
         assert "note" not in figure.columns
         (figure,) = impact_figures([one.without_individuals()])
-        assert "nothing is shown of categories with fewer than 30 people" in said(figure)
+        assert "no rates are shown of categories with fewer than 30 people" in said(figure)
         assert "decision on that person" not in said(figure)
         rows = {row["label"]: row for row in figure.rows}
         assert rows["one"]["people"] == 1
@@ -497,7 +497,7 @@ class TestFiling:
             assert rows["one"][field] is None
             assert rows["b"][field] is not None
         (plain,) = impact_figures([found({"a": 0.8, "b": 0.2}).without_individuals()])
-        assert "nothing is shown" not in said(plain)
+        assert "no rates are shown" not in said(plain)
         assert "of 1 person" not in said(plain)
 
     def test_a_ratio_to_few_people_would_give_them_away(self):

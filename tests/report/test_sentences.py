@@ -17,7 +17,7 @@ SAID = {
     "few tiny": ("Groups with too few people for a statement are left out.",),
     "three crossed tiny": (
         "for all pairs of groups at once",
-        "Under “Person by person” any two groups can",
+        "Any two groups can be chosen.",
         ", the largest; a figure names the other",
         "The largest gap over pairs of groups",
         "; where two other groups lie farthest apart,",
@@ -187,8 +187,8 @@ SAID = {
     ),
     "few": (
         "; no gap is stated, because:",
-        "The page is without individuals, so nothing is shown of categories with fewer than",
-        ", nor any ratio to one of them.",
+        "The page is without individuals, so no rates are shown of categories with fewer than",
+        ", nor ratios to one of them.",
     ),
     "two": (
         "Left out of people's rows:",

@@ -213,11 +213,11 @@ def _run(arguments: argparse.Namespace) -> int:
                 progress=progress,
                 **settings,
             )
-    columns = [name for name in hidden if name != INDIVIDUALS]
+    # A column that is not there is an error, whether or not the rows are left out with it.
+    if columns := [name for name in hidden if name != INDIVIDUALS]:
+        found = found.hiding(*columns)
     if arguments.no_individuals or INDIVIDUALS in hidden:
         found = found.without_individuals()
-    elif columns:
-        found = found.hiding(*columns)
     audits = found.audits if isinstance(found, Comparison) else (found,)
     print_audits(audits)
     if arguments.json:

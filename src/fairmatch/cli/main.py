@@ -30,7 +30,8 @@ example:
 
 exit codes:
   0    all went well
-  1    a gap is above its bound (audit --fail-above), or a page is stale (--check)
+  1    a gap is above its bound or a ratio below it (audit --fail-above, --fail-below), or a
+       page is stale (--check)
   2    the input is at fault, a file cannot be written, or a run failed
   130  interrupted
   141  whoever read the output has closed it
@@ -49,8 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well, 1 if a gap is above a bound or a page is stale, 2 if the input was at
-        fault or a file cannot be written, 130 after an interrupt, 141 if nobody reads the output.
+        0 if all went well, 1 if a gap is above its bound, a ratio below it or a page stale, 2 if
+        the input was at fault or a file cannot be written, 130 after an interrupt, 141 if nobody
+        reads the output.
 
     Examples
     --------

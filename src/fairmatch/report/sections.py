@@ -222,12 +222,9 @@ def _on_reference(audit: Audit) -> str:
     """Return whom every group is matched with, where there are more than two."""
     if len(audit.matchings) < 2 or audit.reference is None:
         return ""
-    explorer = " Under “Person by person” any two groups can be chosen."
     each = compared_groups(audit).capitalize()
-    return (
-        f"{each} is matched with {group_words(audit.reference)}, the largest; a figure names the "
-        f"other one.{explorer if audit.individuals else ''}"
-    )
+    largest = group_words(audit.reference)
+    return f"{each} is matched with {largest}, the largest; a figure names the other one."
 
 
 def _figures(

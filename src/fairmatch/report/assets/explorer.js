@@ -209,9 +209,13 @@
   function choose(person, pair = null, follow = false) {
     state.person = person;
     state.pair = pair;
+    // What was chosen is drawn anew: whoever came by keyboard stays on it.
+    const at = document.activeElement;
+    const chosenAgain = at.matches(".pick") ? ".pick[aria-current]" : at.matches(".mates button") ? '.mates [aria-pressed="true"]' : null;
     drawList();
     drawPerson();
     if (follow || window.matchMedia("(max-width: 860px)").matches) panel.focus();
+    else if (chosenAgain) section.querySelector(chosenAgain)?.focus();
   }
 
   function describe(person) {

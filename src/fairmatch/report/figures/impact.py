@@ -88,8 +88,8 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
                 reading.append(f"Highest {what} rate{among}: {who}.")
     if any(row["note"] for row in rows):
         reading.append(
-            f"The page is without individuals, so nothing is shown of categories with fewer than "
-            f"{n_people(least)}, nor any ratio to one of them."
+            "The page is without individuals, so no rates are shown of categories with fewer than "
+            f"{n_people(least)}, nor ratios to one of them."
         )
     elif any(category.n_people == 1 for category in order):
         reading.append("The row of a category of 1 person is the decision on that person.")
