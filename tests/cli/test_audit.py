@@ -78,6 +78,22 @@ def test_decisions_in_words_are_those_in_numbers(run, table, tmp_path):
     assert words.value > 0.0
 
 
+def test_a_decision_in_words_is_told_where_the_rule_is(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people["answer"] = np.where(people["score"] >= 0.5, "granted", "refused")
+    people.to_csv(table, index=False)
+    out = tmp_path / "page.html"
+    for more, words in ([], "of"), (["--favourable", "low"], "other than"):
+        given = "--accepted", "granted", *more, "--out", out
+        _, printed, _ = run(*FEATURES, *given, score=("--score", "answer"))
+        rule = f"decision {words} “granted”"
+        assert f"means a {rule}" in printed
+        text = out.read_text("utf-8")
+        assert f": {rule}</dd>" in text  # beside the number of people
+        assert f"a {rule}." in text  # beside the rates to be filed
+        assert '<th scope="row">accepted</th><td><bdi>granted</bdi></td>' in text
+
+
 @pytest.mark.parametrize(
     ("score", "accepted", "said"),
     [
@@ -215,9 +231,10 @@ def test_people_can_be_left_out(run, tmp_path):
     people = json.loads(out.read_text())["individuals"]
     assert list(people["columns"]) == ["age"]
     assert people["hidden"] == ["job", "marital_status"]
-    code, _, error = run(*FEATURES, "--hide", "wage")
-    assert code == 2
-    assert "'wage'" in error
+    for more in [], ["--hide", "individuals"], ["--no-individuals"]:
+        code, _, error = run(*FEATURES, "--hide", "wage", *more)
+        assert code == 2
+        assert "no column 'wage' to hide. The columns are age, marital_status, job." in error
 
 
 def test_the_report_is_written_by_the_report_part(run, monkeypatch, tmp_path):
@@ -277,7 +294,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "and scores are numbers"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
-        ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing values"),
+        ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing or unknown values"),
     ],
 )
 def test_tables_that_cannot_be_audited_are_named(run, tmp_path, content, name, said):
@@ -343,14 +360,21 @@ def test_identifiers_are_left_out_and_said(run, tmp_path):
     assert "name" not in json.loads(out.read_text())["individuals"]["columns"]
 
 
+@pytest.mark.parametrize(("threshold", "who"), [("0", "Everybody"), ("1", "Nobody"), ("0.5", "")])
+def test_decisions_that_tell_nobody_apart_are_printed_as_such(run, threshold, who):
+    _, printed, _ = run(*FEATURES, "--threshold", threshold)
+    assert ("decisions tell nobody apart" in printed) == bool(who)
+    assert f"{who} is selected" in printed or not who
+
+
 def test_rates_ratio_and_direction_are_printed(run):
     _, printed, _ = run(*FEATURES, "--outcome", "hired")
-    assert "score: 1,200 people; hired are scores at or above 0.5" in printed
+    assert "score: 1,200 people; hired means a score at or above 0.5" in printed
     assert "Smallest rate over the largest: 0." in printed
     line = next(line for line in printed.splitlines() if line.startswith("demographic_parity"))
     assert line.endswith(("male ahead of female", "female ahead of male"))
     _, turned, _ = run(*FEATURES, "--favourable", "low")
-    assert "not flagged are scores below 0.5" in turned
+    assert "not flagged means a score below 0.5" in turned
 
 
 def test_a_ratio_is_held_to_a_bound(run):

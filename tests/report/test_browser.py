@@ -351,6 +351,9 @@ def test_a_person_is_chosen_and_followed_by_keyboard(many_groups):
     page.keyboard.press("Enter")
     person = page.locator("#explorer .person")
     assert person.locator("h3").inner_text() == f"Person {name}"
+    focused = page.locator(":focus")
+    assert focused.evaluate("e => e.matches('.pick[aria-current]')")  # and not lost to the page
+    assert focused.inner_text() == name
     person.locator(".follow").focus()
     page.keyboard.press("Space")
     assert person.locator("h3").inner_text() != f"Person {name}"
@@ -412,6 +415,24 @@ def test_light_dark_and_phone(browser, report, tmp_path, name, width, scheme):
     for place in page.locator("[data-chart]").all():
         assert place.locator("svg").bounding_box()["width"] <= place.bounding_box()["width"] + 1
     opened.context.close()
+
+
+def test_notes_stand_below_their_rows_and_are_not_cut(browser, tmp_path):
+    scores = np.tile(np.linspace(0, 1, 100), 3)[:250]
+    group = np.repeat(["first", "second", "a group with a rather long name"], [110, 130, 10])
+    found = audit(scores, sensitive_features=group, n_resamples=100)
+    for width in (1280, 400):
+        view = {"width": width, "height": 800}
+        opened = Opened(browser, write_report(found, tmp_path / "r.html"), viewport=view)
+        page = opened.open_all().page
+        page.locator("#figure-1 details.numbers").evaluate("e => { e.open = true; }")
+        (note,) = page.locator("#figure-1 .note bdi").all()
+        assert "has 10 rows, fewer than the 30 a statement needs" in note.inner_text()
+        box, place = note.bounding_box(), page.locator("#figure-1 .scroll").bounding_box()
+        assert box["width"] > 200
+        assert box["x"] >= place["x"]
+        assert box["x"] + box["width"] <= place["x"] + place["width"] + 1
+        opened.context.close()
 
 
 def test_it_prints_with_its_numbers(browser, report, tmp_path):

@@ -100,6 +100,39 @@ def test_the_curve_of_a_model_is_that_of_the_matching(people):
     assert drawn.get_ydata() == pytest.approx(expected.position())
 
 
+def test_weights_of_the_curve_are_those_of_the_matching(people):
+    _, y, group, _ = people
+    generator = np.random.default_rng(1)
+    X, scores = generator.uniform(size=(120, 1)), generator.uniform(size=120)
+    X[:2, 0] = 0.0, 1.0
+    weights = generator.integers(1, 4, 120).astype(float)
+    shown = MatchingDisplay.from_predictions(
+        y, scores, sensitive_features=group, X=X, sample_weight=weights
+    )
+    expected = matching_curve(scores, group, X, sample_weight=weights)
+    np.testing.assert_allclose(shown.curves["model"].cost, expected.cost)
+    assert shown.curves["model"].least_gap != matching_curve(scores, group, X).least_gap
+
+
+def test_a_display_is_one_line_of_names(people):
+    X, y, group, model = people
+    given = {"sensitive_features": group}
+    scores = {"one": model.predict_proba(X)[:, 1], "other": np.linspace(0, 1, 120)}
+    gaps = GapDisplay.from_predictions(y, scores, **given, n_resamples=100)
+    assert repr(gaps) == "<GapDisplay of 'one', 'other'>"
+    assert repr(TradeoffDisplay.from_predictions(y, scores, **given)) == (
+        "<TradeoffDisplay of 'one', 'other'>"
+    )
+    assert repr(MatchingDisplay.from_predictions(y, scores, **given, X=X)) == (
+        "<MatchingDisplay of 'one', 'other'>"
+    )
+    path = pd.DataFrame(
+        {"fairness_weight": [0.0, 2.0], "accuracy": [0.8, 0.7], "demographic_parity_gap": [0.2, 0]}
+    )
+    assert repr(TradeoffDisplay(path)) == "<TradeoffDisplay of 'weight 0', 'weight 2'>"
+    assert repr(GapDisplay([])) == "<GapDisplay of no model>"
+
+
 def test_a_notebook_shows_the_chart(people):
     group = people[2]
     shown = GapDisplay.from_predictions(

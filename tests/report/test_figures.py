@@ -36,6 +36,11 @@ def found(rates, **options):
     return audit(scores, sensitive_features=groups, **QUICK, **options)
 
 
+def drawn_rows(panel):
+    """Rows of a chart."""
+    return panel.chart["data"]["values"]
+
+
 def said(figure):
     return " ".join(figure.reading)
 
@@ -65,6 +70,19 @@ class TestSelection:
             "b": 0.25,
             "c": 0.5,
         }
+
+    def test_the_ratio_tells_of_how_many_groups_it_is(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c": 0.4})
+        scores, groups = np.append(scores, [0.1] * 5), np.append(groups, ["few"] * 5)
+        figure = selection_figure([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "The smallest rate of 3 of the 4 groups is 0.25 of the largest" in said(figure)
+
+    def test_sums_of_weights_are_shown_where_they_are_no_numbers_of_people(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        given = {"sensitive_features": groups, "sample_weight": np.full(200, 2.0), **QUICK}
+        counts = audit(scores, weight_kind="counts", **given)
+        assert "weight" not in selection_figure([counts]).columns
+        assert "weight" in selection_figure([audit(scores, **given)]).columns
 
     def test_where_nobody_is_selected_there_is_no_ratio(self):
         figure = selection_figure([found({"a": 0.0, "b": 0.0})])
@@ -117,6 +135,17 @@ class TestGaps:
         pairs = {row["between"] for row in figure.rows if row["symbol"] == "ΔDP"}
         assert pairs == {"a – c", "b – c", "a – b"}  # the last is farthest apart
 
+    def test_a_group_too_small_is_not_compared_and_a_name_of_several_words_is_quoted(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c, d": 0.5})
+        scores = np.append(scores, [0.9, 0.1, 0.1])
+        every = pair_figure(
+            [audit(scores, sensitive_features=np.append(groups, ["c, d"] * 3), **QUICK)]
+        )
+        assert said(every).startswith("Each group is compared with “c, d”, the largest group;")
+        groups = np.append(groups, ["c, d", "few", "few"])
+        some = pair_figure([audit(scores, sensitive_features=groups, **QUICK)])
+        assert said(some).startswith("Each group with enough people for a statement is compared")
+
     def test_where_low_scores_are_good_the_label_is_named(self):
         high = SimpleNamespace(favourable="high", scale="probability")
         low = SimpleNamespace(favourable="low", scale="probability")
@@ -133,6 +162,21 @@ class TestScores:
         assert takes_few_values(one)
         assert "drawn without the intervals between them" in said(score_figure([one]))
         assert "threshold" not in said(score_figure([one]))
+
+    @pytest.mark.parametrize(
+        ("scores", "cells"),
+        [
+            ([0.0, 1.0], ["0", "1"]),
+            ([0.1, 0.5, 0.9], ["0.1", "0.5", "0.9"]),
+            ([0.0, 0.96, 0.97], ["0", "0.95–1"]),  # two scores are no one
+        ],
+    )
+    def test_a_value_that_is_alone_in_its_interval_names_it(self, scores, cells):
+        one = audit(np.tile(scores, 100), sensitive_features=["a", "b"] * (50 * len(scores)))
+        (panel,) = score_figure([one]).panels
+        assert list(dict.fromkeys(row["cell"] for row in drawn_rows(panel))) == cells
+        axis = panel.chart["encoding"]["x"]["title"]
+        assert axis == ("score" if "–" not in cells[-1] else "score, from")
 
     def test_a_group_too_small_has_no_histogram_and_empty_intervals_no_row(self):
         scores = np.append(np.tile([0.1, 0.3, 0.7, 0.9], 30), [0.5, 0.5])
@@ -211,6 +255,18 @@ class TestMatching:
             position_figure([one])
         )
 
+    def test_somebody_near_is_told_to_be_of_those_drawn_where_people_were_drawn(self, twins):
+        generator = np.random.default_rng(0)
+        X = pd.DataFrame({"x": generator.uniform(size=200)})
+        one = audit(X["x"], sensitive_features=["a", "b"] * 100, X=X, n_sample=40, **QUICK)
+        drawn, all_of_them = said(reach_figure([one])), said(reach_figure([twins["person"]]))
+        assert "of those drawn of group a there is somebody among those drawn of group b" in drawn
+        assert "have somebody of the other group, both taken among those who were drawn." in drawn
+        assert "drawn" not in all_of_them
+        assert "nine in ten people of the two groups have somebody of the other group." in (
+            all_of_them
+        )
+
     def test_all_models_of_a_comparison_are_in_one_picture(self, twins):
         figure = curve_figure(list(twins["all"].audits))
         assert len(figure.panels) == 1
@@ -238,6 +294,25 @@ class TestMatching:
 
     def test_column_names_are_written_as_people_write_them(self, twins):
         assert {row["label"] for row in feature_figure([twins["person"]]).rows} == {"x 1", "x 2"}
+
+    def test_gaps_of_few_values_are_bars_and_the_noise_of_their_arithmetic_is_no_gap(self):
+        deciles = np.repeat(np.arange(1, 11) / 10, 40)
+        group = np.random.default_rng(0).choice(["a", "b"], 400, p=[0.3, 0.7])
+        one = audit(deciles, sensitive_features=group, **QUICK)
+        (matched,) = one.matching.matched_gaps
+        # In steps of 0.05, every second is a difference of two deciles.
+        assert sum(matched.histogram[1::2]) == 0.0
+        (panel,) = matched_figure([one]).panels
+        assert {row["cell"] for row in drawn_rows(panel)} <= {"0", "0.1", "0.2", "0.3"}
+        plain = audit(np.linspace(0, 1, 200) ** 2, sensitive_features=["a"] * 120 + ["b"] * 80)
+        assert "cell" not in json.dumps(matched_figure([plain]).panels[0].chart)
+
+    def test_a_flip_is_told_in_the_words_of_both_outcomes(self):
+        high, low = (found({"a": 0.8, "b": 0.2}, favourable=side) for side in ("high", "low"))
+        figure = matched_figure([high])
+        assert "of whom one is selected and the other is not selected." in said(figure)
+        assert figure.columns["favoured"] == "more often the one selected"
+        assert "of whom one is not flagged and the other is flagged." in said(matched_figure([low]))
 
     def test_what_the_table_lacks_is_spoken_of_where_columns_match_people(self, twins):
         assert "what the table lacks may differ" in said(matched_figure([twins["person"]]))
@@ -294,8 +369,42 @@ class TestSubsets:
             )
             for n in (3, 0)
         )
-        assert "3 cuts kept nobody of one group" in said(half_space_figure([some]))
+        assert "3 cuts kept nobody of one group and are left" in said(half_space_figure([some]))
         assert "kept nobody" not in said(half_space_figure([none]))
+        spaces = replace(one.subsets.half_spaces, n_empty=1)
+        single = replace(one, subsets=replace(one.subsets, half_spaces=spaces))
+        assert "1 cut kept nobody of one group and is left" in said(half_space_figure([single]))
+
+    def test_of_many_groups_a_cut_is_empty_without_the_largest_or_without_the_others(self):
+        X = pd.DataFrame({"x": np.repeat([0.0, 1.0, 1.0], [80, 40, 40])})
+        group = np.repeat(["a", "b", "c"], [80, 40, 40])
+        scores = np.linspace(0, 1, 160)
+        one = audit(scores, sensitive_features=group, X=X, keep=["x"], **QUICK)
+        assert one.subsets.half_spaces.n_empty > 1
+        assert (
+            f"{one.subsets.half_spaces.n_empty} cuts kept nobody of a, or nobody of any other "
+            "group, and are left out."
+        ) in said(half_space_figure([one]))
+
+    def test_where_the_gap_is_none_neither_group_is_higher(self, twins):
+        one = self.with_subsets(twins["person"], [Estimate(0.2, 0.1, 0.3)])
+        (subset,) = one.subsets.subsets
+        (row,) = subset_figure([one]).rows
+        assert (row["higher"], row["lower"]) == ("b", "a")
+        assert row["people"] == "40 b, 40 a"
+        flat = replace(subset, gap=1e-4, signed=1e-4)
+        (row,) = subset_figure([replace(one, subsets=replace(one.subsets, subsets=(flat,)))]).rows
+        assert (row["higher"], row["lower"]) == ("neither", "neither")
+
+    def test_the_surest_come_first_and_those_without_a_statement_last(self, twins):
+        limits = [
+            Estimate(None, refused="too few"),
+            Estimate(0.3, 0.0, 0.6),
+            Estimate(0.2, 0.1, 0.3),
+            Estimate(0.2, 0.15, 0.25),
+        ]
+        rows = subset_figure([self.with_subsets(twins["person"], limits)]).rows
+        assert [row["low"] for row in rows] == [0.15, 0.1, 0.0, None]
 
 
 class TestModels:
@@ -312,11 +421,20 @@ class TestModels:
         assert "different people" not in said(side_by_side([one, twins["group"]])[0])
         assert side_by_side([one]) == []
 
+    def test_no_sure_gap_is_counted_where_no_subset_was_searched(self, twins):
+        pair = [twins["person"], twins["group"]]
+        words = "listed subsets with a sure gap"
+        assert words not in {row["what"] for row in side_by_side(pair)[0].rows}
+        searched = [replace(a, subsets=replace(a.subsets, refused=())) for a in pair]
+        assert words in {row["what"] for row in side_by_side(searched)[0].rows}
+
 
 class TestFiling:
     def test_scores_have_a_scoring_rate_and_decisions_none(self):
         scored = audit(np.linspace(0, 1, 200), sensitive_features=["a", "b"] * 100, **QUICK)
-        assert "score is above the median" in " ".join(impact_lead([scored]))
+        lead = " ".join(impact_lead([scored]))
+        assert "Selected means a score at or above 0.5." in lead
+        assert "score is above the median" in lead
         made = audit([0, 1, 1, 1] * 50, sensitive_features=["a", "b"] * 100, **QUICK)
         assert "median" not in " ".join(impact_lead([made]))
         (figure,) = impact_figures([made])
@@ -327,7 +445,7 @@ class TestFiling:
             np.linspace(0, 1, 200), sensitive_features=["a", "b"] * 100, favourable="low", **QUICK
         )
         lead = " ".join(impact_lead([low]))
-        assert "not flagged means a score below 0.5" in lead
+        assert "Selected means not flagged, a score below 0.5." in lead
         assert "score is below the median" in lead
 
     def test_small_categories_are_marked_and_unknown_people_counted(self):
@@ -346,6 +464,52 @@ class TestFiling:
         (figure,) = impact_figures([found({"a": 0.8, "b": 0.2})])
         assert "Highest selection rate: a." in said(figure)
         assert {row["label"]: row["value"] for row in figure.rows} == {"a": 1.0, "b": 0.25}
+
+    def test_all_that_tie_are_named_and_small_categories_are_not_among_them(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2, "c, d": 0.8})
+        (tied,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
+        assert "Highest selection rate: a and “c, d”." in said(tied)
+        scores = np.append(scores, 0.9) - np.tile(np.linspace(0.0, 0.01, 100), 4)[:301]
+        groups = np.append(groups, "one")
+        (figure,) = impact_figures([audit(scores, sensitive_features=groups, **QUICK)])
+        words = "Highest selection rate among categories of at least 2% of the people: a and “c, d”"
+        assert words in said(figure)
+        assert "Highest scoring rate among categories" in said(figure)
+
+    def test_where_nobody_is_selected_nobody_is_most(self):
+        (figure,) = impact_figures([found({"a": 0.0, "b": 0.0})])
+        assert "Highest" not in said(figure)
+
+    def test_one_person_is_shown_as_one_and_hidden_with_the_individuals(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        scores = np.append(scores, 0.9) - np.linspace(0.0, 0.01, 201)
+        one = audit(scores, sensitive_features=np.append(groups, "one"), **QUICK)
+        (figure,) = impact_figures([one])
+        assert "The row of a category of 1 person is the decision on that person." in said(figure)
+        assert "note" not in figure.columns
+        (figure,) = impact_figures([one.without_individuals()])
+        assert "no rates are shown of categories with fewer than 30 people" in said(figure)
+        assert "decision on that person" not in said(figure)
+        rows = {row["label"]: row for row in figure.rows}
+        assert rows["one"]["people"] == 1
+        assert rows["one"]["note"] == "1 person, fewer than the 30 a statement needs"
+        for field in ("selected", "rate", "value", "p", "scoring", "scoring_ratio"):
+            assert rows["one"][field] is None
+            assert rows["b"][field] is not None
+        (plain,) = impact_figures([found({"a": 0.8, "b": 0.2}).without_individuals()])
+        assert "no rates are shown" not in said(plain)
+        assert "of 1 person" not in said(plain)
+
+    def test_a_ratio_to_few_people_would_give_them_away(self):
+        scores, groups = decided({"a": 0.8, "b": 0.2})
+        scores, groups = np.append(scores, [0.9] * 10), np.append(groups, ["ten"] * 10)
+        one = audit(scores, sensitive_features=groups, **QUICK).without_individuals()
+        (figure,) = impact_figures([one])
+        rows = {row["label"]: row for row in figure.rows}
+        assert rows["a"]["rate"] == 0.8
+        assert rows["a"]["value"] is rows["a"]["p"] is rows["a"]["scoring_ratio"] is None
+        assert rows["a"]["note"] == "the highest rate is that of fewer than 30 people"
+        assert "Highest" not in said(figure)
 
 
 class TestNotices:

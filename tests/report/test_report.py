@@ -18,7 +18,7 @@ from fairmatch import audit
 from fairmatch.auditing.facts import Individuals, Pairs
 from fairmatch.exceptions import ColumnError, InputError, MissingExtraError
 from fairmatch.report import sentences, write_report
-from fairmatch.report.explorer import explorer_json
+from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.wording import shown_name
 
 
@@ -224,6 +224,77 @@ def test_a_sample_of_people_comes_with_all_their_counterparts(hostile):
                 for k in people.counterparts(where[name], matching=matching)
             }
         assert given == expected
+
+
+def test_the_nearest_is_of_those_drawn_where_people_were_drawn(hostile, plain):
+    found = hostile.audits[0]
+    drawn = replace(found, matchings=tuple(replace(m, is_sample=True) for m in found.matchings))
+    for one, words in (found, "nearest person"), (drawn, "nearest person of those drawn"):
+        assert json.loads(explorer_json([one]))["matchings"]["near"] == words
+        assert f"need not give everybody the {words}; who that is" in explorer_lead([one])
+    # Without columns nobody is near, and nobody can be chosen.
+    assert "near" not in json.loads(explorer_json([plain]))["matchings"]
+    assert explorer_lead([plain]) == (
+        "Counterparts are matched by their scores, which need not be equal."
+    )
+
+
+@pytest.mark.parametrize(
+    ("favourable", "words"),
+    [
+        ("high", "one selected, the other not selected"),
+        ("low", "one not flagged, the other flagged"),
+    ],
+)
+def test_the_filter_of_flips_names_both_outcomes(tmp_path, favourable, words):
+    found = audit(
+        [0.1, 0.9] * 40, sensitive_features=["a", "b"] * 40, n_resamples=100, favourable=favourable
+    )
+    assert f"({words})" in write_report(found, tmp_path / "r.html").read_text("utf-8")
+
+
+def contents(found, tmp_path):
+    """What the page tells of its own content."""
+    text = write_report(found, tmp_path / "r.html").read_text("utf-8")
+    (note,) = re.findall('class="contents-note" role="note">(.*?)</p>', text, re.S)
+    return " ".join(unescape(note).split())
+
+
+def test_rows_of_counted_people_are_no_people_and_all_of_them_no_sample(tmp_path):
+    rows = {"sensitive_features": ["a", "b"] * 20, "n_resamples": 100}
+    scores, weights = np.linspace(0, 1, 40), np.arange(40) + 5
+    counted = {"sample_weight": weights, "weight_kind": "counts", **rows}
+    said = contents(audit(scores, **counted), tmp_path)
+    assert "This file holds 40 rows of counted people, in the explorer: their identifiers, " in said
+    assert "identifiers, groups and scores. Whoever" in said
+    assert "people," not in said.replace("counted people,", "")
+    assert "sample" not in said
+    drawn = contents(audit(scores, n_sample=10, **counted), tmp_path)
+    assert re.search(r"lists a random sample: \d+ rows, and their counterparts", drawn)
+    weighted = contents(audit(scores, sample_weight=weights, min_group_size=5, **rows), tmp_path)
+    assert "This file holds the rows of 40 people" in weighted
+
+
+def test_row_numbers_are_told_to_begin_at_zero_where_nobody_is_named(tmp_path, plain):
+    assert "Identifiers are numbers of rows; the first row of the table is 0." in contents(
+        plain, tmp_path
+    )
+    named = audit(
+        [0.1, 0.9] * 40,
+        sensitive_features=["a", "b"] * 40,
+        ids=[f"p{k}" for k in range(80)],
+        n_resamples=100,
+    )
+    assert "Identifiers" not in contents(named, tmp_path)
+
+
+def test_a_figure_without_numbers_has_no_table(tmp_path):
+    X = pd.DataFrame({"x": np.linspace(0, 1, 80)})
+    found = audit(X["x"], sensitive_features=["a", "b"] * 40, X=X, n_resamples=100)
+    assert found.subsets.subsets == ()
+    text = write_report(found, tmp_path / "r.html").read_text("utf-8")
+    assert "Subsets with the surest gaps" in text
+    assert not re.search(r"<tbody>\s*</tbody>", text.split('<div class="explorer"')[0])
 
 
 def test_decisions_are_those_before_rounding():

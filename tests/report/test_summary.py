@@ -37,10 +37,11 @@ class TestSelection:
         assert "cannot be ruled out" not in first
         assert "pairs of groups" not in first
 
-    def test_equal_rates_do_not_rule_out_that_there_is_no_difference(self):
-        assert (
-            "no difference at all cannot be ruled out" in said(*scores_of({"a": 0.5, "b": 0.5}))[0]
-        )
+    def test_rates_that_hardly_differ_do_not_rule_out_that_there_is_no_difference(self):
+        near, equal = (said(*scores_of({"a": 0.5, "b": other}))[0] for other in (0.52, 0.5))
+        assert "no difference at all cannot be ruled out" in near
+        assert "a difference of 0.0 percentage points (95% interval 0.0 to" in equal
+        assert "ruled out" not in equal  # there is none to rule out
 
     def test_the_larger_group_comes_first(self):
         scores = np.array([0.9] * 40 + [0.1] * 60)
@@ -65,7 +66,10 @@ class TestSelection:
         scores, groups = scores_of({"a": 0.5, "b": 0.2, "c": 0.7})
         scores, groups = np.append(scores, [0.9] * 5), np.append(groups, ["few"] * 5)
         first = said(scores, groups)[0]
-        assert "runs from 20.0% (b, 100 people) to 70.0% (c, 100 people)" in first
+        assert (
+            "in 4 groups, the share selected by the model in 3 of them runs from 20.0% "
+            "(b, 100 people) to 70.0% (c, 100 people)"
+        ) in first
         assert first.endswith("1 group has too few people for a statement (5 people).")
 
     def test_people_of_unknown_group_are_counted_and_not_compared(self):
@@ -128,6 +132,12 @@ class TestMatching:
         second = said(scores, group, X=pd.DataFrame({"x": x}))[1]
         assert "the people of each group are matched with a, the largest group, so" in second
         assert "those of c lie farthest off, at" in second
+
+    def test_of_many_groups_those_too_small_are_not_matched(self):
+        x = np.append(np.tile(np.linspace(0, 1, 60), 3), [0.1, 0.9])
+        group = np.append(np.repeat(["a", "b", "c"], 60), ["few", "few"])
+        second = said(x, group, X=pd.DataFrame({"x": x}))[1]
+        assert "the people of each group with enough people for a statement are matched" in second
 
     def test_of_many_groups_none_lies_apart_where_all_have_their_twins(self):
         x = np.tile(np.linspace(0, 1, 60), 3)
@@ -198,8 +208,7 @@ def test_the_first_sentence_does_not_depend_on_the_order_of_rows():
 
 @pytest.mark.parametrize("low", [0.0, 0.01])
 def test_no_difference_is_ruled_out_exactly_where_the_interval_leaves_it_out(low):
-    found = audit(
-        *[scores_of({"a": 0.8, "b": 0.3})[0]], sensitive_features=["a", "b"] * 100, **QUICK
-    )
+    scores, groups = scores_of({"a": 0.8, "b": 0.3})
+    found = audit(scores, sensitive_features=groups, **QUICK)
     changed = replace(found, gaps=tuple(replace(gap, low=low) for gap in found.gaps))
     assert ("cannot be ruled out" in sentences(changed)[0]) == (low == 0.0)

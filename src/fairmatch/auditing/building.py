@@ -18,7 +18,7 @@ from fairmatch.auditing.facts import (
     Spread,
 )
 from fairmatch.auditing.gaps import take_gaps
-from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, selection_ratio
+from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, few_values, selection_ratio
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.matchings import PairMatcher, join_pairs, matched_parity_gaps
 from fairmatch.auditing.people import UNKNOWN, PeopleTable, list_people, sha256
@@ -124,6 +124,7 @@ def build_audit(
         impact=() if settings.is_real else impact_tables(data, table.attributes),
         scale=settings.scale,
         spread=_spread(table, given) if settings.is_real else None,
+        score_values=few_values(data),
     )
     return audit if units is None else in_units(audit, units, given[sample.rows])
 

@@ -135,11 +135,15 @@ def audit_files(
     favoured = None if privileged is None else _privileged(first, read, privileged)
     if len(scores) == 1:
         ((name, own),) = scores.items()
-        return _signed(audit(own.to_numpy(), model_name=name, **facts), paths[0], read)
+        yes = accepted if roles.scores else None
+        return _signed(audit(own.to_numpy(), model_name=name, **facts), paths[0], read, yes)
     arrays = {name: own.to_numpy() for name, own in scores.items()}
     found = compare_models(arrays, privileged=favoured, **facts)
-    sources = [path for path in paths for _ in roles.scores] + [paths[0]] * len(models)
-    signed = tuple(_signed(a, path, read) for a, path in zip(found.audits, sources, strict=True))
+    sources = [(path, accepted) for path in paths for _ in roles.scores]
+    sources += [(paths[0], None)] * len(models)
+    signed = tuple(
+        _signed(a, path, read, yes) for a, (path, yes) in zip(found.audits, sources, strict=True)
+    )
     return replace(found, audits=signed)
 
 
@@ -238,10 +242,13 @@ def _model_scores(
     return pd.Series(np.asarray(score_people(model, table[names], sensitive, label)))
 
 
-def _signed(found: Audit, path: str, read: RoleTable) -> Audit:
+def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> Audit:
     """Return an audit that records its source file, and how the columns were read."""
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     provenance = replace(found.provenance, source=Path(path).name, source_sha256=digest)
+    if accepted is not None:
+        settings = {**provenance.settings, "accepted": accepted}
+        provenance = replace(provenance, settings=settings)
     notes = list(found.notes)
     for column in read.columns:
         if column.role == "sensitive" and column.n_missing:

@@ -16,9 +16,17 @@ from fairmatch.tables.arrays import BoolArray, FloatArray
 
 SCORE_BINS = 20
 CALIBRATION_BINS = 10
+ROUNDED = 9
+"""Digits of a score, or of a difference of two, that are more than rounding errors."""
 # Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
 SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 _CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
+
+
+def few_values(data: Scored) -> tuple[float, ...]:
+    """Return the different scores, where there are no more of them than intervals; else none."""
+    values = np.unique(data.scores.round(ROUNDED))
+    return tuple(values.tolist()) if len(values) <= SCORE_BINS else ()
 
 
 def describe_groups(data: Scored) -> tuple[GroupFacts, ...]:
@@ -64,7 +72,7 @@ def _describe(data: Scored, code: int) -> GroupFacts:
 
 def _histogram(scores: FloatArray, weights: RowWeights) -> tuple[int, ...]:
     """Count people in intervals of scores. With survey weights, round shares to whole numbers."""
-    shares = np.histogram(scores, bins=SCORE_EDGES, weights=weights.values)[0]
+    shares = np.histogram(scores.round(ROUNDED), bins=SCORE_EDGES, weights=weights.values)[0]
     if not weights.is_survey:
         return tuple(np.rint(shares).astype(int).tolist())
     exact = shares * (weights.n_rows / weights.total)

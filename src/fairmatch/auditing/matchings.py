@@ -20,6 +20,7 @@ from fairmatch.auditing.facts import (
     Pairs,
     Transport,
 )
+from fairmatch.auditing.groups import ROUNDED
 from fairmatch.auditing.nearness import FairFrontier, Neighbours
 from fairmatch.auditing.sample import Sample, SamplePair
 from fairmatch.auditing.scored import Scored
@@ -32,7 +33,8 @@ from fairmatch.measures.closed_forms import Limits
 from fairmatch.measures.intervals import pair_mean
 from fairmatch.tables.arrays import FloatArray
 
-GAP_BINS = 20
+# Whole numbers divided, as for scores, so that a gap such as 0.3 begins its own interval.
+_GAP_EDGES = np.arange(21) / 20
 _QUANTILES = 0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0
 # The random stream of each matching's resamples.
 _STREAMS = {"fair": 10, "marginal": 11, "joint": 12, "nearest_fair": 13}
@@ -118,7 +120,7 @@ class PairMatcher:
         return Neighbours(self.people, _NEAREST if len(self.data.compared) == 2 else 1)
 
     def near(self) -> NearPeople | None:
-        """Return each person's nearest people in the other group, or None without features."""
+        """Return each person's nearest people among those drawn, or None without features."""
         return None if self.people.features is None else self.neighbours.listed(self.scores)
 
     @cached_property
@@ -219,7 +221,7 @@ class PairMatcher:
             gap=Estimate(float(gaps @ mass), *limits),
             quantiles={f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
             histogram=tuple(
-                np.histogram(gaps, bins=GAP_BINS, range=(0.0, 1.0), weights=mass)[0].tolist()
+                np.histogram(gaps.round(ROUNDED), bins=_GAP_EDGES, weights=mass)[0].tolist()
             ),
             flips=None if self.data.settings.is_real else self._flips(coupling),
             transport_cost=None if features is None else coupling.transport_cost(features),

@@ -151,7 +151,9 @@ class Neighbours:
     def distance(self) -> float:
         """Squared distance within which nine in ten people have somebody of the other group."""
         nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
-        return float(np.quantile(nearest, _NEAR_SHARE))
+        weights = self.people.weights.take(np.concatenate(self.sides)).values
+        # A distance that somebody has, so that nine in ten are within it and not nearly so.
+        return float(np.quantile(nearest, _NEAR_SHARE, weights=weights, method="inverted_cdf"))
 
     def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
         features = self.people.features

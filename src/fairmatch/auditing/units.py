@@ -117,6 +117,7 @@ def in_units(audit: Audit, units: Units, predictions: FloatArray) -> Audit:
     return replace(
         audit,
         score_edges=tuple(map(units.place, audit.score_edges)),
+        score_values=tuple(map(units.place, audit.score_values)),
         groups=_groups(audit.groups, units),
         gaps=_gaps(audit.gaps, units, spread),
         pair_gaps=_gaps(audit.pair_gaps, units, spread),

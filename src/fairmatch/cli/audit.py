@@ -102,7 +102,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--confidence", type=float, default=0.95, help="level of the intervals (default: 0.95)")
     add("--resamples", type=int, default=1000, help="bootstrap resamples (default: 1000)")
-    add("--sample", type=int, default=4096, help="people of each group to match (default: 4096)")
+    add(
+        "--sample",
+        type=int,
+        default=4096,
+        help="people of each group to match, and to look for the nearest among (default: 4096)",
+    )
     add(
         "--min-group-size",
         type=int,
@@ -219,11 +224,11 @@ def _run(arguments: argparse.Namespace) -> int:
                 progress=progress,
                 **settings,
             )
-    columns = [name for name in hidden if name != INDIVIDUALS]
+    # A column that is not there is an error, whether or not the rows are left out with it.
+    if columns := [name for name in hidden if name != INDIVIDUALS]:
+        found = found.hiding(*columns)
     if arguments.no_individuals or INDIVIDUALS in hidden:
         found = found.without_individuals()
-    elif columns:
-        found = found.hiding(*columns)
     audits = found.audits if isinstance(found, Comparison) else (found,)
     print_audits(audits)
     if arguments.json:

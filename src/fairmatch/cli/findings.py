@@ -50,10 +50,11 @@ def _print_means(audit: Audit) -> None:
 
 
 def _print_rates(audit: Audit) -> None:
-    side = "at or above" if audit.favourable == "high" else "below"
+    from fairmatch.report.wording import selected_from
+
     print(
-        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} are scores {side} "
-        f"{audit.threshold:g}"
+        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} means a "
+        f"{selected_from(audit)}"
     )
     rates = {g.label: g.selection_rate.value for g in audit.groups}
     compared = [
@@ -72,18 +73,20 @@ def _print_rates(audit: Audit) -> None:
     )
     if audit.selection_ratio.value is not None:
         print(f"Smallest rate over the largest: {_shown(audit.selection_ratio)}")
+    if audit.undecided:
+        print(audit.undecided)
     print()
 
 
 def _print_rest(audit: Audit) -> None:
-    from fairmatch.report.summary import reach_sentence, sentences
+    from fairmatch.report.summary import reach_sentences, sentences
 
     print(f"\n{audit.model_name}")
     if described := audit.provenance.settings["described_by"]:
         print(f"  Described by: {described}.")
     _, *said = sentences(audit)
     if len(audit.matchings) == 1:  # with more pairs of groups, only the report shows each
-        said[1:1] = filter(None, map(reach_sentence, audit.matchings[0].reach))
+        said[1:1] = reach_sentences(audit.matchings[0])
     said += [f"Look at it: {leak.words}." for leak in audit.leaks]
     for sentence in dict.fromkeys((*said, *audit.notes, *audit.refusals)):
         print(f"  {sentence}")
@@ -93,8 +96,8 @@ def _shown(fact: Estimate | Gap) -> str:
     if fact.value is None:
         return "not stated"
     if fact.low is None or fact.high is None:
-        return f"{fact.value:.4f}"
-    return f"{fact.value:.4f} [{fact.low:.4f}, {fact.high:.4f}]"
+        return f"{fact.value:z.4f}"
+    return f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]"
 
 
 def _shown_gap(gap: Gap) -> str:

@@ -15,6 +15,7 @@ from fairmatch.report.wording import (
     MATCHINGS,
     by_size,
     column_words,
+    is_drawn,
     other_words,
     outcome_words,
     selected_from,
@@ -52,7 +53,7 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
     >>> from fairmatch import audit
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> sorted(json.loads(explorer_json([found])))
-    ['groups', 'matchings', 'models', 'n_people', 'order', 'reference', 'tables']
+    ['groups', 'matchings', 'models', 'n_people', 'order', 'reference', 'tables', 'unit']
     """
     shown = [(audit, audit.individuals) for audit in audits if audit.individuals is not None]
     if not shown:
@@ -67,6 +68,20 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
         text = _json(_payload(shown, n_listed))
         per_person *= 1.1
     return text
+
+
+def explorer_lead(audits: Sequence[Audit]) -> str:
+    """Return who a counterpart is, and who can be chosen instead."""
+    near = any(audit.individuals is not None and audit.individuals.near for audit in audits)
+    any_two = " Any two groups can be chosen." if len(audits[0].matchings) > 1 else ""
+    if not near:
+        return f"Counterparts are matched by their scores, which need not be equal.{any_two}"
+    drawn = " of those drawn" if any(map(is_drawn, audits)) else ""
+    return (
+        f"Counterparts are matched, which need not give everybody the nearest person{drawn}; who "
+        "that is can be chosen too. People who are matched by their scores need not have equal "
+        f"scores.{any_two}"
+    )
 
 
 def _json(value: Any) -> str:
@@ -128,17 +143,28 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
             }
         )
     names = {name for _, people in shown for name in _all_pairs(people)}
+    drawn = any(is_drawn(audit) for audit, _ in shown)
     groups, reference = shown[0][0].groups, shown[0][0].reference
     labels = [group.label for group in groups]
     return {
         "groups": labels,
         "order": [labels.index(group.label) for group in by_size(groups)],
         "reference": labels.index(reference) if reference in labels else None,
-        "matchings": {name: words for name, words in MATCHINGS.items() if name in names},
+        "matchings": {
+            name: f"{words} of those drawn" if name == NEAR and drawn else words
+            for name, words in MATCHINGS.items()
+            if name in names
+        },
         "n_people": max(len(people.ids) for _, people in shown),
+        "unit": "rows" if any(_is_counted(*one) for one in shown) else "people",
         "tables": tables,
         "models": models,
     }
+
+
+def _is_counted(audit: Audit, people: Individuals) -> bool:
+    """Return whether a row stands for as many people as it counts."""
+    return audit.weights == "counts" and bool(people.weights)
 
 
 def _selected(audit: Audit, people: Individuals) -> Sequence[int]:

@@ -19,7 +19,7 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.auditing.facts.alternatives import Alternatives
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.report.charts import require_charts
-from fairmatch.report.explorer import explorer_json
+from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.figures.predictions import mean_figure
 from fairmatch.report.figures.selection import selection_figure
 from fairmatch.report.sections import sections
@@ -27,8 +27,10 @@ from fairmatch.report.summary import sentences
 from fairmatch.report.wording import (
     by_size,
     column_words,
+    is_drawn,
     listed,
     n_people,
+    other_words,
     outcome_words,
     selected_from,
     shown_name,
@@ -132,9 +134,11 @@ def write_report(
         summaries=[(audit, sentences(audit)) for audit in shown],
         first=first,
         outcome=outcome_words(shown[0]),
+        other=other_words(shown[0]),
         sections=parts,
         charts=_embedded(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         people=None if people is None else _embedded(people),
+        explorer_lead=explorer_lead(shown),
         contents=_contents(shown, people),
         refusals=list(dict.fromkeys(reason for audit in shown for reason in audit.refusals)),
         style=_resource("style.css"),
@@ -220,26 +224,29 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
     n_shown = sum(len(table["ids"]) for table in tables)
     columns = list(dict.fromkeys(c["name"] for table in tables for c in table["columns"]))
     hidden = list(dict.fromkeys(name for table in tables for name in table["hidden"]))
-    labels = ", labels" if any(table["labels"] for table in tables) else ""
+    held = ["identifiers", "groups", "scores"]
+    held += ["labels"] * any(table["labels"] for table in tables)
+    held += [f"{len(columns)} column{'s' * (len(columns) > 1)}"] * bool(columns)
+    # A row of a table of counts stands for many people, of whom none is told from the others.
+    counted = content["unit"] == "rows"
+    rows = f"{n_shown:,} rows of counted people" if counted else f"the rows of {n_people(n_shown)}"
     said = [
-        f"This file holds the rows of {n_people(n_shown)}, in the explorer: their identifiers, "
-        f"groups, scores{labels}"
-        + (f" and {len(columns)} column{'s' * (len(columns) > 1)}." if columns else ".")
-        + " Whoever has the file can read them. The same report can be written without any "
-        "individuals."
+        f"This file holds {rows}, in the explorer: their {listed(held)}. Whoever has the file can "
+        "read them. The same report can be written without any individuals."
     ]
+    shown = [audit.individuals for audit in audits if audit.individuals is not None]
+    if any(own.ids == tuple(map(str, own.rows)) for own in shown):
+        said.append("Identifiers are numbers of rows; the first row of the table is 0.")
     if hidden:
         names = ", ".join(column_words(name) for name in hidden)
         said.append(
             f"Left out of people's rows: {names}. Figures about many people still name them."
         )
     n_listed = max(table["n_listed"] for table in tables)
-    n_audited = max(audit.n_rows for audit in audits)
-    if n_listed < n_audited:
-        said.append(
-            f"The explorer lists a random sample: {n_listed:,} of {n_audited:,} people, and their "
-            "counterparts."
-        )
+    n_people_or_rows = max(len(own.ids) for own in shown) if counted else audits[0].n_rows
+    if any(map(is_drawn, audits)) or n_listed < n_people_or_rows:
+        drawn = f"{n_listed:,} rows" if counted else f"{n_listed:,} of {n_people(audits[0].n_rows)}"
+        said.append(f"The explorer lists a random sample: {drawn}, and their counterparts.")
     return said
 
 

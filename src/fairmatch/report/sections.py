@@ -22,7 +22,7 @@ from fairmatch.report.figures.predictions import attribute_mean_figure
 from fairmatch.report.figures.scores import score_figure
 from fairmatch.report.figures.selection import attribute_figure
 from fairmatch.report.figures.subsets import half_space_figure, subset_figure
-from fairmatch.report.wording import group_words
+from fairmatch.report.wording import compared_groups, group_words
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,9 @@ def _on_reference(audit: Audit) -> str:
     """Return a sentence on the group that all others are matched with, if there are many."""
     if len(audit.matchings) < 2 or audit.reference is None:
         return ""
-    explorer = " Under “Person by person” any two groups can be chosen."
-    return (
-        f"Each group is matched with {group_words(audit.reference)}, the largest; a figure names "
-        f"the other one.{explorer if audit.individuals else ''}"
-    )
+    each = compared_groups(audit).capitalize()
+    largest = group_words(audit.reference)
+    return f"{each} is matched with {largest}, the largest; a figure names the other one."
 
 
 def _figures(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fairmatch.auditing.facts import Audit, GroupFacts, Matching, NearestFair, Reach, SubsetGap
+from fairmatch.auditing.facts import Audit, Gap, GroupFacts, Matching, NearestFair, Reach, SubsetGap
 from fairmatch.report.wording import (
     by_size,
     column_words,
+    compared_groups,
     group_words,
     listed,
     model_words,
@@ -51,11 +52,12 @@ def _on_selection(audit: Audit) -> str:
     if gap.value is None:
         end = f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
     else:
-        end = f", a difference of {100 * gap.value:.1f} percentage points"
+        points = f"{100 * gap.value:.1f}"
+        end = f", a difference of {points} percentage points"
         if gap.low is not None and gap.high is not None:
             end += f" ({audit.confidence:.0%} interval {100 * gap.low:.1f} to {100 * gap.high:.1f}"
             end += " for all pairs of groups at once" if audit.pair_gaps else ""
-            end += "; no difference at all cannot be ruled out)." if gap.low == 0.0 else ")."
+            end += f"{_possibly_none(gap, points != '0.0')})."
         else:
             end += "."
     return f"{start}{said}{end}{_left_out(audit)}"
@@ -88,8 +90,12 @@ def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
     limits = f"{shown_number(gap.low)} to {shown_number(gap.high)}"
     said += f" ({audit.confidence:.0%} interval of the difference {limits}"
     said += " for all pairs of groups at once" if audit.pair_gaps else ""
-    said += "; no difference at all cannot be ruled out)" if gap.low == 0.0 else ")"
-    return f"{said}."
+    return f"{said}{_possibly_none(gap, shown_number(gap.value) != '0.000')})."
+
+
+def _possibly_none(gap: Gap, is_seen: bool) -> str:
+    """Return that there may be no difference, where one is seen that is not certain."""
+    return "; no difference at all cannot be ruled out" if is_seen and gap.low == 0.0 else ""
 
 
 def _rate(group: GroupFacts) -> str:
@@ -107,6 +113,8 @@ def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
     by = f"{outcome_words(audit)} by {model_words(audit)}"
     if not stated:
         return f" in {len(groups)} groups, the share {by} is not stated"
+    # Those of too few people are counted in a sentence of their own.
+    by += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
     stated.sort(key=lambda group: group.selection_rate.value or 0.0)
     least, most = (
         f"{_rate(g)} ({group_words(g.label)}, {n_people(g.n_rows)})"
@@ -180,12 +188,13 @@ def _on_nearest(
     audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
 ) -> str:
     """Return a sentence on how near people are in the nearest fair matching."""
-    nowhere = f"{position:.2f}" in ("0.00", "-0.00")
+    nowhere = f"{position:z.2f}" == "0.00"
     matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
     if len([matching for matching in audit.matchings if not matching.refused]) > 1:
         reference = group_words(audit.reference or "")
         matched, gap = (
-            f"the people of each group are matched with {reference}, the largest group,",
+            f"the people of {compared_groups(audit)} are matched with {reference}, the largest "
+            "group,",
             "",
         )
         if not nowhere:
@@ -193,7 +202,7 @@ def _on_nearest(
             who = f"those of {listed([group_words(name) for name in others])} lie farthest off,"
     said = (
         f"If {matched} so that their mean score gap{gap} is within {found.slack:.3g} of the least "
-        f"possible, {who} at {position:.2f} between the nearest possible matching (0) and a "
+        f"possible, {who} at {position:z.2f} between the nearest possible matching (0) and a "
         "random one (1)"
     )
     largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
@@ -205,21 +214,29 @@ def _on_nearest(
     )
 
 
-def reach_sentence(reach: Reach) -> str:
-    """Return a sentence on how many people of a group have somebody near who is scored alike.
+def reach_sentences(matching: Matching) -> list[str]:
+    """Return for how many people of each group somebody near is scored alike, where it is stated.
 
-    The text is empty where no share is stated.
+    Of people who were drawn it is told among whom somebody near was looked for: others may be
+    nearer.
     """
+    return [said for reach in matching.reach if (said := _on_reach(reach, matching.is_sample))]
+
+
+def _on_reach(reach: Reach, is_sample: bool) -> str:
+    """Return the statement on one group in words, or nothing where none is made."""
     share = reach.share
     if share.value is None:
         return ""
     span = "" if share.low is None or share.high is None else (
         f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
     )  # fmt: skip
+    own, other = f"group {group_words(reach.group)}", f"in group {group_words(reach.other)}"
+    if is_sample:
+        own, other = f"those drawn of {own}", f"among those drawn of {other.removeprefix('in ')}"
     return (
-        f"For {100 * share.value:.0f}%{span} of group {group_words(reach.group)} there is somebody "
-        f"in group {group_words(reach.other)} within squared distance {reach.distance:.2g} who is "
-        f"scored within {reach.score_gap:.3g}."
+        f"For {100 * share.value:.0f}%{span} of {own} there is somebody {other} within squared "
+        f"distance {reach.distance:.2g} who is scored within {reach.score_gap:.3g}."
     )
 
 
@@ -257,9 +274,18 @@ def _on_subsets(audit: Audit) -> str:
 
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
-    """Return the subset with the highest lower limit of its gap, or None if no gap is certain."""
-    sure = [subset for subset in subsets if certain(subset)]
-    return max(sure, key=lambda subset: subset.confirmed.low or 0.0, default=None)
+    """Return the subset whose gap is largest for sure: the one of the highest lower limit."""
+    sure = [subset for subset in surest_first(subsets) if certain(subset)]
+    return sure[0] if sure else None
+
+
+def surest_first(subsets: tuple[SubsetGap, ...]) -> list[SubsetGap]:
+    """Return subsets in the order of their lower limits, those without a statement last."""
+
+    def order(subset: SubsetGap) -> tuple[bool, float]:
+        return subset.confirmed.value is None, -(subset.confirmed.low or 0.0)
+
+    return sorted(subsets, key=order)
 
 
 def certain(subset: SubsetGap) -> bool:

@@ -92,6 +92,8 @@ def shown_number(value: Any) -> str:
     --------
     >>> shown_number(0.12345), shown_number(12345), shown_number(None), shown_number("a")
     ('0.123', '12,345', 'no statement', 'a')
+    >>> shown_number(-1e-17)
+    '0.000'
     """
     if value is None:
         return "no statement"
@@ -100,7 +102,7 @@ def shown_number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:z.3f}"
     return str(value)
 
 
@@ -114,7 +116,7 @@ def shown_interval(fact: Estimate | Gap) -> str:
     """
     if fact.value is None or fact.low is None or fact.high is None:
         return shown_number(fact.value)
-    return f"{fact.value:.3f} ({fact.low:.3f} to {fact.high:.3f})"
+    return f"{fact.value:z.3f} ({fact.low:z.3f} to {fact.high:z.3f})"
 
 
 def n_people(number: int) -> str:
@@ -165,6 +167,18 @@ def group_words(label: str) -> str:
     return f"“{name}”" if re.search(r"[\s,;:–]", name) else name
 
 
+def compared_groups(audit: Audit) -> str:
+    """Return which groups are compared: each, or each that is large enough for a statement."""
+    known = [group for group in audit.groups if group.label not in audit.unknown]
+    small = any(group.mean_score.value is None for group in known)
+    return "each group with enough people for a statement" if small else "each group"
+
+
+def is_drawn(audit: Audit) -> bool:
+    """Return whether people were drawn to be matched, so that others may be nearer."""
+    return any(matching.is_sample for matching in audit.matchings)
+
+
 def model_words(audit: Audit) -> str:
     """Return how a sentence names the model."""
     name = audit.model_name
@@ -183,7 +197,11 @@ def other_words(audit: Audit) -> str:
 
 
 def selected_from(audit: Audit) -> str:
-    """Return which scores are on the favourable side of the threshold."""
+    """Return which scores are on the favourable side of the threshold, or which decision is."""
+    yes = audit.provenance.settings.get("accepted")
+    if yes is not None and audit.threshold:  # at a threshold of 0 every decision counts
+        of = "other than" if audit.favourable == "low" else "of"
+        return f"decision {of} “{shown_name(str(yes))}”"
     side = "below" if audit.favourable == "low" else "at or above"
     return f"score {side} {audit.threshold:g}"
 

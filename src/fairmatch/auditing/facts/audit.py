@@ -152,6 +152,9 @@ class Audit(JsonFacts):
         they are predictions, and scores and their gaps are in units of the target.
     spread : Spread or None
         The unit of relative gaps: a standard deviation. It is None for probabilities.
+    score_values : tuple of float
+        The different scores, where there are no more of them than intervals in `score_edges`. It
+        is empty where there are more, and in audits of earlier versions.
 
     Examples
     --------
@@ -196,6 +199,7 @@ class Audit(JsonFacts):
     impact: tuple[ImpactTable, ...] = ()
     scale: str = "probability"
     spread: Spread | None = None
+    score_values: tuple[float, ...] = ()
 
     @property
     def undecided(self) -> str | None:

@@ -110,6 +110,8 @@ class ImpactTable:
     def highest(self, rate: str) -> tuple[str, ...]:
         """Return the categories that share the highest rate, of those that are not small.
 
+        Where all their rates are 0 there is none.
+
         Parameters
         ----------
         rate : {"selection_rate", "scoring_rate"}
@@ -121,4 +123,6 @@ class ImpactTable:
             if not category.is_small and getattr(category, rate) is not None
         }
         most = max(rates.values(), default=0.0)
+        if most == 0.0:
+            return ()
         return tuple(name for name, own in rates.items() if isclose(own, most, rel_tol=1e-9))

@@ -80,8 +80,9 @@ class Reach:
     group, other : str
         The group whose people are counted, and the group in which somebody near is sought.
     distance : float
-        Squared distance up to which somebody counts as near. Nine in ten people of the two groups
-        have somebody of the other group within this distance.
+        Squared distance up to which somebody counts as near. Nine in ten of the people who were
+        drawn from the two groups, counted by their weights, have somebody of the other group
+        within this distance.
     score_gap : float
         Difference up to which two scores count as alike.
     share : Estimate
@@ -100,7 +101,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class NearPeople:
-    """The truly nearest people of the other group, for each person of the sample.
+    """The nearest people of the other group, for each person of the sample, among its people.
 
     There is one entry per person and neighbour, as positions in the lists of `Individuals`. The
     neighbours of a person stand together, with the nearest first. Unlike a matching, this relation

@@ -76,8 +76,8 @@ class Individuals:
     weights : tuple of float
         Weight of each person's row. It is empty where every row is one person.
     near : tuple of NearPeople
-        For each pair of groups matched, the nearest people of the other group. It is empty without
-        features.
+        For each pair of groups matched, the nearest people of the other group in the sample. It is
+        empty without features.
     across : dict
         Matching, or "near" for the nearest person, to pairs of some people of every two groups
         other than the reference group. It is empty for two groups.

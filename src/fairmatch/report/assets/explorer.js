@@ -31,7 +31,8 @@
     });
     return made;
   }
-  const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits));
+  // What rounds to nothing has no sign.
+  const number = (value, digits) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
 
   const many = data.groups.length > 2;
   const chosen = (name) => (form[name].value === "" ? null : Number(form[name].value));
@@ -198,7 +199,7 @@
       });
       return line;
     }));
-    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} people${drawn(table)}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
+    status.textContent = `${rows.length.toLocaleString("en")} of ${view().rows.length.toLocaleString("en")} ${data.unit}${drawn(table)}. ${model.rule ? `${model.outcome[0].toUpperCase()}${model.outcome.slice(1)}: ${model.rule}.` : "Scores are predictions in units of the target."}`;
     pager.hidden = pages === 1;
     pager.querySelector(".page-number").textContent = `Page ${state.page + 1} of ${pages}`;
     pager.querySelector('[data-step="-1"]').disabled = state.page === 0;
@@ -208,9 +209,13 @@
   function choose(person, pair = null, follow = false) {
     state.person = person;
     state.pair = pair;
+    // What was chosen is drawn anew: whoever came by keyboard stays on it.
+    const at = document.activeElement;
+    const chosenAgain = at.matches(".pick") ? ".pick[aria-current]" : at.matches(".mates button") ? '.mates [aria-pressed="true"]' : null;
     drawList();
     drawPerson();
     if (follow || window.matchMedia("(max-width: 860px)").matches) panel.focus();
+    else if (chosenAgain) section.querySelector(chosenAgain)?.focus();
   }
 
   function describe(person) {

@@ -90,15 +90,24 @@ def step_chart(
     return alt.layer(*reference_lines(references or {}), fill, line, hover).properties(height=190)
 
 
-def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROUP_COLOURS) -> Any:
+def cell_chart(
+    rows: Sequence[Row],
+    *,
+    title: str,
+    of: str = "people",
+    colours: Sequence[str] = GROUP_COLOURS,
+) -> Any:
     """Draw a histogram of few values as bars side by side, without the empty intervals.
 
     Parameters
     ----------
     rows : sequence of mappings
-        Rows with ``low``, ``high``, ``series`` and ``share``.
+        Rows with ``low``, ``high``, ``series`` and ``share``, and with ``only`` where an interval
+        holds one number.
     title : str
         Title of the axis.
+    of : str, default="people"
+        What the shares are shares of.
     colours : sequence of str
         One colour per series.
 
@@ -114,12 +123,11 @@ def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROU
     """
     alt = load_altair()
     series = names(rows, "series")
-    # An interval is named by its lower end, and the last interval by both ends.
     last = max(row["high"] for row in rows)
     words = {
-        row["low"]: f"{row['low']:.3g}" + (f"–{last:.3g}" if row["high"] == last else "")
-        for row in sorted(rows, key=lambda row: float(row["low"]))
+        row["low"]: _cell(row, last) for row in sorted(rows, key=lambda row: float(row["low"]))
     }
+    ranges = any(row.get("only") is None for row in rows)
     named = [{**row, "cell": words[row["low"]]} for row in rows]
     cells = list(words.values())
     return (
@@ -129,21 +137,37 @@ def cell_chart(rows: Sequence[Row], *, title: str, colours: Sequence[str] = GROU
             x=alt.X(
                 "cell:O",
                 sort=cells,
-                title=f"{title}, from",
+                title=f"{title}, from" if ranges else title,
                 axis=alt.Axis(labelAngle=0, labelOverlap=True),
             ),
             xOffset=alt.XOffset("series:N", sort=None, scale=alt.Scale(domain=series)),
-            y=alt.Y("share:Q", title="share of people", axis=alt.Axis(format=".0%", tickCount=4)),
+            y=alt.Y("share:Q", title=f"share of {of}", axis=alt.Axis(format=".0%", tickCount=4)),
             color=colour(series, colours, "square"),
             tooltip=[
                 alt.Tooltip("series:N", title="of"),
-                alt.Tooltip("low:Q", title="from", format=".3g"),
-                alt.Tooltip("high:Q", title="to", format=".3g"),
+                *(
+                    [
+                        alt.Tooltip("low:Q", title="from", format=".3g"),
+                        alt.Tooltip("high:Q", title="to", format=".3g"),
+                    ]
+                    if ranges
+                    else [alt.Tooltip("cell:O", title=title)]
+                ),
                 alt.Tooltip("share:Q", format=".1%"),
             ],
         )
         .properties(height=190)
     )
+
+
+def _cell(row: Row, last: float) -> str:
+    """Return how an interval is named: by its only number, or else by where it begins.
+
+    An interval is without its upper end, but the last has both of its ends.
+    """
+    if (only := row.get("only")) is not None:
+        return f"{only:.3g}"
+    return f"{row['low']:.3g}" + (f"–{last:.3g}" if row["high"] == last else "")
 
 
 def cumulative_chart(

@@ -75,6 +75,13 @@ class Display(ABC):
             self.figure_.savefig(partial, format=file.suffix.removeprefix("."))
         return file
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(map(repr, self._drawn())) or 'no model'}>"
+
+    @abstractmethod
+    def _drawn(self) -> list[str]:
+        """Return the names of what is drawn."""
+
     @abstractmethod
     def _draw_altair(self) -> Any:
         """Return the chart, in the colours of the report."""

@@ -146,6 +146,9 @@ class GapDisplay(Display):
         ]
         return cls(found).plot(backend=backend, ax=ax)
 
+    def _drawn(self) -> list[str]:
+        return [audit.model_name for audit in self.audits]
+
     def _rows(self) -> list[dict[str, Any]]:
         return [
             {

@@ -15,7 +15,7 @@ from fairmatch.matching.curve import POSITION_SLACK, MatchingCurve, matching_cur
 from fairmatch.report.charts.curves import curve_chart
 from fairmatch.report.displays.display import Display, named, scores_of
 from fairmatch.report.wording import told_apart
-from fairmatch.tables.arrays import read_scores
+from fairmatch.tables.arrays import read_scores, read_weights
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import read_groups
 
@@ -49,6 +49,7 @@ class MatchingDisplay(Display):
         y: ArrayLike | None = None,
         *,
         sensitive_features: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         n_sample: int = 1000,
         random_state: int = 0,
         pos_label: Any = 1,
@@ -68,6 +69,8 @@ class MatchingDisplay(Display):
             May be None.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
         n_sample : int, default=1000
             Number of people drawn from each group; a smaller group is taken whole.
         random_state : int, default=0
@@ -91,6 +94,7 @@ class MatchingDisplay(Display):
             scores_of(models, X, sensitive_features, pos_label),
             sensitive_features=sensitive_features,
             X=X,
+            sample_weight=sample_weight,
             n_sample=n_sample,
             random_state=random_state,
             backend=backend,
@@ -105,6 +109,7 @@ class MatchingDisplay(Display):
         *,
         sensitive_features: ArrayLike,
         X: Any,
+        sample_weight: ArrayLike | None = None,
         n_sample: int = 1000,
         random_state: int = 0,
         name: str | None = None,
@@ -124,6 +129,8 @@ class MatchingDisplay(Display):
         X : table or array of shape (n_rows, n_columns)
             Features in which distances are measured. They are encoded as in the audit, with
             numbers scaled to [0, 1].
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
         n_sample : int, default=1000
             Number of people drawn from each group; a smaller group is taken whole.
         random_state : int, default=0
@@ -143,14 +150,23 @@ class MatchingDisplay(Display):
             raise InputError("X is None, and distances need the features of people. Pass X.")
         groups = read_groups(sensitive_features)
         generator = np.random.default_rng(random_state)
-        rows, _ = draw_rows(groups, RowWeights(len(groups)), n_sample, generator)
+        weights = RowWeights(len(groups), read_weights(sample_weight, n_rows=len(groups)))
+        rows, drawn = draw_rows(groups, weights, n_sample, generator)
         features = TableEncoder(missing="encode").fit_transform(X)[rows]
         labels = [groups.labels[code] for code in groups.codes[rows]]
         curves = {
-            own: matching_curve(read_scores(scores, n_rows=len(groups))[rows], labels, features)
+            own: matching_curve(
+                read_scores(scores, n_rows=len(groups))[rows],
+                labels,
+                features,
+                sample_weight=drawn.values,
+            )
             for own, scores in named(y_score, name).items()
         }
         return cls(curves).plot(backend=backend, ax=ax)
+
+    def _drawn(self) -> list[str]:
+        return list(self.curves)
 
     def _rows(self) -> list[dict[str, Any]]:
         names = told_apart(self.curves)

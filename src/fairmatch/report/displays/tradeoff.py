@@ -195,6 +195,11 @@ class TradeoffDisplay(Display):
             )
         return cls(pd.DataFrame(rows), gap).plot(backend=backend, ax=ax)
 
+    def _drawn(self) -> list[str]:
+        if "model" in self.points:
+            return list(dict.fromkeys(self.points["model"]))
+        return [f"weight {weight:g}" for weight in self.points["fairness_weight"]]
+
     def _draw_altair(self) -> Any:
         if "fairness_weight" in self.points and "model" in self.points:
             return paths_chart(self.points, gap=self.gap)

@@ -23,7 +23,14 @@ from fairmatch.report.figures.figure import (
     noted,
     panel,
 )
-from fairmatch.report.wording import RELATIVE, gap_title, gap_words, shown_name, told_apart
+from fairmatch.report.wording import (
+    RELATIVE,
+    compared_groups,
+    gap_title,
+    gap_words,
+    group_words,
+    told_apart,
+)
 
 # For every pair and attribute these gaps are drawn; the others stand in the table.
 _DRAWN = "demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "false_positive_gap"
@@ -146,11 +153,12 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
         if name in _DRAWN:
             panels += panel(own, gap_title(name, audits[0]), title="gap (0 = alike)")
     columns = {"measure": "gap", "between": "between", "symbol": "symbol"}
-    compared = "" if reference is None else f" with {shown_name(reference)}, the largest group"
+    each = compared_groups(audits[0]).capitalize()
+    compared = "" if reference is None else f" with {group_words(reference)}, the largest group"
     return Figure(
         "Pair by pair",
         (
-            f"Each group is compared{compared}; where two other groups lie farthest apart, both "
+            f"{each} is compared{compared}; where two other groups lie farthest apart, both "
             "are named.",
             f"The intervals of one measure hold for all pairs of groups at once, with "
             f"{level(audits)} confidence.",

@@ -8,7 +8,7 @@ from typing import Any
 from fairmatch.auditing.facts import Audit, Estimate
 from fairmatch.auditing.facts.impact import FOUR_FIFTHS, CategoryImpact, ImpactTable
 from fairmatch.report.charts import Row
-from fairmatch.report.figures.figure import Figure, model_labels, panel
+from fairmatch.report.figures.figure import NOTE, Figure, model_labels, noted, panel
 from fairmatch.report.wording import (
     column_words,
     group_words,
@@ -26,9 +26,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
     if found is None:
         return ()
     table = found.impact[0]
-    rules = listed(
-        [*dict.fromkeys(f"{outcome_words(a)} means a {selected_from(a)}" for a in audits)]
-    )
+    rules = listed([*dict.fromkeys(map(_meaning, audits))])
     scoring = ""
     if table.median_score is not None:
         side = "above" if found.favourable == "high" else "below"
@@ -37,14 +35,20 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
             "whole sample."
         )
     return (
-        f"The tables follow the vocabulary of {table.rule}. Here {rules}. An impact ratio is a "
-        "rate over that of the category with the highest, among categories of at least 2% of the "
-        f"people.{scoring}",
+        f"The tables follow the vocabulary of {table.rule}. Selected means {rules}. An impact "
+        "ratio is a rate over that of the category with the highest, among categories of at least "
+        f"2% of the people.{scoring}",
         f"That law sets no threshold. The four-fifths rule of the EEOC (29 CFR 1607.4(D)) takes a "
         f"ratio below {FOUR_FIFTHS:g} as evidence of adverse impact unless the difference is not "
         "significant; a ratio above it is no clearance. Intervals hold for each rate and ratio by "
         "itself, and so do the p-values of Fisher's exact test of equal selection rates.",
     )
+
+
+def _meaning(audit: Audit) -> str:
+    """Return whom the tables call selected: in the audit's own words, and by which rule."""
+    words = outcome_words(audit)
+    return f"{'' if words == 'selected' else f'{words}, '}a {selected_from(audit)}"
 
 
 def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
@@ -62,19 +66,35 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
     scored = table.median_score is not None
-    rows = [_row(category, names) for category in order]
+    least = _least(audit)
+    rows: list[Row] = [
+        {**_row(category, names), **_withheld(category, table, least)} for category in order
+    ]
+    withheld = any(row["note"] for row in rows)
     unknown = "nobody of unknown category."
     if table.n_unknown:
         unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
     reading = [f"{n_people(table.n_people)} of known category; {unknown}"]
-    for words, rate in (("selection", "selection_rate"), ("scoring", "scoring_rate")):
-        if most := table.highest(rate):
-            reading.append(f"Highest {words} rate: {listed([*map(group_words, most)])}.")
-    if few := [group_words(category.category) for category in order if category.is_few]:
+    large = [category for category in order if not category.is_small]
+    among = "" if len(large) == len(order) else " among categories of at least 2% of the people"
+    for what in ("selection", "scoring"):
+        highest = table.highest(f"{what}_rate")
+        shown = [c for c in order if c.category in highest and c.n_people >= least]
+        if highest and len(shown) == len(highest):
+            who = listed([group_words(category.category) for category in shown])
+            reading.append(f"Highest {what} rate{among}: {who}.")
+    if withheld:
+        reading.append(
+            "The page is without individuals, so no rates are shown of categories with fewer than "
+            f"{n_people(least)}, nor ratios to one of them."
+        )
+    elif few := [group_words(category.category) for category in order if category.is_few]:
         reading.append(
             f"Nothing else is stated of so few people: {listed(few)}. Their rates stand here "
             "because every category is filed."
         )
+    if not withheld and any(category.n_people == 1 for category in order):
+        reading.append("The row of a category of 1 person is the decision on that person.")
     if any(category.is_small for category in order):
         reading.append(
             "Categories of less than 2% of the people are marked; the rule allows to leave them "
@@ -95,12 +115,13 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
         ),
         "share": "share of people",
         "small": "less than 2%",
+        **NOTE,
     }
     title = f"By {attributes}" if len(table.attributes) == 1 else f"By {attributes} together"
     return Figure(
         f"{title}: {model}" if model else title,
         tuple(reading),
-        columns,
+        noted(rows, columns),
         rows,
         panel(
             rows,
@@ -109,6 +130,27 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
             domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
         ),
     )
+
+
+def _least(audit: Audit) -> int:
+    """Return of how many people a row is shown: of any, unless the page is without individuals."""
+    if audit.individuals is not None:
+        return 1
+    return int(audit.provenance.settings.get("min_group_size") or 1)
+
+
+def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
+    """Return the fields that few people would give away, emptied, with the reason."""
+    few = {one.category for one in table.categories if one.n_people < least}
+    ratios = ("value", "low", "high", "from", "to", "p", "below")
+    if category.category in few:
+        fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
+        reason = f"{n_people(category.n_people)}, fewer than the {least} a statement needs"
+        return {**dict.fromkeys(fields), "note": reason}
+    fields = set(ratios) if table.most_selected in few else set()
+    fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
+    reason = f"the highest rate is that of fewer than {n_people(least)}"
+    return {**dict.fromkeys(fields), "note": reason if fields else ""}
 
 
 def _row(category: CategoryImpact, names: dict[str, str]) -> Row:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from fairmatch.auditing.facts import Audit, MatchedScores, Matching, PairFlips
 from fairmatch.report.charts import (
     CONTRIBUTION_COLOURS,
     SERIES_COLOURS,
     Row,
+    cell_chart,
     contribution_chart,
     finished,
     step_chart,
@@ -23,7 +25,15 @@ from fairmatch.report.figures.figure import (
     model_labels,
     panel,
 )
-from fairmatch.report.wording import MATCHINGS, column_words, n_people, told_apart
+from fairmatch.report.figures.scores import filled_cells, is_comb
+from fairmatch.report.wording import (
+    MATCHINGS,
+    column_words,
+    n_people,
+    other_words,
+    outcome_words,
+    told_apart,
+)
 
 # How many bars a chart shows, alone or beside others; the table below it shows all.
 _MOST_BARS, _FEW_BARS = 12, 6
@@ -206,17 +216,23 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
         ]  # fmt: skip
         title = [audit.model_name] * (len(audits) > 1)
         title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
-        bins = _trimmed(_bins(matching, audit.score_edges[-1] - audit.score_edges[0]))
-        chart = step_chart(bins, title="score gap of a pair", of="pairs")
+        bins = _bins(matching, audit.score_edges[-1] - audit.score_edges[0])
+        named: dict[str, Any] = {"title": "score gap of a pair", "of": "pairs"}
+        if _takes_few_gaps(matching):
+            gaps = [abs(one - other) for one in audit.score_values for other in audit.score_values]
+            chart = cell_chart(filled_cells(bins, gaps), colours=SERIES_COLOURS, **named)
+        else:
+            chart = step_chart(_trimmed(bins), **named)
         legend = len(matched) <= FEW_PANELS
         panels.append(Panel(finished(chart, legend=legend), ": ".join(title)))
     if not rows:
         return None
     decides = audits[0].threshold is not None
+    selected, other = outcome_words(audits[0]), other_words(audits[0])
     several = any(len(m.matched_gaps) > 1 for a in audits for m in a.matchings)
     reading = [
         "The score gap between two matched people, over all pairs. "
-        + ("A flip is a pair of whom one is selected and the other is not. " if decides else "")
+        + (f"A flip is a pair of whom one is {selected} and the other is {other}. " * decides)
         + "Intervals take the pairs as given."
     ]
     if several:
@@ -237,7 +253,7 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
             "high": "to",
             "median": "median gap",
             "high95": "95% are below",
-            **({"flips": "flips", "favoured": "more often selected alone"} if decides else {}),
+            **({"flips": "flips", "favoured": f"more often the one {selected}"} if decides else {}),
             **({"cost": "mean squared distance"} if transport else {}),
         },
         rows,
@@ -270,6 +286,13 @@ def _bins(matching: Matching, span: float) -> list[Row]:
         for match in _ordered(matching)
         for k, share in enumerate(match.histogram)
     ]
+
+
+def _takes_few_gaps(matching: Matching) -> bool:
+    """Return whether the gaps leave so many intervals empty that they look like a comb."""
+    histograms = (matched.histogram for matched in matching.matched_gaps)
+    totals = [sum(shares) for shares in zip(*histograms, strict=True)]
+    return is_comb(totals, sum(matching.n_sampled))
 
 
 def _trimmed(bins: list[Row]) -> list[Row]:

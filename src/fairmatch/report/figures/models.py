@@ -63,7 +63,7 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
             placed, default=None
         ),
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
-        if audit.subsets
+        if audit.subsets and not audit.subsets.refused
         else None,
         "accuracy": _overall_accuracy(audit),
     }

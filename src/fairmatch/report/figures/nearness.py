@@ -18,7 +18,8 @@ from fairmatch.report.figures.figure import (
     panel,
 )
 from fairmatch.report.figures.matching import in_order, pair_label, sampled
-from fairmatch.report.summary import reach_sentence
+from fairmatch.report.summary import reach_sentences
+from fairmatch.report.wording import is_drawn
 
 
 def position_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -170,15 +171,16 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
             )
         if len(found) <= 2:
             of = f"{models[audit.model_name]}: " if len(audits) > 1 else ""
-            reading += [of + said for reach in found if (said := reach_sentence(reach))]
+            reading += [of + said for m in in_order(audit) for said in reach_sentences(m)]
     if not rows:
         return None
+    among = ", both taken among those who were drawn" if any(map(is_drawn, audits)) else ""
     return Figure(
         "Is somebody near scored alike?",
         (
             *reading,
             "Near is the distance within which nine in ten people of the two groups have somebody "
-            "of the other group. The nearest person is looked for among those who were drawn.",
+            f"of the other group{among}.",
         ),
         {
             "label": "people",

@@ -24,7 +24,7 @@ from fairmatch.report.figures.figure import (
 from fairmatch.report.wording import by_size, outcome_words, selected_from, shown_name
 
 # Scores that leave this share of the intervals between them empty take few values.
-_FEW_VALUES = 0.34
+_FEW_VALUES = 0.33
 
 
 def score_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -97,11 +97,40 @@ def takes_few_values(audit: Audit) -> bool:
         sum(group.score_counts[k] for group in audit.groups)
         for k in range(len(audit.score_edges) - 1)
     ]
+    return is_comb(totals, sum(totals))
+
+
+def is_comb(totals: Sequence[float], n_people: int) -> bool:
+    """Return whether a histogram of so many people leaves many intervals empty."""
     filled = [k for k, total in enumerate(totals) if total]
     span = range(filled[0], filled[-1] + 1) if filled else range(0)
     empty = sum(totals[k] == 0 for k in span)
     # A handful of people leaves gaps between any scores.
-    return len(span) > 2 and sum(totals) >= 3 * len(span) and empty >= _FEW_VALUES * len(span)
+    return len(span) > 2 and n_people >= 3 * len(span) and empty >= _FEW_VALUES * len(span)
+
+
+def filled_cells(rows: Sequence[Row], values: Sequence[float]) -> list[Row]:
+    """Return the intervals that hold somebody, with the number there where it is only one.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``low``, ``high`` and ``share``.
+    values : sequence of float
+        The numbers that occur, where they are known.
+    """
+    filled = {row["low"] for row in rows if row["share"]}
+    end = max(row["high"] for row in rows)
+    return [{**row, "only": _only(row, values, end)} for row in rows if row["low"] in filled]
+
+
+def _only(row: Row, values: Sequence[float], end: float) -> float | None:
+    """Return the number of an interval that holds one; None where it may hold several."""
+    low, high = row["low"], row["high"]
+    noise = 1e-6 * (high - low)
+    # The last interval holds its upper end too.
+    own = [v for v in values if v >= low - noise and (v < high - noise or high == end)]
+    return own[0] if own and max(own) - min(own) <= noise else None
 
 
 def _rows(audit: Audit) -> list[Row]:
@@ -155,8 +184,7 @@ def _axis(audit: Audit) -> str:
 def _spread(audit: Audit, rows: list[Row], title: str) -> Panel:
     few = len(_stated(audit)) <= 2
     if takes_few_values(audit):
-        filled = {row["low"] for row in rows if row["people"]}
-        cells = [row for row in rows if row["low"] in filled]
+        cells = filled_cells(rows, audit.score_values)
         return Panel(finished(cell_chart(cells, title=_axis(audit)), legend=few), title)
     marks = {} if audit.threshold is None else {"threshold": audit.threshold}
     chart = step_chart(rows, title=_axis(audit), colours=GROUP_COLOURS, references=marks)

@@ -75,9 +75,13 @@ def _rows(groups: Sequence[GroupFacts], unknown: Sequence[str], model: str) -> l
 
 
 def _weighed(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the columns for weights, if rows have weights."""
+    """Return the columns for weights, if weights are not numbers of people."""
     columns = {"weight": "sum of weights", "effective": "worth people of equal weight"}
-    return {key: words for key, words in columns.items() if any(row[key] for row in rows)}
+    return {
+        key: words
+        for key, words in columns.items()
+        if any(row[key] not in (None, row["people"]) for row in rows)
+    }
 
 
 def _start(audit: Audit, audits: Sequence[Audit]) -> str:
@@ -89,8 +93,12 @@ def _ratio(facts: Audit | AttributeFacts) -> str:
     ratio: Estimate = facts.selection_ratio
     if ratio.value is None or ratio.low is None or ratio.high is None:
         return ""
+    known = [group for group in facts.groups if group.label not in facts.unknown]
+    stated = [group for group in known if group.selection_rate.value is not None]
+    of = f" of {len(stated)} of the {len(known)} groups" if len(stated) < len(known) else ""
     return (
-        f" smallest rate is {ratio.value:.2f} of the largest ({ratio.low:.2f} to {ratio.high:.2f})."
+        f" smallest rate{of} is {ratio.value:.2f} of the largest ({ratio.low:.2f} to "
+        f"{ratio.high:.2f})."
     )
 
 

@@ -13,15 +13,14 @@ from fairmatch.report.figures.figure import (
     Figure,
     Panel,
     group_labels,
-    label,
     limits,
     model_column,
     model_labels,
     noted,
     panel,
 )
-from fairmatch.report.summary import certain
-from fairmatch.report.wording import subset_name
+from fairmatch.report.summary import certain, surest_first
+from fairmatch.report.wording import group_words, shown_number, subset_name
 
 # How many bars a chart shows; the table below it shows all.
 _MOST_BARS = 12
@@ -65,8 +64,7 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
         "all": "gap on all rows",
         "higher": "higher in group",
         "lower": "lower in group",
-        "n_higher": "people, higher",
-        "n_lower": "people, lower",
+        "people": "people",
         **NOTE,
     }
     return Figure(
@@ -79,11 +77,12 @@ def _rows(audit: Audit, model: str) -> list[Row]:
     names = group_labels(audit)
     many = len(audit.matchings) > 1
     rows: list[Row] = []
-    for subset in audit.subsets.subsets:
+    for subset in surest_first(audit.subsets.subsets):
         labels = subset.groups or tuple(group.label for group in audit.groups[:2])
         first, second = ((names.get(g, g), n) for g, n in zip(labels, subset.n_rows, strict=False))
         higher, lower = (second, first) if subset.signed > 0 else (first, second)
         between = f" ({higher[0]} – {lower[0]})" if many else ""
+        alike = shown_number(subset.gap) == shown_number(0.0)
         rows.append(
             {
                 "label": f"{subset_name(subset)}{between}",
@@ -92,10 +91,9 @@ def _rows(audit: Audit, model: str) -> list[Row]:
                 **limits(subset.confirmed),
                 "certain": certain(subset),
                 "all": subset.gap,
-                "higher": higher[0],
-                "lower": lower[0],
-                "n_higher": higher[1],
-                "n_lower": lower[1],
+                "higher": "neither" if alike else higher[0],
+                "lower": "neither" if alike else lower[0],
+                "people": f"{higher[1]:,} {higher[0]}, {lower[1]:,} {lower[0]}",
             }
         )
     return rows
@@ -166,7 +164,7 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
             "among them.",
             "Small subsets have gaps by chance alone. The second outline shows how large, with the "
             "group labels shuffled among people: only what lies to its right speaks of the model."
-            + (f" {n_empty:,} cuts kept nobody of one group and are left out." if n_empty else ""),
+            + (f" {_empty(audits[0], n_empty)}" if n_empty else ""),
         ),
         {
             "series": "groups",
@@ -181,8 +179,18 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
     )
 
 
+def _empty(audit: Audit, n_empty: int) -> str:
+    """Return how many random subsets had no two groups to compare."""
+    cuts, are = ("1 cut", "is") if n_empty == 1 else (f"{n_empty:,} cuts", "are")
+    if len(audit.matchings) < 2 or audit.reference is None:
+        return f"{cuts} kept nobody of one group and {are} left out."
+    largest = group_words(audit.reference)
+    return f"{cuts} kept nobody of {largest}, or nobody of any other group, and {are} left out."
+
+
 def _gap(audits: Sequence[Audit]) -> str:
     """Return the words for the gap that is measured in a random subset."""
     if len(audits[0].matchings) < 2 or audits[0].reference is None:
         return "the gap between the groups' mean scores"
-    return f"the largest gap between a group's mean score and that of {label(audits[0].reference)}"
+    largest = group_words(audits[0].reference)
+    return f"the largest gap between a group's mean score and that of {largest}"
