@@ -8,7 +8,15 @@ from typing import Any
 from fairmatch.auditing.facts import Audit, Estimate
 from fairmatch.auditing.facts.impact import FOUR_FIFTHS, CategoryImpact, ImpactTable
 from fairmatch.report.charts import Row
-from fairmatch.report.figures.figure import NOTE, Figure, model_labels, noted, panel
+from fairmatch.report.figures.figure import (
+    NOTE,
+    Figure,
+    least_people,
+    model_labels,
+    noted,
+    panel,
+    too_few,
+)
 from fairmatch.report.wording import (
     column_words,
     group_words,
@@ -66,26 +74,15 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
     scored = table.median_score is not None
-    least = _least(audit)
-    rows = [_row(category, names) for category in order]
-    for row, category in zip(rows, order, strict=True):
-        row |= _withheld(category, table, least)
+    least = least_people(audit)
+    rows: list[Row] = [
+        {**_row(category, names), **_withheld(category, table, least)} for category in order
+    ]
     unknown = "nobody of unknown category."
     if table.n_unknown:
         unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
     reading = [f"{n_people(table.n_people)} of known category; {unknown}"]
-    compared = [category for category in order if not category.is_small]
-    among = "" if len(compared) == len(order) else " among categories of at least 2% of the people"
-    rates = {
-        "selection": [category.selection_rate for category in compared],
-        "scoring": [fact for category in compared if (fact := category.scoring_rate) is not None],
-    }
-    for what, facts in rates.items():
-        if most := max((fact.value or 0.0 for fact in facts), default=0.0):
-            tied = [c for c, fact in zip(compared, facts, strict=True) if _same(fact.value, most)]
-            if all(category.n_people >= least for category in tied):
-                who = listed([group_words(category.category) for category in tied])
-                reading.append(f"Highest {what} rate{among}: {who}.")
+    reading += [said for what in ("selection", "scoring") if (said := _highest(order, what, least))]
     if any(row["note"] for row in rows):
         reading.append(
             "The page is without individuals, so no rates are shown of categories with fewer than "
@@ -130,11 +127,18 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     )
 
 
-def _least(audit: Audit) -> int:
-    """Return of how many people a row is shown: of any, unless the page is without individuals."""
-    if audit.individuals is not None:
-        return 1
-    return int(audit.provenance.settings.get("min_group_size") or 1)
+def _highest(categories: Sequence[CategoryImpact], what: str, least: int) -> str:
+    """Return which categories have the highest rate, of those that others are compared with."""
+    compared = [category for category in categories if not category.is_small]
+    rates = [_value(getattr(category, f"{what}_rate")) or 0.0 for category in compared]
+    most = max(rates, default=0.0)
+    tied = [c for c, rate in zip(compared, rates, strict=True) if rate >= most * (1.0 - 1e-12)]
+    if most == 0.0 or any(category.n_people < least for category in tied):
+        return ""
+    small = len(compared) < len(categories)
+    among = " among categories of at least 2% of the people" if small else ""
+    who = listed([group_words(category.category) for category in tied])
+    return f"Highest {what} rate{among}: {who}."
 
 
 def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
@@ -143,16 +147,11 @@ def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
     ratios = ("value", "low", "high", "from", "to", "p", "below")
     if category.category in few:
         fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
-        reason = f"{n_people(category.n_people)}, fewer than the {least} a statement needs"
-        return {**dict.fromkeys(fields), "note": reason}
+        return {**dict.fromkeys(fields), "note": too_few(category.n_people, least)}
     fields = set(ratios) if table.most_selected in few else set()
     fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
     reason = f"the highest rate is that of fewer than {n_people(least)}"
     return {**dict.fromkeys(fields), "note": reason if fields else ""}
-
-
-def _same(value: float | None, most: float) -> bool:
-    return value is not None and value >= most * (1.0 - 1e-12)
 
 
 def _row(category: CategoryImpact, names: dict[str, str]) -> Row:
