@@ -83,6 +83,7 @@ def test_help_tells_what_each_command_does(capsys):
         cli.main(["--help"])
     out = " ".join(capsys.readouterr().out.split())
     assert all(command.help in out for command in cli.COMMANDS)
+    assert "(audit --fail-above, --fail-below)" in out
 
 
 @pytest.mark.parametrize("command", [*cli.COMMANDS, *paper.ACTIONS], ids=lambda c: c.name)

@@ -414,6 +414,21 @@ class TestModels:
         (figure,) = changed_decisions(replace(twins["all"], privileged="b"))
         assert "With b named as the favoured group" in said(figure)
 
+    def test_changed_decisions_of_few_people_are_hidden_with_the_individuals(self):
+        generator = np.random.default_rng(0)
+        models = {name: generator.uniform(size=121) for name in ("one", "other")}
+        group = np.repeat(["a", "b", "single"], [60, 60, 1])
+        both = compare_models(models, sensitive_features=group, **QUICK)
+        (figure,) = changed_decisions(both)
+        assert all(row["lost"] is not None for row in figure.rows)
+        assert "note" not in figure.columns
+        (figure,) = changed_decisions(both.without_individuals())
+        *others, single = figure.rows
+        assert single["series"] == "single"
+        assert single["lost"] is single["gained"] is single["agreement"] is None
+        assert single["note"] == "1 person, fewer than the 30 a statement needs"
+        assert all(row["lost"] is not None for row in others)
+
     def test_different_people_are_called_so(self, twins):
         one = twins["person"]
         other = replace(one, provenance=replace(one.provenance, groups_sha256="other"))

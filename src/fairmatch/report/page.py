@@ -113,6 +113,8 @@ def write_report(
         shown = [audit.hiding(*hide) for audit in shown]
     if not individuals:
         shown = [audit.without_individuals() for audit in shown]
+    if comparison is not None:
+        comparison = replace(comparison, audits=tuple(shown))
     people = explorer_json(shown)
     parts = sections(shown, comparison, curve, alternatives)
     first = (mean_figure if shown[0].scale == "real" else selection_figure)(shown)

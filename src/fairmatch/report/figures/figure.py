@@ -8,7 +8,7 @@ from typing import Any
 
 from fairmatch.auditing.facts import Audit, Estimate, Gap
 from fairmatch.report.charts import Row, finished, interval_chart
-from fairmatch.report.wording import shown_name, told_apart
+from fairmatch.report.wording import n_people, shown_name, told_apart
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,18 @@ def limits(fact: Estimate | Gap) -> dict[str, Any]:
 def level(audits: Sequence[Audit]) -> str:
     """Return the level of the intervals."""
     return f"{audits[0].confidence:.0%}"
+
+
+def least_people(audit: Audit) -> int:
+    """Return of how many people a row is shown: of any, unless the page is without individuals."""
+    if audit.individuals is not None:
+        return 1
+    return int(audit.provenance.settings.get("min_group_size") or 1)
+
+
+def too_few(number: int, least: int) -> str:
+    """Return why a row of so few people is not shown."""
+    return f"{n_people(number)}, fewer than the {least} a statement needs"
 
 
 def noted(rows: Iterable[Mapping[str, Any]], columns: dict[str, str]) -> dict[str, str]:

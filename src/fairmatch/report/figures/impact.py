@@ -8,7 +8,15 @@ from typing import Any
 from fairmatch.auditing.facts import Audit, Estimate
 from fairmatch.auditing.facts.impact import FOUR_FIFTHS, CategoryImpact, ImpactTable
 from fairmatch.report.charts import Row
-from fairmatch.report.figures.figure import NOTE, Figure, model_labels, noted, panel
+from fairmatch.report.figures.figure import (
+    NOTE,
+    Figure,
+    least_people,
+    model_labels,
+    noted,
+    panel,
+    too_few,
+)
 from fairmatch.report.wording import (
     column_words,
     group_words,
@@ -66,7 +74,7 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
     scored = table.median_score is not None
-    least = _least(audit)
+    least = least_people(audit)
     rows: list[Row] = [
         {**_row(category, names), **_withheld(category, table, least)} for category in order
     ]
@@ -132,21 +140,13 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
     )
 
 
-def _least(audit: Audit) -> int:
-    """Return of how many people a row is shown: of any, unless the page is without individuals."""
-    if audit.individuals is not None:
-        return 1
-    return int(audit.provenance.settings.get("min_group_size") or 1)
-
-
 def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
     """Return the fields that few people would give away, emptied, with the reason."""
     few = {one.category for one in table.categories if one.n_people < least}
     ratios = ("value", "low", "high", "from", "to", "p", "below")
     if category.category in few:
         fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
-        reason = f"{n_people(category.n_people)}, fewer than the {least} a statement needs"
-        return {**dict.fromkeys(fields), "note": reason}
+        return {**dict.fromkeys(fields), "note": too_few(category.n_people, least)}
     fields = set(ratios) if table.most_selected in few else set()
     fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
     reason = f"the highest rate is that of fewer than {n_people(least)}"

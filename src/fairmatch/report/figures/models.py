@@ -10,7 +10,17 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
 from fairmatch.report.charts import SERIES_COLOURS, Row, finished, tradeoff_chart
-from fairmatch.report.figures.figure import Figure, Panel, group_labels, label, panel
+from fairmatch.report.figures.figure import (
+    NOTE,
+    Figure,
+    Panel,
+    group_labels,
+    label,
+    least_people,
+    noted,
+    panel,
+    too_few,
+)
 from fairmatch.report.summary import certain
 from fairmatch.report.wording import gap_title, shown_name
 
@@ -88,11 +98,25 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
     bars: list[Row] = []
     names = group_labels(comparison.audits[0])
     sizes = {group.label: group.n_rows for group in comparison.audits[0].groups}
+    least = least_people(comparison.audits[0])
+    columns = {
+        "label": "model",
+        "series": "group",
+        "lost": "no longer selected",
+        "gained": "newly selected",
+        "agreement": "rank agreement",
+        **({} if comparison.privileged is None else {"undesirable": "undesirable flips"}),
+        **NOTE,
+    }
     for pair in comparison.pairs:
         for group in sorted(pair.decisions, key=lambda name: -sizes.get(name, 0)):
             _, lost, gained, _ = pair.decisions[group]
             total = max(sum(pair.decisions[group]), 1)
             own = names.get(group, group)
+            if total < least:
+                row = {"label": label(pair.model), "series": own, "note": too_few(total, least)}
+                rows.append({**dict.fromkeys(columns), **row})
+                continue
             who = f"{label(pair.model)}: {own}" if len(comparison.pairs) > 1 else own
             rows.append(
                 {
@@ -102,6 +126,7 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
                     "gained": gained,
                     "agreement": pair.rank_agreement.get(group),
                     "undesirable": (pair.undesirable_flips or {}).get(group),
+                    "note": "",
                 }
             )
             bars += [
@@ -109,19 +134,11 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
                 for words, n in (("no longer selected", lost), ("newly selected", gained))
             ]
     reference = shown_name(comparison.audits[0].model_name)
-    columns = {
-        "label": "model",
-        "series": "group",
-        "lost": "no longer selected",
-        "gained": "newly selected",
-        "agreement": "rank agreement",
-    }
     reading = [
         f"Decisions that differ from those of {reference}, as shares of each group, and how far "
         "the order of people within a group is the same (1 = the same order).",
     ]
     if comparison.privileged is not None:
-        columns["undesirable"] = "undesirable flips"
         reading.append(
             f"With {shown_name(comparison.privileged)} named as the favoured group, a flip is "
             "called undesirable if it takes from the other group or gives to the favoured one."
@@ -130,7 +147,7 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
         Figure(
             f"Decisions that change against {reference}",
             tuple(reading),
-            columns,
+            noted(rows, columns),
             rows,
             panel(bars, title="share of the group", colours=SERIES_COLOURS[2:]),
         )
