@@ -181,6 +181,7 @@ def audit(
     about = About(title, author, date, purpose)
     scores = read_model(y_score, table, scale)
     units = Units.of([scores]) if settings.is_real else None
+    table = table.ordered([scores])
     return build_audit(table, scores, settings, model_name, about, progress, units)
 
 
@@ -291,6 +292,7 @@ def compare_models(
     if privileged is not None:
         table.groups.code_of(privileged, "privileged")
     scores = {name: read_model(model, table, governed.scale) for name, model in y_scores.items()}
+    table = table.ordered(list(scores.values()))
     # One range for all models, so that scores count as alike at the same difference in each.
     units = Units.of(list(scores.values())) if governed.is_real else None
     audits = tuple(

@@ -22,7 +22,6 @@ from fairmatch.auditing.groups import SCORE_EDGES, describe_groups, few_values, 
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.matchings import PairMatcher, join_pairs, matched_parity_gaps
 from fairmatch.auditing.people import UNKNOWN, PeopleTable, list_people, sha256
-from fairmatch.auditing.sample import draw_rows
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
@@ -88,9 +87,9 @@ def build_audit(
     subsets = None
     if table.columns:
         # The sample uses the same random stream, so both hold the same people of a small table.
-        drawn = draw_rows(table.groups, table.weights, HALF_SPACE_ROWS // 2, settings.generator(2))
-        part = Part(*drawn)
-        subsets = scan_subsets(data, table.columns, part, table.encode(part.rows))
+        part = Part(*table.draw(HALF_SPACE_ROWS // 2, settings.generator(2)))
+        features = table.encode(part.rows)
+        subsets = scan_subsets(data, table.columns, part, features, table.order)
     step("people")
     nearest = matched_parity_gaps(matchings)
     pairs = join_pairs(matchers)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from fairmatch.auditing.facts import Individuals, LeakFacts, NearPeople, Pairs
 from fairmatch.auditing.leaking import leaks_of, take
+from fairmatch.auditing.order import content_order
 from fairmatch.auditing.sample import Sample, draw_rows
 from fairmatch.auditing.scored import Scored
 from fairmatch.auditing.weighting import RowWeights, read_row_weights
@@ -89,6 +90,9 @@ class PeopleTable:
         Samples that were already drawn.
     target : array of float or None
         The predicted number of every row, where scores are predictions and it was given.
+    order : array of int
+        The rows, sorted by what is known of the people. People are drawn in this order, so the
+        order of the table does not matter.
     """
 
     X: Any
@@ -106,13 +110,33 @@ class PeopleTable:
     leaks: tuple[LeakFacts, ...]
     samples: dict[tuple[int, int], Sample]
     target: FloatArray | None = None
+    order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def ordered(self, scores: Sequence[FloatArray]) -> PeopleTable:
+        """Return the same people with an order that does not depend on the order of the rows.
+
+        Parameters
+        ----------
+        scores : sequence of arrays
+            Their scores under every model.
+        """
+        given = self.groups.codes, self.positive, self.target
+        known = [values for values in given if values is not None]
+        order = content_order(self.columns, known, scores, self.weights.values)
+        return replace(self, order=order)
+
+    def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, RowWeights]:
+        """Draw people of each group, as `draw_rows` does, by their order."""
+        groups, weights = self.groups.take(self.order), self.weights.take(self.order)
+        rows, drawn = draw_rows(groups, weights, n_people, generator)
+        return self.order[rows], drawn
 
     def sample(self, n_sample: int, seed: int) -> Sample:
         """Draw the sample once for all models. The nearest matching is then also found once."""
         key = n_sample, seed
         if key not in self.samples:
             generator = np.random.default_rng([seed, 2])
-            rows, weights = draw_rows(self.groups, self.weights, n_sample, generator)
+            rows, weights = self.draw(n_sample, generator)
             self.samples[key] = Sample(
                 rows=rows,
                 groups=self.groups.take(rows),

@@ -110,7 +110,7 @@ class Sample:
     Attributes
     ----------
     rows : array of int
-        Row positions in the table, in the table's order.
+        Row positions in the table.
     groups : Groups
         Group of each of these rows.
     features : array or None

@@ -46,7 +46,7 @@ class Part:
     weights: RowWeights
 
 
-def split_people(data: Scored, n_most: int) -> tuple[Part, Part]:
+def split_people(data: Scored, n_most: int, order: IndexArray) -> tuple[Part, Part]:
     """Split the people at random: one part is searched, and the other confirms the finds.
 
     Parameters
@@ -55,11 +55,14 @@ def split_people(data: Scored, n_most: int) -> tuple[Part, Part]:
         The rows. Groups that are not compared are left out of both parts.
     n_most : int
         The largest number of people to search.
+    order : array of int
+        The rows in the order in which they are drawn.
     """
     generator, weights = data.settings.generator(3), data.weights
     if weights.is_counts and weights.values is not None:
         people = weights.values
-        searched = draw_people(people, min(weights.people // 2, n_most), generator)
+        searched = np.empty(len(people), dtype=np.int64)
+        searched[order] = draw_people(people[order], min(weights.people // 2, n_most), generator)
         shares = searched.astype(np.float64), people - searched
         rows = [np.flatnonzero((own > 0.0) & (data.place >= 0)) for own in shares]
         parts = [
@@ -68,9 +71,9 @@ def split_people(data: Scored, n_most: int) -> tuple[Part, Part]:
         ]
         return parts[0], parts[1]
     n_rows = len(data.scores)
-    order = generator.permutation(n_rows)
+    drawn = order[generator.permutation(n_rows)]
     n_search = min(n_rows // 2, n_most)
-    halves = np.sort(order[:n_search]), np.sort(order[n_search:])
+    halves = np.sort(drawn[:n_search]), np.sort(drawn[n_search:])
     kept = [half[data.place[half] >= 0] for half in halves]
     return Part(kept[0], weights.take(kept[0])), Part(kept[1], weights.take(kept[1]))
 
@@ -80,6 +83,7 @@ def scan_subsets(
     columns: list[Column],
     half_spaces: Part,
     half_space_features: FloatArray,
+    order: IndexArray,
 ) -> SubsetScan:
     """Search for subsets in which the groups' mean scores differ most.
 
@@ -93,8 +97,10 @@ def scan_subsets(
         The people for whom random half-spaces are examined.
     half_space_features : array of shape (len(half_spaces.rows), n_features)
         Their encoded features.
+    order : array of int
+        All rows in the order by which they are drawn.
     """
-    search, confirm = split_people(data, _SEARCH_ROWS)
+    search, confirm = split_people(data, _SEARCH_ROWS, order)
     n_groups = len(data.compared)
     evidence = search.weights.evidence
     ones = np.ones(len(search.rows)) if evidence is None else evidence
