@@ -436,7 +436,7 @@ UNLUCKY = [
             "born ignored"),
     Unlucky("an empty column", lambda f: f.assign(empty=None), "", "empty ignored nothing 240"),
     Unlucky("decisions in words", lambda f: f.assign(hired=f.hired.map({0: "no", 1: "hire"})),
-            "--positive hire --criterion equal_opportunity", "probability of hired = 1 (hire)"),
+            "--positive hire --criterion equal_opportunity", "probability of hired = 'hire'"),
     Unlucky("a near copy of the group", lambda f: f.assign(
         title=f.sex.map({"f": "Ms", "m": "Mr"}).where(f.index > 4, "Dr")), "--without-sensitive",
             "Column 'title' nearly determines the group"),

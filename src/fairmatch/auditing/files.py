@@ -234,7 +234,13 @@ def _model_scores(
     check_names(names, list(table.columns), table=path)
     if scale == "real":
         return pd.Series(np.asarray(predict_people(model, table[names], sensitive)))
-    label = class_written(model, positive)
+    try:
+        label = class_written(model, positive)
+    except InputError:
+        # A model of the classes 0 and 1 may call 1 what the table's labels call by a word.
+        if not read.named("label") or set(np.asarray(model.classes_).tolist()) != {0, 1}:
+            raise
+        label = 1
     return pd.Series(np.asarray(score_people(model, table[names], sensitive, label)))
 
 
