@@ -69,7 +69,7 @@ def test_other_scores_and_several_columns(scores):
     ("more", "message"),
     [
         (["--out", "scores.csv"], "would be written over"),
-        (["--out", "a.csv", "--with", "no.json"], "no file of an adjustment"),
+        (["--out", "a.csv", "--with", "no.json"], "not a file of an adjustment"),
         (["--out", "a.csv", "--with", "no.json", "--scale", "rank"], "Leave one of the two out"),
         (["--out", "a.csv", "--label", "lable"], "label"),
         (["--out", "a.csv", "--criterion", "equal_opportunity"], "the labels with --label"),
@@ -117,3 +117,39 @@ def test_gaps_of_numbers_are_shown_in_their_unit_and_ties_are_told(scores, capsy
     parts = fit_adjustment(scores.score, scores.sex, scale="real").parts
     assert f"{parts.remaining_gap:.3f}" in told
     assert "equal scores" in told
+    how = ["--scale", "real", "--out", "a.csv", "--save", "a.json"]
+    assert main([*GIVEN, *how]) == 0
+    capsys.readouterr()
+    scores.iloc[:50].to_csv("scores.csv", index=False)  # the gap above is that of another table
+    assert main([*GIVEN, "--with", "a.json", "--out", "b.csv"]) == 0
+    assert "equal scores" not in capsys.readouterr().out
+
+
+def test_a_gap_that_sizes_leave_is_not_put_down_to_equal_scores(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scores = np.random.default_rng(0).permutation(67) / 67
+    pd.DataFrame({"score": scores, "sex": ["f"] * 30 + ["m"] * 37}).to_csv("scores.csv")
+    assert main([*GIVEN, "--out", "a.csv"]) == 0
+    told = capsys.readouterr().out
+    assert "Groups of different sizes or weights cannot be aligned exactly." in told
+    assert "equal scores" not in told
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (lambda f: f[f.sex == "01"], "demographic_parity_gap"),
+        (lambda f: f[(f.sex == "01") & (f.old == 0)], "holds one group only (01, 0)"),
+        (lambda f: f.iloc[:1], "holds one group only"),
+    ],
+)
+def test_a_saved_adjustment_serves_a_file_with_few_groups(scores, capsys, rows, told):
+    given = [*GIVEN[:4], "--sensitive", "sex,old"]
+    assert main([*given, "--out", "a.csv", "--save", "a.json"]) == 0
+    capsys.readouterr()
+    whole = pd.read_csv("a.csv").adjusted_score
+    part = rows(scores)
+    part.to_csv("scores.csv", index=False)
+    assert main([*given, "--with", "a.json", "--out", "b.csv"]) == 0
+    assert told in capsys.readouterr().out
+    assert pd.read_csv("b.csv").adjusted_score.to_numpy() == pytest.approx(whole[part.index])

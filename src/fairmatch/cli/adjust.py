@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Columns that are added to the table.
 SCORE, DECISION = "adjusted_score", "adjusted_decision"
-# A gap that ties leave is printed from this size on.
+# A gap that full alignment leaves is printed from this size on.
 _SMALL = 0.005
 
 
@@ -115,8 +115,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if adjustment.scale == "probability":
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), arguments.out)
-    _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
-    _print_ties(adjustment)
+    _print_gaps(adjustment, scores, adjusted, _names(groups), positive, weights)
+    if not arguments.ready:
+        _print_remaining(adjustment)
     print(f"{len(frame):,} rows with {' and '.join(added)} in {arguments.out}")
     if arguments.save:
         print(f"Adjustment: {adjustment.save(arguments.save)}")
@@ -164,6 +165,14 @@ def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
         _refuse_missing(frame, name, "a group")
     texts = frame[list(columns)].astype(str)
     return texts[columns[0]].to_numpy() if len(columns) == 1 else texts
+
+
+def _names(groups: Any) -> Any:
+    """Return the groups as one column, in which an attribute may be constant."""
+    if groups.ndim == 1:
+        return groups
+    first, *others = (groups[name] for name in groups)
+    return first.str.cat(others, sep=", ").to_numpy()
 
 
 def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
@@ -224,13 +233,16 @@ def _print_gaps(
     positive: BoolArray | None,
     weights: FloatArray | None,
 ) -> None:
-    """Print every gap before and after the adjustment."""
+    """Print every gap before and after the adjustment, where there are groups to compare."""
     import numpy as np
 
     from fairmatch.measures.real import real_gaps
 
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     print(f"{what}, strength {adjustment.strength:g}, of the groups {_shown(adjustment.labels)}")
+    if len(present := np.unique(groups)) < 2:
+        print(f"The table holds one group only ({present[0]}), so there is no gap to measure.")
+        return
     given = {"sensitive_features": groups, "sample_weight": weights}
     if adjustment.scale == "probability":
         both = [_gaps(positive, s, given) for s in (scores, adjusted)]
@@ -262,14 +274,19 @@ def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dic
     return found
 
 
-def _print_ties(adjustment: ScoreAdjustment) -> None:
-    """Print the gap that equal scores within a group leave, where it is not small."""
-    left = getattr(adjustment.parts, "remaining_gap", 0.0)
-    if left < _SMALL:
+def _print_remaining(adjustment: ScoreAdjustment) -> None:
+    """Print the gap that full alignment leaves on the rows of the fit, where it is not small."""
+    from fairmatch.learning.anymodel.alignment import Alignment
+
+    parts = adjustment.parts
+    if not isinstance(parts, Alignment) or parts.remaining_gap < _SMALL:
         return
+    why = "Groups of different sizes or weights cannot be aligned exactly."
+    if parts.tied is not None and parts.tied.any():
+        why = "People of a group with equal scores keep equal scores."
     print(
-        f"People of a group with equal scores stay equal, so even full alignment leaves a gap of "
-        f"{left:.3f} at some threshold."
+        f"{why} Even full alignment leaves shares of two groups above some score that differ by "
+        f"{parts.remaining_gap:.3f}."
     )
 
 
