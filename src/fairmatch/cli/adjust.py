@@ -58,6 +58,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what scores are: probabilities in [0, 1], numbers whose order alone counts, or "
         "numbers in a unit of their own (default: probability)",
     )
+    add(
+        "--small-groups",
+        choices=("error", "pool", "ignore"),
+        help="groups below --min-group-size: refuse them, pool them as 'other', or leave their "
+        "scores as they are (default: error)",
+    )
+    add(
+        "--min-group-size",
+        type=int,
+        metavar="N",
+        help="fewest rows of a group that is not small (default: 2)",
+    )
     add("--out", required=True, metavar="FILE", help=f"write the table with a column {SCORE}")
     add("--save", metavar="FILE.json", help="save the adjustment, for --with")
     add_reading(parser)
@@ -109,13 +121,14 @@ def _run(arguments: argparse.Namespace) -> int:
             decisions=arguments.decisions or "align",
             sample_weight=weights,
             scale=arguments.scale or "probability",
+            **_sizes(arguments),
         )
     adjusted = adjustment.apply(scores, groups)
     added = {SCORE: adjusted}
     if adjustment.scale == "probability":
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), arguments.out)
-    _print_gaps(adjustment, scores, adjusted, _names(groups), positive, weights)
+    _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
     if not arguments.ready:
         _print_remaining(adjustment)
     print(f"{len(frame):,} rows with {' and '.join(added)} in {arguments.out}")
@@ -127,8 +140,9 @@ def _run(arguments: argparse.Namespace) -> int:
 def _check_numbers(arguments: argparse.Namespace) -> None:
     """Raise where a number is out of range, or labels are needed and not named."""
     from fairmatch.tables.criterion import read_criterion
-    from fairmatch.tables.parameters import check_number
+    from fairmatch.tables.parameters import check_count, check_number
 
+    check_count("--min-group-size", arguments.min_group_size, optional=True)
     if arguments.max_gap is not None:
         check_number(
             "--max-gap", arguments.max_gap, "[0, inf)" if arguments.scale == "real" else "[0, 1]"
@@ -151,12 +165,18 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     """Raise where an option contradicts a saved adjustment."""
     if not arguments.ready:
         return
-    for name in ("criterion", "decisions", "scale", "save"):
+    for name in ("criterion", "decisions", "scale", "min_group_size", "small_groups", "save"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name} was given, and --with {arguments.ready} applies an adjustment that is "
+                f"--{name.replace('_', '-')} was given, and --with {arguments.ready} applies an adjustment that is "
                 "already fitted. Leave one of the two out."
             )
+
+
+def _sizes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what was typed about small groups."""
+    given = {name: getattr(arguments, name) for name in ("min_group_size", "small_groups")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
@@ -167,12 +187,21 @@ def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
     return texts[columns[0]].to_numpy() if len(columns) == 1 else texts
 
 
-def _names(groups: Any) -> Any:
-    """Return the groups as one column, in which an attribute may be constant."""
-    if groups.ndim == 1:
-        return groups
-    first, *others = (groups[name] for name in groups)
-    return first.str.cat(others, sep=", ").to_numpy()
+def _names(groups: Any, labels: Sequence[Any]) -> Any:
+    """Return each row's group as an adjustment calls it; None where it compares the row with none.
+
+    Unlike a table of attributes, one column of names can be compared where an attribute is
+    constant.
+    """
+    import pandas as pd
+
+    from fairmatch.tables.groups import OTHER
+
+    names = pd.Series(groups) if groups.ndim == 1 else groups.iloc[:, 0]
+    if groups.ndim > 1:
+        names = names.str.cat(groups.iloc[:, 1:], sep=", ")
+    names = names.astype(object)
+    return names.where(names.isin(labels), OTHER if OTHER in labels else None).to_numpy()
 
 
 def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
@@ -240,10 +269,16 @@ def _print_gaps(
 
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     print(f"{what}, strength {adjustment.strength:g}, of the groups {_shown(adjustment.labels)}")
-    if len(present := np.unique(groups)) < 2:
-        print(f"The table holds one group only ({present[0]}), so there is no gap to measure.")
+    names = _names(groups, adjustment.labels)
+    rows = np.array([name is not None for name in names])
+    present = sorted(set(names[rows]))
+    if len(present) < 2:
+        print(f"The table holds one group only ({_shown(present)}), so there is no gap to measure.")
         return
-    given = {"sensitive_features": groups, "sample_weight": weights}
+    scores, adjusted, positive, weights = (
+        None if own is None else own[rows] for own in (scores, adjusted, positive, weights)
+    )
+    given = {"sensitive_features": names[rows], "sample_weight": weights}
     if adjustment.scale == "probability":
         both = [_gaps(positive, s, given) for s in (scores, adjusted)]
         if positive is not None:
