@@ -92,6 +92,16 @@ def test_missing_groups_and_scores_are_named(scores, capsys):
     told = capsys.readouterr().err
     assert "--scale rank" in told
     assert "y_score" not in told
+    assert main([*GIVEN, "--scale", "rank", "--out", "a.csv", "--save", "rank.json"]) == 0
+    assert main([*GIVEN, "--with", "rank.json", "--out", "a.csv"]) == 0
+    scores.to_csv("scores.csv", index=False)
+    assert main([*GIVEN, "--out", "a.csv", "--save", "a.json"]) == 0
+    scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
+    capsys.readouterr()
+    assert main([*GIVEN, "--with", "a.json", "--out", "a.csv"]) == 2
+    told = capsys.readouterr().err
+    assert "a.json adjusts probabilities" in told
+    assert "scale" not in told
     scores.assign(score=scores.score.where(scores.index != 3)).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
     assert "Column score is missing in 1 rows (the first in row 3)" in capsys.readouterr().err

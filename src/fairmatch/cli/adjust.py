@@ -105,12 +105,12 @@ def _run(arguments: argparse.Namespace) -> int:
             )
     print_roles(roles)
     groups = _groups(frame, attributes)
-    scores = _scores(frame, arguments)
+    ready = ScoreAdjustment.load(arguments.ready) if arguments.ready else None
+    scores = _scores(frame, arguments, ready)
     positive = _positive(frame, arguments.label, arguments.positive)
     weights = None if arguments.weight is None else read_numbers(frame[arguments.weight], "weight")
-    if arguments.ready:
-        adjustment = ScoreAdjustment.load(arguments.ready)
-    else:
+    adjustment = ready
+    if adjustment is None:
         adjustment = fit_adjustment(
             scores,
             groups,
@@ -168,8 +168,8 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     for name in ("criterion", "decisions", "scale", "min_group_size", "small_groups", "save"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name.replace('_', '-')} was given, and --with {arguments.ready} applies an adjustment that is "
-                "already fitted. Leave one of the two out."
+                f"--{name.replace('_', '-')} was given, and --with {arguments.ready} applies an "
+                "adjustment that is already fitted. Leave one of the two out."
             )
 
 
@@ -204,7 +204,9 @@ def _names(groups: Any, labels: Sequence[Any]) -> Any:
     return names.where(names.isin(labels), OTHER if OTHER in labels else None).to_numpy()
 
 
-def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
+def _scores(
+    frame: pd.DataFrame, arguments: argparse.Namespace, ready: ScoreAdjustment | None
+) -> Any:
     """Return the scores, or raise where they are missing, words or out of range."""
     column = frame[arguments.score]
     _refuse_missing(frame, arguments.score, "a score")
@@ -215,12 +217,17 @@ def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
             "numbers are written."
         )
     scores = column.to_numpy()
-    inside = scores.min() >= 0.0 and scores.max() <= 1.0
-    if not inside and not arguments.ready and arguments.scale in (None, "probability"):
+    scale = (arguments.scale or "probability") if ready is None else ready.scale
+    if scale == "probability" and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+        ways = (
+            "Choose a scale: --scale rank uses the order alone, and --scale real adjusts numbers "
+            "in their own unit."
+            if ready is None
+            else f"{arguments.ready} adjusts probabilities. Apply it to scores of the same model."
+        )
         raise InputError(
             f"Column {arguments.score} holds numbers from {scores.min():g} to {scores.max():g}, "
-            "and probabilities lie in [0, 1]. Choose a scale: --scale rank uses the order alone, "
-            "and --scale real adjusts numbers in their own unit."
+            f"and probabilities lie in [0, 1]. {ways}"
         )
     return scores
 
@@ -270,15 +277,14 @@ def _print_gaps(
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     print(f"{what}, strength {adjustment.strength:g}, of the groups {_shown(adjustment.labels)}")
     names = _names(groups, adjustment.labels)
-    rows = np.array([name is not None for name in names])
-    present = sorted(set(names[rows]))
+    known = np.array([name is not None for name in names])
+    present = sorted(set(names[known]))
     if len(present) < 2:
         print(f"The table holds one group only ({_shown(present)}), so there is no gap to measure.")
         return
-    scores, adjusted, positive, weights = (
-        None if own is None else own[rows] for own in (scores, adjusted, positive, weights)
-    )
-    given = {"sensitive_features": names[rows], "sample_weight": weights}
+    scores, adjusted = scores[known], adjusted[known]
+    positive, weights = (None if own is None else own[known] for own in (positive, weights))
+    given = {"sensitive_features": names[known], "sample_weight": weights}
     if adjustment.scale == "probability":
         both = [_gaps(positive, s, given) for s in (scores, adjusted)]
         if positive is not None:

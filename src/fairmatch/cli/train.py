@@ -296,14 +296,14 @@ def _check_numbers(arguments: argparse.Namespace) -> str:
     if named is not None:
         read_measure(named, "--gap-measure")
     if arguments.max_gap is not None:
-        check_number("--max-gap", arguments.max_gap, "[0, 1)")
+        check_number("--max-gap", arguments.max_gap, "[0, 1]")
     check_number("--fairness-weight", arguments.fairness_weight, "[0, inf)")
     check_count("--min-group-size", arguments.min_group_size)
     check_count("--seed", arguments.seed, 0)
     for option, value in (("--epochs", arguments.epochs), ("--rounds", arguments.rounds)):
         check_count(option, value, optional=True)
     if arguments.confidence is not None:
-        check_number("--confidence", arguments.confidence, "[0.5, 1)")
+        check_number("--confidence", arguments.confidence, "(0.5, 1)")
         if arguments.max_gap is None:
             raise InputError(
                 "--confidence is about the bound --max-gap, which is not set. Set both, or neither."
