@@ -228,7 +228,7 @@ VALUES = [
 ]  # fmt: skip
 
 NUMBERS = [
-    Case("a bound above one", "--max-gap must be a number in [0, 1), got 5.0", typed="--max-gap 5",
+    Case("a bound above one", "--max-gap must be a number in [0, 1], got 5.0", typed="--max-gap 5",
          call=lambda f: fit(f, max_gap=5), told="max_gap must be a number in [0, 1], got 5"),
     Case("a negative bound", "--max-gap must be", typed="--max-gap -1",
          call=lambda f: fit(f, max_gap=-1), told="max_gap must be"),
@@ -237,7 +237,7 @@ NUMBERS = [
     Case("a gap that there is not", "is not a measure; choose one of", typed="--gap-measure parity",
          call=lambda f: fit(f, max_gap=0.1, gap_measure="parity"),
          told="is not a gap that can be bounded here; choose one of"),
-    Case("a confidence above one", "--confidence must be a number in [0.5, 1)",
+    Case("a confidence above one", "--confidence must be a number in (0.5, 1)",
          typed="--max-gap 0.1 --confidence 95",
          call=lambda f: fit(f, max_gap=0.1, confidence=95), told="confidence must be"),
     Case("a confidence without a bound", "--confidence is about the bound --max-gap",
@@ -285,7 +285,7 @@ NEW_ROWS = [
          command="predict", call=predict),
     Case("a group that was not seen", "holds 'x'; the model knows the groups 'f' and 'm'",
          set_in("sex", 3, "x"), command="predict", call=predict),
-    Case("a group that is missing", "the model knows the groups 'f' and 'm'",
+    Case("a group that is missing", "sensitive_features is missing in 1 row (the first is row 3)",
          set_in("sex", 3, None), command="predict", call=predict),
     Case("a class that is none", "The model knows the classes 0 and 1, and not 'yes'",
          command="predict", typed="--positive yes"),
@@ -436,7 +436,7 @@ UNLUCKY = [
             "born ignored"),
     Unlucky("an empty column", lambda f: f.assign(empty=None), "", "empty ignored nothing 240"),
     Unlucky("decisions in words", lambda f: f.assign(hired=f.hired.map({0: "no", 1: "hire"})),
-            "--positive hire --criterion equal_opportunity", "probability of hired = 1 (hire)"),
+            "--positive hire --criterion equal_opportunity", "probability of hired = 'hire'"),
     Unlucky("a near copy of the group", lambda f: f.assign(
         title=f.sex.map({"f": "Ms", "m": "Mr"}).where(f.index > 4, "Dr")), "--without-sensitive",
             "Column 'title' nearly determines the group"),

@@ -371,6 +371,20 @@ def test_comparison_needs_two_models_and_a_known_group(labelled):
         compare_models({"a": scores, "b": scores}, sensitive_features=group, privileged="men")
 
 
+@pytest.mark.parametrize("several", [list, set, np.array])
+def test_several_groups_may_be_favoured(several):
+    generator = np.random.default_rng(0)
+    groups = generator.choice(["a", "b", "c"], 300)
+    scores, fair = generator.random((2, 300))
+    given = {"sensitive_features": groups, "privileged": several(["c", "a"])}
+    found = compare_models({"plain": scores, "fair": fair}, **given, **QUICK)
+    flips = measures.undesirable_flips(scores, fair, **given)
+    assert found.pairs[0].undesirable_flips == flips.undesirable
+    assert found.privileged == "a; c"
+    with pytest.raises(GroupError, match="names 3 of 3 groups"):
+        compare_models({"p": scores, "f": fair}, **given | {"privileged": ["a", "b", "c"]})
+
+
 def test_an_audit_loads_neither_torch_nor_plotting():
     code = (
         "import sys, fairmatch; fairmatch.audit; "

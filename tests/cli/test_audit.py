@@ -211,6 +211,21 @@ def test_several_scores_and_several_tables_are_compared(run, table, tmp_path):
     assert [one.model_name for one in found.audits] == ["people", "other"]
 
 
+def test_several_groups_are_favoured(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people.assign(race=["u", "v", "w"] * 400).to_csv(table, index=False)
+    scores = ("--score", "score", "--score", "fair")
+    given = [*FEATURES, "--privileged", "male, u", "male, v", "--privileged", "male, w"]
+    out = tmp_path / "a.json"
+    code, _, error = run(*given, "--json", out, score=scores, sensitive="sex,race")
+    assert code == 0, error
+    found = Comparison.from_json(out.read_text())
+    assert found.privileged == "male, u; male, v; male, w"
+    (pair,) = found.pairs
+    for label, (_, lost, gained, _) in pair.decisions.items():
+        assert pair.undesirable_flips[label] == (gained if "female" not in label else lost)
+
+
 def test_tables_of_other_people_are_not_compared(run, table, tmp_path):
     lines = table.read_text().splitlines()
     shorter, shuffled = tmp_path / "shorter.csv", tmp_path / "shuffled.csv"

@@ -9,7 +9,8 @@ import pytest
 from fairmatch.cli import main as cli
 from fairmatch.cli.options import as_typed
 from fairmatch.cli.output import plain_output
-from fairmatch.exceptions import FairmatchWarning
+from fairmatch.exceptions import ConstantModelWarning, FairmatchWarning
+from fairmatch.learning.choice import GapChoice
 
 KNOWN = ("max_gap", "confidence", "keep", "min_group_size", "scale", "positive", "missing")
 
@@ -27,6 +28,14 @@ KNOWN = ("max_gap", "confidence", "keep", "min_group_size", "scale", "positive",
 )
 def test_an_argument_is_written_as_its_option(told, typed):
     assert as_typed(told, KNOWN) == typed
+
+
+def test_the_advice_after_a_constant_model_can_be_typed():
+    with pytest.warns(ConstantModelWarning) as told:
+        GapChoice(max_gap=0.05)._warn_of_a_constant("demographic_parity_gap", 0.0)
+    typed = as_typed(str(told[0].message), ["max_gap", "transport"])
+    assert "try --learner boosting --transport predicted or fairmatch adjust, which" in typed
+    assert "Classifier" not in typed
 
 
 @pytest.mark.parametrize(
@@ -60,3 +69,31 @@ def test_a_warning_names_the_option(capsys):
     with plain_output(KNOWN):
         warnings.warn("more than max_gap=0.05", FairmatchWarning, stacklevel=1)
     assert capsys.readouterr().err == "fairmatch: warning: more than --max-gap 0.05\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--resamples", "1"], "--resamples must be"),
+        (["--privileged", "x, y"], "--privileged 'x, y' is not one of the groups"),
+    ],
+)
+def test_an_error_of_the_audit_names_the_option(tmp_path, capsys, given, told):
+    people = pd.DataFrame({"a": [0.2, 0.7] * 40, "sex": ["f", "m"] * 40, "race": [*"uvwvw"] * 16})
+    people.assign(b=people.a).to_csv(tmp_path / "people.csv", index=False)
+    command = ["audit", str(tmp_path / "people.csv"), "--score", "a", "--score", "b"]
+    assert cli.main([*command, "--sensitive", "sex,race", *given]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--max-gap", "0.1", "--confidence", "0.5"], "--confidence must be a number in (0.5, 1)"),
+        (["--max-gap", "1.5"], "--max-gap must be a number in [0, 1]"),
+    ],
+)
+def test_ranges_are_those_of_the_learners(tmp_path, capsys, given, told):
+    command = ["train", "german", "--out", str(tmp_path / "model"), *given]
+    assert cli.main(command) == 2
+    assert told in capsys.readouterr().err

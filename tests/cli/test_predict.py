@@ -63,6 +63,41 @@ def test_scores_and_the_model_itself_give_the_same_audit(people):
     assert [gap["value"] for gap in a] == pytest.approx([gap["value"] for gap in b], nan_ok=True)
 
 
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equal_opportunity"])
+def test_a_positive_word_goes_through_all_commands(people, criterion, capsys):
+    how = [*GIVEN, *SHORT, "--criterion", criterion, "--positive", "accepted"]
+    assert main(["train", "people.csv", *how, "--out", "model"]) == 0
+    assert "Its scores are the probability of hired = 'accepted'." in capsys.readouterr().out
+    assert main(["predict", "model", "people.csv", "--out", "s.csv"]) == 0
+    assert main(["predict", "model", "people.csv", "--positive", "refused", "--out", "r.csv"]) == 0
+    scores, refused = pd.read_csv("s.csv"), pd.read_csv("r.csv")
+    assert refused.score.to_numpy() == pytest.approx(1 - scores.score.to_numpy())
+    assert (scores.prediction == np.where(scores.score >= 0.5, "accepted", "refused")).all()
+    assert (scores.prediction == people.hired).mean() > 0.8
+    asked = ["audit", "people.csv", "--model", "model", "--sensitive", "sex", "--label", "hired"]
+    short = ["--resamples", "100", "--json", "a.json"]
+    assert main([*asked, "--positive", "accepted", *short]) == 0
+    rates = [group["selection_rate"]["value"] for group in _groups("a.json")]
+    wanted = scores.prediction.eq("accepted").groupby(people.sex).mean()
+    assert sorted(rates) == pytest.approx(sorted(wanted))
+
+
+def test_a_model_of_the_classes_0_and_1_scores_the_positive_word(people):
+    model = FTMBoostingClassifier(n_rounds=5, sensitive_column="sex")
+    model.fit(people[["age", "sex"]], people.hired == "accepted").save("model")
+    asked = ["audit", "people.csv", "--model", "model", "--sensitive", "sex", "--label", "hired"]
+    short = ["--resamples", "100", "--json", "a.json"]
+    assert main([*asked, "--positive", "accepted", *short]) == 0
+    wanted = pd.Series(model.predict(people[["age", "sex"]])).groupby(people.sex).mean()
+    rates = [group["selection_rate"]["value"] for group in _groups("a.json")]
+    assert sorted(rates) == pytest.approx(sorted(wanted))
+    assert main([*asked, "--positive", "acepted", *short]) == 2
+
+
+def _groups(file):
+    return json.loads(Path(file).read_text())["groups"]
+
+
 def test_a_model_from_python_is_told_which_column_is_the_group(people, capsys):
     model = FTMBoostingClassifier(n_rounds=5)
     model.fit(people[["age"]], people.hired, sensitive_features=people.sex).save("model")

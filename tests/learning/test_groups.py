@@ -34,6 +34,7 @@ from fairmatch.exceptions import (
 )
 from fairmatch.learning.comparison import Comparison
 from fairmatch.learning.penalties import ConstraintViolation, SquaredMeanGap
+from fairmatch.learning.reader import TableReader
 from fairmatch.learning.rows import TrainingRows
 from fairmatch.matching.parts import plan_parts
 from fairmatch.tables.groups import read_groups
@@ -182,6 +183,14 @@ def test_names_and_order_of_groups_make_no_difference(family, settings):
     second = family(**settings, **blind).fit(X, Y, sensitive_features=other).predict_proba(X)
     tolerance = 1e-9 if family is FTMBoostingClassifier else 0.1
     assert_allclose(first, second, atol=tolerance)
+
+
+def test_a_combination_with_a_missing_attribute_is_called_missing():
+    reader = TableReader("FTMClassifier")
+    reader.groups_, reader.attributes_ = ("f, u", "m, u"), ("sex", "race")
+    rows = pd.DataFrame({"sex": ["m", "f"], "race": ["u", None]})
+    with pytest.raises(GroupError, match=r"missing in 1 row \(the first is row 1\)"):
+        reader.codes(reader.labels(rows))
 
 
 @pytest.mark.parametrize(("family", "settings"), EVERY)

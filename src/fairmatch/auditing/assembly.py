@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.units import Units
 from fairmatch.exceptions import InputError
 from fairmatch.learning.curve import FairnessPath
+from fairmatch.measures.changes import favoured_groups
 
 
 def audit(
@@ -187,8 +188,10 @@ def audit(
 
 def _check_labels(settings: AuditSettings, pos_label: Any, privileged: Any = None) -> None:
     """Raise if a label or a favoured group was given although scores are predictions."""
-    for name, given in {"pos_label": pos_label, "privileged": privileged}.items():
-        if settings.is_real and given not in (1, None):
+    labelled = {} if pos_label in (1, None) else {"pos_label": pos_label}
+    favouring = {} if privileged is None else {"privileged": privileged}
+    for name, given in (labelled | favouring).items():
+        if settings.is_real:
             raise InputError(
                 f"{name}={given!r} was given with scale='real', and predictions in units of the "
                 f"target have neither classes nor decisions. Leave {name} out."
@@ -199,7 +202,7 @@ def compare_models(
     y_scores: Mapping[str, Any] | FairnessPath,
     *,
     sensitive_features: ArrayLike,
-    privileged: Hashable | None = None,
+    privileged: Hashable | Iterable[Hashable] | None = None,
     X: Any = None,
     y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -222,8 +225,8 @@ def compare_models(
         first model is the reference, usually the one without a fairness constraint.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    privileged : a group label, optional
-        The favoured group. It decides which flips are undesirable.
+    privileged : a group label, or a list of them, optional
+        The favoured groups. They decide which flips are undesirable.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
     y_true : array-like of shape (n_rows,), optional
@@ -289,8 +292,7 @@ def compare_models(
         keep,
         governed.scale,
     )
-    if privileged is not None:
-        table.groups.code_of(privileged, "privileged")
+    favoured = None if privileged is None else favoured_groups(table.groups, privileged)
     scores = {name: read_model(model, table, governed.scale) for name, model in y_scores.items()}
     table = table.ordered(list(scores.values()))
     # One range for all models, so that scores count as alike at the same difference in each.
@@ -305,8 +307,10 @@ def compare_models(
     return Comparison(
         audits=audits,
         pairs=tuple(
-            compare_scores(name, own, reference, first, table, privileged, governed)
+            compare_scores(name, own, reference, first, table, favoured, governed)
             for name, own in others
         ),
-        privileged=None if privileged is None else str(privileged),
+        privileged=None
+        if favoured is None
+        else "; ".join(str(table.groups.labels[code]) for code in sorted(favoured)),
     )

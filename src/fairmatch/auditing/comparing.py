@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def compare_scores(
     reference: str,
     reference_scores: FloatArray,
     table: PeopleTable,
-    privileged: Hashable | None,
+    favoured: Collection[int] | None,
     settings: AuditSettings,
 ) -> ModelPair:
     """Return how a model's ranks and decisions differ from the reference's.
@@ -37,8 +37,8 @@ def compare_scores(
         The scores of that model.
     table : PeopleTable
         The people.
-    privileged : a group label or None
-        The favoured group.
+    favoured : collection of int, or None
+        Codes of the favoured groups, where some were named.
     settings : AuditSettings
         The settings of the audit, such as the threshold.
     """
@@ -56,13 +56,13 @@ def compare_scores(
         kept = np.bincount(2 * before[rows] + after[rows], ones, minlength=4)
         neither, gained, lost, both = kept.astype(int).tolist()
         decisions[label] = neither, lost, gained, both
-        undesirable[label] = gained if table.groups.labels[code] == privileged else lost
+        undesirable[label] = gained if favoured and code in favoured else lost
     return ModelPair(
         model=name,
         reference=reference,
         rank_agreement=agreement,
         decisions=decisions,
-        undesirable_flips=None if privileged is None else undesirable,
+        undesirable_flips=None if favoured is None else undesirable,
     )
 
 

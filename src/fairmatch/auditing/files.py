@@ -47,7 +47,7 @@ def audit_files(
     models: Sequence[str] = (),
     pos_label: str = "1",
     accepted: str | None = None,
-    privileged: str | None = None,
+    privileged: Sequence[str] | None = None,
     reading: Mapping[str, Any] | None = None,
     show: Callable[[RoleTable], None] | None = None,
     progress: Callable[[str], None] | None = None,
@@ -68,8 +68,8 @@ def audit_files(
         The positive label, as it is written in the table.
     accepted : str, optional
         The word that means yes, where the scores are decisions in words.
-    privileged : str, optional
-        The favoured group, as it is written in the table.
+    privileged : sequence of str, optional
+        The favoured groups, as they are written in the table.
     reading : mapping, optional
         Further arguments of `fairmatch.tables.files.read_table`.
     show : callable, optional
@@ -91,7 +91,7 @@ def audit_files(
         )
     if privileged is not None and settings.get("scale") == "real":
         raise InputError(
-            f"--privileged {privileged} was given with --scale real, and predictions flip no "
+            f"--privileged {' '.join(privileged)} was given with --scale real, and predictions flip no "
             "decisions. Leave --privileged out."
         )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
@@ -132,7 +132,7 @@ def audit_files(
         "progress": progress,
         **settings,
     }
-    favoured = None if privileged is None else _privileged(first, read, privileged)
+    favoured = privileged and [_privileged(first, read, written) for written in privileged]
     if len(scores) == 1:
         ((name, own),) = scores.items()
         yes = accepted if roles.scores else None
@@ -238,7 +238,13 @@ def _model_scores(
     check_names(names, list(table.columns), table=path)
     if scale == "real":
         return pd.Series(np.asarray(predict_people(model, table[names], sensitive)))
-    label = class_written(model, positive)
+    try:
+        label = class_written(model, positive)
+    except InputError:
+        # A model of the classes 0 and 1 may call 1 what the table's labels call by a word.
+        if not read.named("label") or set(np.asarray(model.classes_).tolist()) != {0, 1}:
+            raise
+        label = 1
     return pd.Series(np.asarray(score_people(model, table[names], sensitive, label)))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Columns that are added to the table.
 SCORE, DECISION = "adjusted_score", "adjusted_decision"
-# A gap that ties leave is printed from this size on.
+# A gap that full alignment leaves is printed from this size on.
 _SMALL = 0.005
 
 
@@ -58,6 +58,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what scores are: probabilities in [0, 1], numbers whose order alone counts, or "
         "numbers in a unit of their own (default: probability)",
     )
+    add(
+        "--small-groups",
+        choices=("error", "pool", "ignore"),
+        help="groups below --min-group-size: refuse them, pool them as 'other', or leave their "
+        "scores as they are (default: error)",
+    )
+    add(
+        "--min-group-size",
+        type=int,
+        metavar="N",
+        help="fewest rows of a group that is not small (default: 2)",
+    )
     add("--out", required=True, metavar="FILE", help=f"write the table with a column {SCORE}")
     add("--save", metavar="FILE.json", help="save the adjustment, for --with")
     add_reading(parser)
@@ -93,12 +105,12 @@ def _run(arguments: argparse.Namespace) -> int:
             )
     print_roles(roles)
     groups = _groups(frame, attributes)
-    scores = _scores(frame, arguments)
+    ready = ScoreAdjustment.load(arguments.ready) if arguments.ready else None
+    scores = _scores(frame, arguments, ready)
     positive = _positive(frame, arguments.label, arguments.positive)
     weights = None if arguments.weight is None else read_numbers(frame[arguments.weight], "weight")
-    if arguments.ready:
-        adjustment = ScoreAdjustment.load(arguments.ready)
-    else:
+    adjustment = ready
+    if adjustment is None:
         adjustment = fit_adjustment(
             scores,
             groups,
@@ -109,6 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
             decisions=arguments.decisions or "align",
             sample_weight=weights,
             scale=arguments.scale or "probability",
+            **_sizes(arguments),
         )
     adjusted = adjustment.apply(scores, groups)
     added = {SCORE: adjusted}
@@ -116,7 +129,8 @@ def _run(arguments: argparse.Namespace) -> int:
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), arguments.out)
     _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
-    _print_ties(adjustment)
+    if not arguments.ready:
+        _print_remaining(adjustment)
     print(f"{len(frame):,} rows with {' and '.join(added)} in {arguments.out}")
     if arguments.save:
         print(f"Adjustment: {adjustment.save(arguments.save)}")
@@ -126,8 +140,9 @@ def _run(arguments: argparse.Namespace) -> int:
 def _check_numbers(arguments: argparse.Namespace) -> None:
     """Raise where a number is out of range, or labels are needed and not named."""
     from fairmatch.tables.criterion import read_criterion
-    from fairmatch.tables.parameters import check_number
+    from fairmatch.tables.parameters import check_count, check_number
 
+    check_count("--min-group-size", arguments.min_group_size, optional=True)
     if arguments.max_gap is not None:
         check_number(
             "--max-gap", arguments.max_gap, "[0, inf)" if arguments.scale == "real" else "[0, 1]"
@@ -150,12 +165,18 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     """Raise where an option contradicts a saved adjustment."""
     if not arguments.ready:
         return
-    for name in ("criterion", "decisions", "scale", "save"):
+    for name in ("criterion", "decisions", "scale", "min_group_size", "small_groups", "save"):
         if getattr(arguments, name) is not None:
             raise InputError(
-                f"--{name} was given, and --with {arguments.ready} applies an adjustment that is "
-                "already fitted. Leave one of the two out."
+                f"--{name.replace('_', '-')} was given, and --with {arguments.ready} applies an "
+                "adjustment that is already fitted. Leave one of the two out."
             )
+
+
+def _sizes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what was typed about small groups."""
+    given = {name: getattr(arguments, name) for name in ("min_group_size", "small_groups")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
@@ -166,7 +187,26 @@ def _groups(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
     return texts[columns[0]].to_numpy() if len(columns) == 1 else texts
 
 
-def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
+def _names(groups: Any, labels: Sequence[Any]) -> Any:
+    """Return each row's group as an adjustment calls it; None where it compares the row with none.
+
+    Unlike a table of attributes, one column of names can be compared where an attribute is
+    constant.
+    """
+    import pandas as pd
+
+    from fairmatch.tables.groups import OTHER
+
+    names = pd.Series(groups) if groups.ndim == 1 else groups.iloc[:, 0]
+    if groups.ndim > 1:
+        names = names.str.cat(groups.iloc[:, 1:], sep=", ")
+    names = names.astype(object)
+    return names.where(names.isin(labels), OTHER if OTHER in labels else None).to_numpy()
+
+
+def _scores(
+    frame: pd.DataFrame, arguments: argparse.Namespace, ready: ScoreAdjustment | None
+) -> Any:
     """Return the scores, or raise where they are missing, words or out of range."""
     column = frame[arguments.score]
     _refuse_missing(frame, arguments.score, "a score")
@@ -177,12 +217,17 @@ def _scores(frame: pd.DataFrame, arguments: argparse.Namespace) -> Any:
             "numbers are written."
         )
     scores = column.to_numpy()
-    inside = scores.min() >= 0.0 and scores.max() <= 1.0
-    if not inside and not arguments.ready and arguments.scale in (None, "probability"):
+    scale = (arguments.scale or "probability") if ready is None else ready.scale
+    if scale == "probability" and not (scores.min() >= 0.0 and scores.max() <= 1.0):
+        ways = (
+            "Choose a scale: --scale rank uses the order alone, and --scale real adjusts numbers "
+            "in their own unit."
+            if ready is None
+            else f"{arguments.ready} adjusts probabilities. Apply it to scores of the same model."
+        )
         raise InputError(
             f"Column {arguments.score} holds numbers from {scores.min():g} to {scores.max():g}, "
-            "and probabilities lie in [0, 1]. Choose a scale: --scale rank uses the order alone, "
-            "and --scale real adjusts numbers in their own unit."
+            f"and probabilities lie in [0, 1]. {ways}"
         )
     return scores
 
@@ -224,14 +269,22 @@ def _print_gaps(
     positive: BoolArray | None,
     weights: FloatArray | None,
 ) -> None:
-    """Print every gap before and after the adjustment."""
+    """Print every gap before and after the adjustment, where there are groups to compare."""
     import numpy as np
 
     from fairmatch.measures.real import real_gaps
 
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     print(f"{what}, strength {adjustment.strength:g}, of the groups {_shown(adjustment.labels)}")
-    given = {"sensitive_features": groups, "sample_weight": weights}
+    names = _names(groups, adjustment.labels)
+    known = np.array([name is not None for name in names])
+    present = sorted(set(names[known]))
+    if len(present) < 2:
+        print(f"The table holds one group only ({_shown(present)}), so there is no gap to measure.")
+        return
+    scores, adjusted = scores[known], adjusted[known]
+    positive, weights = (None if own is None else own[known] for own in (positive, weights))
+    given = {"sensitive_features": names[known], "sample_weight": weights}
     if adjustment.scale == "probability":
         both = [_gaps(positive, s, given) for s in (scores, adjusted)]
         if positive is not None:
@@ -262,14 +315,19 @@ def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dic
     return found
 
 
-def _print_ties(adjustment: ScoreAdjustment) -> None:
-    """Print the gap that equal scores within a group leave, where it is not small."""
-    left = getattr(adjustment.parts, "remaining_gap", 0.0)
-    if left < _SMALL:
+def _print_remaining(adjustment: ScoreAdjustment) -> None:
+    """Print the gap that full alignment leaves on the rows of the fit, where it is not small."""
+    from fairmatch.learning.anymodel.alignment import Alignment
+
+    parts = adjustment.parts
+    if not isinstance(parts, Alignment) or parts.remaining_gap < _SMALL:
         return
+    why = "Groups of different sizes or weights cannot be aligned exactly."
+    if parts.tied is not None and parts.tied.any():
+        why = "People of a group with equal scores keep equal scores."
     print(
-        f"People of a group with equal scores stay equal, so even full alignment leaves a gap of "
-        f"{left:.3f} at some threshold."
+        f"{why} Even full alignment leaves shares of two groups above some score that differ by "
+        f"{parts.remaining_gap:.3f}."
     )
 
 

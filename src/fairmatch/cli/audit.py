@@ -73,7 +73,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_reading(parser)
     add("--model", action="append", default=[], metavar="DIR", help="a saved model to score TABLE")
-    add("--privileged", metavar="GROUP", help="the favoured group, for undesirable flips")
+    add(
+        "--privileged",
+        nargs="+",
+        action="extend",
+        metavar="GROUP",
+        help="the favoured groups, for undesirable flips, such as 'male, White'",
+    )
     add(
         "--scale",
         choices=("probability", "real"),

@@ -17,6 +17,11 @@ _RENAMED = {
     "random_state": "--seed",
     "sensitive_at_prediction=False": "--without-sensitive",
 }
+# Advice for Python, and what has the same effect on the command line, in commands that train.
+_ADVICE = {
+    "FTMBoostingClassifier('predicted', warmup=0.5)": "--learner boosting --transport predicted",
+    "QuantileAlignmentClassifier": "fairmatch adjust",
+}
 # Arguments whose option has the same name.
 _SAME = (
     *("confidence", "criterion", "decisions", "fairness_weight", "favourable", "gap_measure"),
@@ -47,6 +52,9 @@ def as_typed(text: str, destinations: Collection[str]) -> str:
     >>> as_typed("Lower max_gap=0.05.", ["keep"])
     'Lower max_gap=0.05.'
     """
+    if "transport" in destinations:
+        for advice, typed in _ADVICE.items():
+            text = text.replace(advice, typed)
     for name, option in _OPTIONS.items():
         if option.removeprefix("--").replace("-", "_") not in destinations:
             continue

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,8 @@ def train_model(
     InputError
         If nothing is left to learn from, or a group is too small to be compared.
     """
+    import numpy as np
+
     import fairmatch
     from fairmatch.learning.groupsizes import GroupSizes
     from fairmatch.learning.path import fairness_path
@@ -136,6 +139,9 @@ def train_model(
         path = fairness_path(X_train, y_train, fairness_weights=weights, estimator=estimator)
         model = path.models[weights.index(weight)]
     curve = path.curve(features.iloc[test], y.iloc[test])
+    if table.classes is not None:
+        model = copy(model)  # models of the path keep the labels that they were trained on
+        model.classes_ = np.array(table.classes)
     return TrainedModel(model, path, curve, weight, test)
 
 
@@ -276,8 +282,7 @@ def _run(arguments: argparse.Namespace) -> int:
     folder = save_trained(trained, arguments.out, gap=gap, picture=picture)
     print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
     label = trained.model.classes_.tolist()[1]
-    meant = f" ({arguments.positive})" if arguments.positive is not None else ""
-    print(f"Its scores are the probability of {table.target} = {label!r}{meant}.")
+    print(f"Its scores are the probability of {table.target} = {label!r}.")
     return 0
 
 
@@ -291,14 +296,14 @@ def _check_numbers(arguments: argparse.Namespace) -> str:
     if named is not None:
         read_measure(named, "--gap-measure")
     if arguments.max_gap is not None:
-        check_number("--max-gap", arguments.max_gap, "[0, 1)")
+        check_number("--max-gap", arguments.max_gap, "[0, 1]")
     check_number("--fairness-weight", arguments.fairness_weight, "[0, inf)")
     check_count("--min-group-size", arguments.min_group_size)
     check_count("--seed", arguments.seed, 0)
     for option, value in (("--epochs", arguments.epochs), ("--rounds", arguments.rounds)):
         check_count(option, value, optional=True)
     if arguments.confidence is not None:
-        check_number("--confidence", arguments.confidence, "[0.5, 1)")
+        check_number("--confidence", arguments.confidence, "(0.5, 1)")
         if arguments.max_gap is None:
             raise InputError(
                 "--confidence is about the bound --max-gap, which is not set. Set both, or neither."

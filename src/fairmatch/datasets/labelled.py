@@ -34,7 +34,7 @@ def read_labelled(
         groups. A text may hold several names separated by commas. A dataset needs none.
     positive : str, optional
         The positive label, as it is written in the file. Labels become 1 where they equal it, and
-        0 elsewhere. It is not used for a dataset.
+        0 elsewhere, and ``classes`` keeps their words. It is not used for a dataset.
     **reading
         Further arguments of `fairmatch.tables.files.read_table`.
 
@@ -83,9 +83,11 @@ def read_labelled(
             f"{said}. A model learns only from people whose label and group are known. Take those "
             f"rows out of the file. {MISSING_WORDS}"
         )
+    classes = None
     if positive is not None:
-        frame[target] = (frame[target] == _value(frame[target], positive)).astype("int64")
-    return LabelledTable(frame, target, columns[0] if len(columns) == 1 else columns)
+        classes = _classes(frame[target], positive)
+        frame[target] = (frame[target] == classes[1]).astype("int64")
+    return LabelledTable(frame, target, columns[0] if len(columns) == 1 else columns, classes)
 
 
 def split_names(given: str | Sequence[str], known: Sequence[str]) -> list[str]:
@@ -136,13 +138,16 @@ def _from_dataset(
     return LabelledTable(frame, label, columns[0] if len(columns) == 1 else columns)
 
 
-def _value(column: Any, written: str) -> Any:
+def _classes(column: Any, written: str) -> tuple[Any, Any]:
+    """Return the negative and the positive label. Several negative ones get one name."""
     values = column.unique().tolist()
     try:
-        return find_value(values, written)
+        positive = find_value(values, written)
     except LookupError:
         shown = ", ".join(map(repr, values[:5]))
         raise InputError(
             f"Column {column.name!r} has no value {written!r}; it holds {shown}. Name one of them "
             "with --positive."
         ) from None
+    others = [value for value in values if value != positive]
+    return others[0] if len(others) == 1 else f"not {positive}", positive

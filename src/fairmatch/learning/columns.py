@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import GroupError, InputError
+from fairmatch.tables.arrays import is_missing
 from fairmatch.tables.columns import split_column
 from fairmatch.tables.groups import listed
 
@@ -73,7 +74,7 @@ def as_list(columns: Columns) -> list[Any]:
 def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[Any]:
     """Return the combination of several attributes as text, in the form of `read_groups`.
 
-    Attributes with names are found by name, in any order.
+    Attributes with names are found by name, in any order. Where one is missing, it is None.
     """
     frame = nw.from_native(sensitive, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -90,7 +91,10 @@ def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[An
         array = np.asarray(sensitive, dtype=object)
         columns = list(array.T) if array.ndim == 2 else [array]
     rows = zip(*columns, strict=True)
-    return np.array([", ".join(map(str, values)) for values in rows], dtype=object)
+    joined = np.array([", ".join(map(str, values)) for values in rows], dtype=object)
+    for column in columns:
+        joined[is_missing(column)] = None
+    return joined
 
 
 def column_names(X: Any) -> list[Any] | None:

@@ -22,7 +22,7 @@ from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.leaking import refuse_leaks
 from fairmatch.learning.rows import group_columns
 from fairmatch.learning.settings import Settings
-from fairmatch.tables.arrays import FloatArray, read_column, read_features
+from fairmatch.tables.arrays import FloatArray, is_missing, read_column, read_features
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import OTHER, Groups, read_groups
 from fairmatch.tables.located import read_points
@@ -274,6 +274,15 @@ class TableReader:
         for code, label in enumerate(self.groups_):
             codes[np.asarray(labels == label, dtype=bool)] = code
         if (codes < 0).any():
+            missing = codes < 0
+            missing[missing] = is_missing(labels[missing])
+            if n := int(missing.sum()):
+                raise GroupError(
+                    f"sensitive_features is missing in {n} row{'s' * (n > 1)} (the first is row "
+                    f"{int(np.argmax(missing))}); the model knows the groups "
+                    f"{_and(self.groups_)}. It cannot score a person without the group. Leave "
+                    "those rows out, or fill in the group."
+                )
             strange = labels[codes < 0].tolist()[0]
             raise GroupError(
                 f"sensitive_features holds {strange!r}; the model knows the groups "

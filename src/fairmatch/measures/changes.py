@@ -214,7 +214,7 @@ def undesirable_flips(
     reference = read_scores(reference_score, name="reference_score") >= threshold
     decisions = read_scores(y_score, n_rows=len(reference)) >= threshold
     groups = read_groups(sensitive_features, n_rows=len(reference))
-    favoured = _favoured(groups, privileged)
+    favoured = favoured_groups(groups, privileged)
     tables: dict[Hashable, NDArray[np.int64]] = {}
     undesirable: dict[Hashable, int] = {}
     for code, label in enumerate(groups.labels):
@@ -226,9 +226,19 @@ def undesirable_flips(
     return Flips(tables, undesirable)
 
 
-def _favoured(groups: Groups, privileged: Any) -> set[int]:
-    """Return the codes of the privileged groups. Raise if nobody is left to compare."""
-    several = isinstance(privileged, list | tuple | set | frozenset | np.ndarray)
+def favoured_groups(groups: Groups, privileged: Any) -> set[int]:
+    """Return the codes of the privileged groups. Raise if nobody is left to compare.
+
+    Parameters
+    ----------
+    groups : Groups
+        Group of every row.
+    privileged : a group label, or a list of them
+        The favoured groups.
+    """
+    if isinstance(privileged, np.ndarray):
+        privileged = privileged.tolist()
+    several = isinstance(privileged, list | tuple | set | frozenset)
     if several and privileged not in groups.labels:
         favoured = {groups.code_of(label, "privileged") for label in privileged}
     else:

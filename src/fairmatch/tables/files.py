@@ -32,11 +32,14 @@ class LabelledTable:
     sensitive : str or list of str
         Name of the column with the groups, or names of several columns, whose combinations are the
         groups.
+    classes : pair of labels or None
+        The words for the labels 0 and 1, where the file has other labels.
     """
 
     frame: pd.DataFrame
     target: str
     sensitive: str | list[str]
+    classes: tuple[Any, Any] | None = None
 
     @property
     def attributes(self) -> list[str]:

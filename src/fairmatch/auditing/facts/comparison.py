@@ -24,7 +24,7 @@ class ModelPair:
         Group to four counts: people selected by neither, by the reference only, by the model only,
         and by both. It is empty for predictions, which select nobody.
     undesirable_flips : dict or None
-        Group to the number of undesirable flips. In the privileged group these are people whom
+        Group to the number of undesirable flips. In a privileged group these are people whom
         only the model selects; in other groups, people whom only the reference selects. It is None
         where no group was named as privileged.
     """
@@ -53,7 +53,7 @@ class Comparison(JsonFacts):
     pairs : tuple of ModelPair
         Every other model against the reference.
     privileged : str or None
-        The favoured group, where one was named.
+        The favoured group, where one was named; several are separated by semicolons.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Comparison"

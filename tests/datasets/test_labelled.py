@@ -1,0 +1,24 @@
+"""Tables with their labels and groups, read from files."""
+
+import pandas as pd
+import pytest
+
+from fairmatch.datasets.labelled import read_labelled
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "classes"),
+    [
+        (["no", "yes", "yes"], "yes", ("no", "yes")),
+        (["hired", "refused", "hired"], "hired", ("refused", "hired")),  # not in sorted order
+        ([1, 2, 2], "2", (1, 2)),
+        (["low", "high", "middle"], "high", ("not high", "high")),
+    ],
+)
+def test_labels_become_numbers_and_their_words_are_kept(tmp_path, labels, positive, classes):
+    file = tmp_path / "people.csv"
+    pd.DataFrame({"hired": labels, "sex": [*"fmf"]}).to_csv(file, index=False)
+    table = read_labelled(str(file), "hired", "sex", positive=positive)
+    assert table.classes == classes
+    assert table.frame["hired"].tolist() == [int(str(label) == positive) for label in labels]
+    assert read_labelled(str(file), "hired", "sex").classes is None
