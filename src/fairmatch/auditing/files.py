@@ -91,8 +91,8 @@ def audit_files(
         )
     if privileged is not None and settings.get("scale") == "real":
         raise InputError(
-            f"--privileged {' '.join(privileged)} was given with --scale real, and predictions flip no "
-            "decisions. Leave --privileged out."
+            f"--privileged {' '.join(privileged)} was given with --scale real, and predictions "
+            "flip no decisions. Leave --privileged out."
         )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
     tables = [read_table(path, **options).rename(columns=str) for path in paths]
