@@ -177,6 +177,22 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     assert "audited alone" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--privileged", "White"],
+        ["--weight-kind", "counts"],
+        ["--encoding", "latin-1"],
+        ["--decimal", ","],
+        ["--missing", "unknown"],
+    ],
+)
+def test_an_option_for_one_file_is_refused(folder, given, capsys):
+    asked = ["audit", str(folder / "*.parquet"), "--score", "score", "--sensitive", "race"]
+    assert main([*asked, *given]) == 2
+    assert f"{given[0]} was given with a pattern or a folder" in capsys.readouterr().err
+
+
 def test_duckdb_prints_no_bar_in_an_interactive_session(folder):
     """DuckDB takes a session without a script for one."""
     code = (

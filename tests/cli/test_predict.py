@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmatch import FTMBoostingClassifier
+from fairmatch import FTMBoostingClassifier, load
 from fairmatch.cli.main import main
 
 GIVEN = ["--target", "hired", "--sensitive", "sex"]
@@ -92,6 +92,30 @@ def test_a_model_of_the_classes_0_and_1_scores_the_positive_word(people):
     rates = [group["selection_rate"]["value"] for group in _groups("a.json")]
     assert sorted(rates) == pytest.approx(sorted(wanted))
     assert main([*asked, "--positive", "acepted", *short]) == 2
+
+
+def test_the_reference_and_the_weights_of_parts_are_chosen(people, capsys):
+    people.assign(sex=[1, 2, 3] * 100).to_csv("people.csv", index=False)
+    how = ["train", "people.csv", *GIVEN, *SHORT, "--part-weights", "size", "--out", "model"]
+    assert main([*how, "--reference", "2"]) == 0
+    model = load("model")
+    assert (model.reference, model.part_weights) == (2, "size")
+    capsys.readouterr()
+    assert main([*how, "--reference", "f"]) == 2
+    assert "--reference f is not one of the groups. The groups are 1, 2, 3" in (
+        capsys.readouterr().err
+    )
+
+
+def test_columns_of_groups_are_typed_with_commas_or_spaces(people):
+    people.assign(race=[*"uvvu"] * 75, score=0.5).to_csv("people.csv", index=False)
+    target = ["train", "people.csv", "--target", "hired", *SHORT, "--drop", "score", "--sensitive"]
+    asked = ["audit", "people.csv", "--score", "score", "--drop", "hired", "--resamples", "100"]
+    for form in (["sex", "race"], ["sex,race"]):
+        assert main([*target, *form, "--out", "model"]) == 0
+        assert load("model").sensitive_column == ["sex", "race"]
+        assert main([*asked, "--sensitive", *form, "--json", "a.json"]) == 0
+        assert len(_groups("a.json")) == 4
 
 
 def _groups(file):

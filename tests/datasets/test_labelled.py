@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from fairmatch.datasets.labelled import read_labelled
+from fairmatch.datasets.labelled import read_labelled, split_names
+from fairmatch.exceptions import ColumnError
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,14 @@ def test_labels_become_numbers_and_their_words_are_kept(tmp_path, labels, positi
     assert table.classes == classes
     assert table.frame["hired"].tolist() == [int(str(label) == positive) for label in labels]
     assert read_labelled(str(file), "hired", "sex").classes is None
+
+
+@pytest.mark.parametrize("given", ["sex,race", "sex, race", ["sex", "race"], ["sex,race"]])
+def test_columns_are_named_in_a_list_or_between_commas(given):
+    assert split_names(given, ["sex", "race"]) == ["sex", "race"]
+
+
+def test_a_comma_in_a_name_separates_nothing():
+    assert split_names(["age, years", "sex,race"], ["age, years"]) == ["age, years", "sex", "race"]
+    with pytest.raises(ColumnError, match="'sex' twice"):
+        split_names(["sex,race", "sex"], ["sex", "race"])

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.files import split_attributes
 from fairmatch.auditing.parquet import ParquetFiles, quoted
 from fairmatch.auditing.sweep import Sweep
+from fairmatch.datasets.labelled import split_names
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.tables.files import find_value
 from fairmatch.tables.roles import Roles
@@ -53,10 +53,7 @@ class Dataset:
     @cached_property
     def attributes(self) -> list[str]:
         """Names of the sensitive attributes."""
-        given = self.roles.sensitive
-        if isinstance(given, str):
-            given = split_attributes(given, list(self.files.columns))
-        names = [given] if isinstance(given, str) else list(given)
+        names = split_names(self.roles.sensitive, list(self.files.columns))
         self.files.check([name for name, _ in replace(self.roles, sensitive=names).named()])
         return names
 

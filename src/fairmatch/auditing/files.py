@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,30 +14,11 @@ import pandas as pd
 from fairmatch.auditing.assembly import audit, compare_models
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.auditing.scoring import predict_people, score_people
+from fairmatch.datasets.labelled import split_names
 from fairmatch.exceptions import InputError
 from fairmatch.tables.files import MISSING_WORDS, class_written, find_value, read_table
 from fairmatch.tables.names import check_names
 from fairmatch.tables.roles import Roles, RoleTable
-
-
-def split_attributes(given: str, columns: Collection[str]) -> str | list[str]:
-    """Return the attribute that was named, or a list of several that commas separate.
-
-    Parameters
-    ----------
-    given : str
-        One name, or several names separated by commas.
-    columns : collection of str
-        Columns of the table. A column may have a comma in its name.
-
-    Examples
-    --------
-    >>> split_attributes("sex,race", ["age", "sex", "race"]), split_attributes("sex", ["sex"])
-    (['sex', 'race'], 'sex')
-    """
-    if given in columns or "," not in given:
-        return given
-    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def audit_files(
@@ -97,9 +78,7 @@ def audit_files(
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
     tables = [read_table(path, **options).rename(columns=str) for path in paths]
     first = tables[0]
-    if isinstance(roles.sensitive, str):
-        columns = list(first.columns)
-        roles = replace(roles, sensitive=split_attributes(roles.sensitive, columns))
+    roles = replace(roles, sensitive=split_names(roles.sensitive, list(first.columns)))
     read = roles.read(first, name=paths[0])
     shared = [name for role in ("score", "sensitive", "label", "id") for name in read.named(role)]
     for path, table in zip(paths[1:], tables[1:], strict=True):

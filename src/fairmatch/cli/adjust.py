@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairmatch.cli.command import Command
 from fairmatch.cli.output import print_table
-from fairmatch.cli.reading import add_reading, print_roles, reading
+from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.storage.atomic import check_outputs
 
@@ -28,13 +28,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv or .parquet file with a row for every person")
     add("--score", required=True, metavar="COL", help="the scores of a model")
-    add(
-        "--sensitive",
-        required=True,
-        nargs="+",
-        metavar="COL[,COL]",
-        help="the group of each person; several columns are combined",
-    )
+    add_sensitive(parser, "the group of each person", required=True)
     add("--label", metavar="COL", help="the outcome; needed for thresholds and criteria by label")
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
     add("--weight", metavar="COL", help="the weight of each person")
@@ -86,11 +80,9 @@ def _run(arguments: argparse.Namespace) -> int:
     check_outputs(read, {"--out": arguments.out, "--save": arguments.save})
     _refuse_contradictions(arguments)
     _check_numbers(arguments)
-    written = ",".join(arguments.sensitive)
-    texts = [*arguments.sensitive, *(name.strip() for name in written.split(","))]
-    frame = read_table(arguments.table, **reading(arguments, ids=texts))
-    given = arguments.sensitive if len(arguments.sensitive) > 1 else written
-    attributes = split_names(given, list(frame.columns))
+    texts = {*arguments.sensitive, *split_names(arguments.sensitive, ())}
+    frame = read_table(arguments.table, **reading(arguments, ids=sorted(texts)))
+    attributes = split_names(arguments.sensitive, list(frame.columns))
     roles = Roles(
         scores=[arguments.score],
         sensitive=attributes,

@@ -12,7 +12,7 @@ from fairmatch.cli.command import Command
 from fairmatch.cli.findings import print_audits
 from fairmatch.cli.gates import hold_to, read_gates
 from fairmatch.cli.output import follow_steps
-from fairmatch.cli.reading import add_reading, print_roles, reading
+from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.storage.atomic import check_outputs, write_whole
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 INDIVIDUALS = "individuals"
 """The value of ``--hide`` that leaves out people's rows altogether."""
+
+# Options that say nothing about many Parquet files: the value where they are not typed, and why.
+_OF_ONE_FILE: dict[str, tuple[object, str]] = {
+    "--privileged": (None, "Their scores are those of one model, whose decisions do not flip."),
+    "--weight-kind": ("survey", "They have a row for every person, and no weights."),
+    "--encoding": (None, "It is for CSV files."),
+    "--decimal": (".", "It is for CSV files."),
+    "--missing": ([], "It is for CSV files."),
+}
 
 # How many steps the audit of one model reports, for the length of the bar.
 _STEPS = 4
@@ -37,12 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "as 'scores/*.parquet', or a folder, is one table that need not fit into memory",
     )
     add("--score", action="append", default=[], metavar="COL", help="scores in [0, 1] or decisions")
-    add(
-        "--sensitive",
-        required=True,
-        metavar="COL[,COL]",
-        help="the group of each person; several columns are combined",
-    )
+    add_sensitive(parser, "the group of each person", required=True)
     add(
         "--label",
         metavar="COL",
@@ -261,6 +265,13 @@ def _only_dataset(arguments: argparse.Namespace) -> str:
             f"--accepted {arguments.accepted} was given with a pattern or a folder, whose scores "
             "are read as numbers. Write decisions as 0 and 1 there."
         )
+    for option, (unused, why) in _OF_ONE_FILE.items():
+        given = getattr(arguments, option.removeprefix("--").replace("-", "_"))
+        if given != unused:
+            raise InputError(
+                f"{option} was given with a pattern or a folder of Parquet files. {why} Leave "
+                f"{option} out."
+            )
     pattern: str = arguments.tables[0]
     return pattern
 

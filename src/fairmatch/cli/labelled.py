@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairmatch.cli.reading import add_reading, print_roles, reading
+from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
 from fairmatch.exceptions import ColumnError, InputError
 
 if TYPE_CHECKING:
@@ -18,11 +18,7 @@ def add_labelled(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("table", help="a .csv or .parquet file, or the name of a dataset")
     add("--target", metavar="COL", help="column with the labels (of a file)")
-    add(
-        "--sensitive",
-        metavar="COL[,COL]",
-        help="column with the groups (of a file); several columns are combined",
-    )
+    add_sensitive(parser, "column with the groups (of a file)")
     add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
     add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
     add("--id", metavar="COL", help="the identifier of each person; not a feature")

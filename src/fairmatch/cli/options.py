@@ -25,8 +25,8 @@ _ADVICE = {
 # Arguments whose option has the same name.
 _SAME = (
     *("confidence", "criterion", "decisions", "fairness_weight", "favourable", "gap_measure"),
-    *("keep", "max_gap", "min_group_size", "outcome", "privileged", "scale", "small_groups"),
-    *("strength", "threshold", "transport", "weight_kind"),
+    *("keep", "max_gap", "min_group_size", "outcome", "part_weights", "privileged", "reference"),
+    *("scale", "small_groups", "strength", "threshold", "transport", "weight_kind"),
 )
 _OPTIONS = _RENAMED | {name: f"--{name.replace('_', '-')}" for name in _SAME}
 _VALUE = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|"""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairmatch.cli.command import Command
-from fairmatch.cli.reading import add_reading, print_roles, reading
+from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
 from fairmatch.exceptions import InputError
 from fairmatch.storage.atomic import check_outputs
 
@@ -130,11 +130,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LABEL",
         help="the score is the probability of this label (default: the second in order)",
     )
-    add(
-        "--sensitive",
-        metavar="COL[,COL]",
-        help="the group of each person, for models saved from Python that need it",
-    )
+    add_sensitive(parser, "the group of each person, for models saved from Python that need it")
     add_reading(parser)
 
 

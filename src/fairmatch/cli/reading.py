@@ -30,6 +30,27 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_sensitive(parser: argparse.ArgumentParser, help: str, *, required: bool = False) -> None:
+    """Declare the option that names the columns with the groups.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of the command.
+    help : str
+        What the columns are for.
+    required : bool, default=False
+        Whether the option must be given.
+    """
+    parser.add_argument(
+        "--sensitive",
+        nargs="+",
+        required=required,
+        metavar="COL[,COL]",
+        help=f"{help}; several columns, typed sex,race or sex race, are combined",
+    )
+
+
 def reading(arguments: argparse.Namespace, ids: Iterable[str | None] = ()) -> dict[str, Any]:
     """Return the arguments of `read_table` that the options set.
 

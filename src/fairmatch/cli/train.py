@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fairmatch.learning.path import FairnessPath
     from fairmatch.tables.files import LabelledTable
+    from fairmatch.tables.groups import Groups
 
 LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
 
@@ -60,6 +61,7 @@ def train_model(
     learner: str = "network",
     test_size: float = 0.2,
     drop: Sequence[str] = (),
+    reference: str | None = None,
     **settings: Any,
 ) -> TrainedModel:
     """Train FTM on a table, and measure the whole path on test rows.
@@ -78,6 +80,9 @@ def train_model(
         Share of the rows that are kept for testing.
     drop : sequence of str
         Columns that are neither features nor label nor group, such as identifiers.
+    reference : str, optional
+        The group that all others are matched with, as it is written in the table. By default it
+        is the largest.
     **settings
         Further parameters of `FTMClassifier` or `FTMBoostingClassifier`.
 
@@ -126,6 +131,7 @@ def train_model(
         fairness_weight=fairness_weight,
         max_gap=max_gap,
         sensitive_column=table.sensitive,
+        reference=None if reference is None else _group(groups, reference),
         **settings,
     )
     X_train, y_train = features.iloc[train], y.iloc[train]
@@ -143,6 +149,16 @@ def train_model(
         model = copy(model)  # models of the path keep the labels that they were trained on
         model.classes_ = np.array(table.classes)
     return TrainedModel(model, path, curve, weight, test)
+
+
+def _group(groups: Groups, written: str) -> Any:
+    """Return the label of the group that is written this way, or raise and list the groups."""
+    from fairmatch.tables.files import find_value
+
+    try:
+        return find_value(groups.labels, written)
+    except LookupError:
+        return groups.labels[groups.code_of(written, "reference")]
 
 
 def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture: bool) -> Path:
@@ -228,6 +244,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fewest rows of a group that is not small (default: 2)",
     )
     add(
+        "--reference",
+        metavar="GROUP",
+        help="the group that all others are matched with, such as 'male, White' (default: the "
+        "largest)",
+    )
+    add(
+        "--part-weights",
+        choices=("equal", "size"),
+        default="equal",
+        help="with more than two groups, whether each group counts the same or by its size "
+        "(default: equal)",
+    )
+    add(
         "--without-sensitive",
         action="store_true",
         help="train a model that does not need the group to predict",
@@ -271,6 +300,8 @@ def _run(arguments: argparse.Namespace) -> int:
         confidence=arguments.confidence,
         min_group_size=arguments.min_group_size,
         small_groups=arguments.small_groups,
+        reference=arguments.reference,
+        part_weights=arguments.part_weights,
         sensitive_at_prediction=not arguments.without_sensitive,
         keep=tuple(arguments.keep),
         **length,

@@ -91,12 +91,12 @@ def read_labelled(
 
 
 def split_names(given: str | Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the columns that were named: one, or several separated by commas.
+    """Return the columns that were named: one, or several in a list or separated by commas.
 
     Parameters
     ----------
     given : str or sequence of str
-        The names as they were written.
+        The names as they were written. Each text may hold several, separated by commas.
     known : sequence of str
         Columns of the table. A column may have a comma in its name.
 
@@ -111,9 +111,9 @@ def split_names(given: str | Sequence[str], known: Sequence[str]) -> list[str]:
     >>> split_names("sex, race", ["sex", "race"]), split_names("age, years", ["age, years"])
     (['sex', 'race'], ['age, years'])
     """
-    if isinstance(given, str):
-        given = [given] if given in known else [part.strip() for part in given.split(",")]
-    names = list(given)
+    names = []
+    for text in [given] if isinstance(given, str) else given:
+        names += [text] if text in known else [part.strip() for part in text.split(",")]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ColumnError(f"--sensitive names the column {twice!r} twice. Name it once.")
