@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.tables.arrays import (
     BoolArray,
     FloatArray,
@@ -236,6 +236,8 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 
+        columns = getattr(given, "column_names", None) or getattr(given, "columns", ())
+        refuse_twice([str(column) for column in columns], name)
         frame = nw.from_native(given, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             names = frame.columns
@@ -253,6 +255,21 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
             array = np.asarray(given, dtype=object)  # a number among text stays a number
         return [(f"attribute {k + 1}", array[:, k]) for k in range(array.shape[1])]
     return [(None, given)]
+
+
+def refuse_twice(columns: Sequence[Any], name: str) -> None:
+    """Raise if a column is named twice.
+
+    Parameters
+    ----------
+    columns : sequence
+        Names of columns.
+    name : str
+        How the error names the argument.
+    """
+    twice = [column for column in columns if list(columns).count(column) > 1]
+    if twice:
+        raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
 
 
 def _read_attribute(
@@ -277,7 +294,7 @@ def _read_attribute(
             f"{name} has missing values, and a group is called {unknown!r} already, which is the "
             "name of missing values. Replace the missing values by another name."
         )
-    codes = np.full(len(array), len(labels), dtype=np.int16)
+    codes = np.full(len(array), len(labels), dtype=np.int32)
     codes[~missing] = known
     return codes, (*labels, unknown)
 
