@@ -236,8 +236,8 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 
-        columns = getattr(given, "column_names", None) or getattr(given, "columns", ())
-        refuse_twice([str(column) for column in columns], name)
+        columns: Any = given.column_names if hasattr(given, "column_names") else given.columns
+        refuse_twice(list(map(str, columns)), name)
         frame = nw.from_native(given, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             names = frame.columns
