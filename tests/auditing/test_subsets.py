@@ -6,7 +6,9 @@ import pytest
 from audited import planted_model
 
 from fairmatch import audit
+from fairmatch.auditing.conditions import code_column
 from fairmatch.measures import random_subset_gaps, subset_parity_gap
+from fairmatch.tables.columns import read_columns
 
 QUICK = {"n_resamples": 100, "n_subsets": 50, "n_sample": 50}
 
@@ -136,3 +138,14 @@ def test_decisions_are_searched_too():
     decisions = (scores >= 0.5).astype(int)
     found = audit(decisions, sensitive_features=group, X=X, **QUICK)
     assert {c.column for c in found.subsets.subsets[0].conditions} >= {"age", "marital_status"}
+
+
+def test_columns_of_very_many_levels_have_a_code_for_each():
+    names = np.array([f"level {k:05}" for k in range(40_000)], dtype=object)
+    (column,) = read_columns(pd.DataFrame({"name": names}))
+    coded = code_column(column)
+    assert [coded.levels[code] for code in coded.codes[[0, 32_767, 39_999]]] == [
+        names[0],
+        names[32_767],
+        names[39_999],
+    ]

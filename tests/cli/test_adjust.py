@@ -165,17 +165,12 @@ def test_a_saved_adjustment_serves_a_file_with_few_groups(scores, capsys, rows, 
     assert pd.read_csv("b.csv").adjusted_score.to_numpy() == pytest.approx(whole[part.index])
 
 
-sized = pytest.mark.xfail(strict=False, reason="fit_adjustment does not take min_group_size yet")
-
-
-@sized
 def test_groups_of_one_person_are_refused(scores, capsys):
     scores.assign(income=range(500)).to_csv("scores.csv", index=False)
     assert main([*GIVEN[:4], "--sensitive", "income", "--out", "a.csv"]) == 2
     assert "fewer than --min-group-size 2 rows" in capsys.readouterr().err
 
 
-@sized
 @pytest.mark.parametrize(("way", "shown"), [("pool", "01; 02; other"), ("ignore", "01; 02")])
 def test_small_groups_are_pooled_or_ignored(scores, capsys, way, shown):
     scores["sex"] = np.where(scores.index < 4, ["03", "04"] * 250, scores.sex)

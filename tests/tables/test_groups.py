@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
+from fairmatch.learning.columns import split_columns
 from fairmatch.tables.groups import read_groups
 
 SEX = ["f", "m", "f", "m", "f"]
@@ -102,3 +103,21 @@ def test_methods_of_two_groups_say_so():
     assert read_groups(SEX).only_two("LAFTR").n_groups == 2
     with pytest.raises(GroupError, match=r"LAFTR compares two groups, and .* holds 3"):
         read_groups(RACE).only_two("LAFTR")
+
+
+def test_a_column_that_is_named_twice_is_told():
+    table = pd.DataFrame({"sex": ["f", "m"], "age": [20, 30]})
+    with pytest.raises(ColumnError, match="sensitive_features has the column 'sex' twice"):
+        read_groups(table[["sex", "sex"]])
+    for twice in (["sex", "sex"], [0, "sex"]):
+        with pytest.raises(ColumnError, match="sensitive_column has the column 'sex' twice"):
+            split_columns(table, twice)
+    with pytest.raises(ColumnError, match="sensitive_column has the column 1 twice"):
+        split_columns(table.to_numpy(), [1, -1])
+
+
+def test_very_many_groups_and_a_missing_one_keep_their_codes():
+    names = np.array([*map(str, range(40_000)), None], dtype=object)
+    groups = read_groups(names, unknown="unknown")
+    assert groups.labels[groups.codes[-1]] == "unknown"
+    assert groups.labels[groups.codes[39_999]] == "39999"

@@ -11,7 +11,7 @@ from fairmatch.auditing.building import build_audit
 from fairmatch.auditing.comparing import compare_scores
 from fairmatch.auditing.facts import About, Audit, Comparison
 from fairmatch.auditing.people import read_people
-from fairmatch.auditing.scoring import read_model
+from fairmatch.auditing.scoring import check_scores, read_model
 from fairmatch.auditing.settings import AuditSettings
 from fairmatch.auditing.units import Units
 from fairmatch.exceptions import InputError
@@ -166,6 +166,7 @@ def audit(
         scale=scale,
     )
     _check_labels(settings, pos_label)
+    check_scores(y_score, scale)
     inside = getattr(y_score, "sensitive_column", None)
     table = read_people(
         sensitive_features,
@@ -279,6 +280,8 @@ def compare_models(
     governed = AuditSettings(**settings)
     _check_labels(governed, pos_label, privileged)
     about = About(title, author, date, purpose)
+    for own in y_scores.values():
+        check_scores(own, governed.scale)
     inside = {getattr(model, "sensitive_column", None) for model in y_scores.values()} - {None}
     table = read_people(
         sensitive_features,

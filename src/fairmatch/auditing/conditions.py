@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ class CodedColumn:
     """A column as small codes, in order if it is numeric. The last code may mean missing."""
 
     name: str
-    codes: NDArray[np.int16]
+    codes: NDArray[np.integer[Any]]
     cuts: list[float] | None  # numeric: code k is at most cuts[k]
     levels: list[str | None]  # categorical: what each code means
     median: int  # numeric: position of the cut at the median
@@ -54,7 +55,8 @@ def code_column(column: Column) -> CodedColumn:
     """Turn a column into codes. A number's code is the position of the first cut not below it."""
     if column.levels is not None:
         levels: list[str | None] = [str(level) for level in column.levels]
-        codes = np.where(column.missing, len(levels), column.values).astype(np.int16)
+        codes = np.where(column.missing, len(levels), column.values)
+        codes = codes.astype(np.int16 if len(levels) <= np.iinfo(np.int16).max else np.int32)
         missing = [None] if column.missing.any() else []
         return CodedColumn(column.name, codes, None, [*levels, *missing], 0)
     seen = np.sort(np.asarray(column.values, dtype=np.float64)[~column.missing])

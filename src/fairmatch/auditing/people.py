@@ -84,6 +84,8 @@ class PeopleTable:
         Weight of every row.
     positions : array of int or None
         Positions of the rows in the given table. It is None if no row was left out.
+    n_given : int
+        Number of rows in the given table.
     leaks : tuple of LeakFacts
         Columns that give the group away.
     samples : dict
@@ -107,6 +109,7 @@ class PeopleTable:
     ids: list[str]
     weights: RowWeights
     positions: IndexArray | None
+    n_given: int
     leaks: tuple[LeakFacts, ...]
     samples: dict[tuple[int, int], Sample]
     target: FloatArray | None = None
@@ -192,18 +195,20 @@ def read_people(
     positions = None
     if sample_weight is not None:
         weights = read_row_weights(sample_weight, weight_kind, _n_rows(sensitive_features))
+        n_given = weights.n_rows
         assert weights.values is not None
         if (is_there := weights.values > 0.0).sum() < weights.n_rows:
             positions = np.flatnonzero(is_there)
             sensitive_features = take(sensitive_features, positions)
             X, y_true, ids = (
-                None if given is None else take(given, positions) for given in (X, y_true, ids)
+                None if given is None else _taken(given, positions, n_given, name)
+                for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
             )
             weights = weights.take(positions)
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
     n_rows = len(groups)
     if sample_weight is None:
-        weights = RowWeights(n_rows)
+        weights, n_given = RowWeights(n_rows), n_rows
     attributes, missing = _read_attributes(sensitive_features, groups)
     unknown = tuple(np.unique(groups.codes[missing]).tolist())
     if groups.n_groups - len(unknown) < 2:
@@ -250,6 +255,7 @@ def read_people(
         ids=names,
         weights=weights,
         positions=positions,
+        n_given=n_given,
         leaks=tuple(leaks),
         samples={},
         target=None if y_true is None or scale != "real" else _read_target(y_true, n_rows),
@@ -289,6 +295,12 @@ def _without(X: Any, column: Any) -> Any:
         return X if column is None else split_column(X, column)[0]
     except ColumnError:  # X may lack the column if the model needs no group to predict
         return X
+
+
+def _taken(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
+    """Return some rows of what was given. Raise unless it has the expected number of rows."""
+    check_length(given, n_rows, name)
+    return take(given, rows)
 
 
 def _n_rows(given: Any) -> int:

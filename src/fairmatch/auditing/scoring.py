@@ -26,7 +26,6 @@ def read_model(y_score: Any, table: PeopleTable, scale: str = "probability") -> 
     scale : {"probability", "real"}, default="probability"
         Whether the scores are probabilities, or predictions in units of the target.
     """
-    n_rows = len(table.groups)
     method = "predict" if scale == "real" else "predict_proba"
     if hasattr(y_score, method) and table.X is None:
         raise InputError(
@@ -37,20 +36,29 @@ def read_model(y_score: Any, table: PeopleTable, scale: str = "probability") -> 
         if hasattr(y_score, method):
             return predict_people(y_score, table.X, table.sensitive_features)
         predicted = read_predictions(y_score, "y_score")
-        if table.positions is not None:
-            return predicted[table.positions]
-        check_length(predicted, n_rows, "y_score")
-        return predicted
+        check_length(predicted, table.n_given, "y_score")
+        return predicted if table.positions is None else predicted[table.positions]
     if hasattr(y_score, method):
-        y_score = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
-    elif hasattr(y_score, "predict") or callable(y_score):
+        scored = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
+        return _read_probabilities(scored, len(table.groups))
+    if hasattr(y_score, "predict") or callable(y_score):
         raise InputError(
             f"{type(y_score).__name__} has no predict_proba. Pass its scores in [0, 1], or its "
             "0/1 decisions, as y_score."
         )
-    elif table.positions is not None:
-        return _read_probabilities(y_score)[table.positions]
-    return _read_probabilities(y_score, n_rows)
+    scores = _read_probabilities(y_score, table.n_given)
+    return scores if table.positions is None else scores[table.positions]
+
+
+def check_scores(y_score: Any, scale: str) -> None:
+    """Raise where scores are not on their scale.
+
+    Called before labels are read, because predictions and a target that are not on the scale are
+    better explained by the scale than by the labels.
+    """
+    is_model = hasattr(y_score, "predict_proba") or hasattr(y_score, "predict") or callable(y_score)
+    if scale == "probability" and not is_model:
+        _read_probabilities(y_score)
 
 
 def _read_probabilities(y_score: Any, n_rows: int | None = None) -> FloatArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fairmatch.exceptions import GroupError, InputError
 from fairmatch.tables.arrays import is_missing
 from fairmatch.tables.columns import split_column
-from fairmatch.tables.groups import listed
+from fairmatch.tables.groups import listed, refuse_twice
 
 Columns = str | int | Sequence[str | int] | None
 
@@ -49,6 +49,7 @@ def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
     if names is None and all(is_position(c, width) for c in places):
         wanted = places
         order = sorted(places, reverse=True)
+    refuse_twice(wanted, "sensitive_column")
     taken = {}
     for column in order:
         X, taken[column] = split_column(X, column)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmatch.exceptions import GroupError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.tables.arrays import (
     BoolArray,
     FloatArray,
@@ -237,6 +237,8 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 
+        columns: Any = given.column_names if hasattr(given, "column_names") else given.columns
+        refuse_twice(list(map(str, columns)), name)
         frame = nw.from_native(given, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             names = frame.columns
@@ -254,6 +256,21 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
             array = np.asarray(given, dtype=object)  # a number among text stays a number
         return [(f"attribute {k + 1}", array[:, k]) for k in range(array.shape[1])]
     return [(None, given)]
+
+
+def refuse_twice(columns: Sequence[Any], name: str) -> None:
+    """Raise if a column is named twice.
+
+    Parameters
+    ----------
+    columns : sequence
+        Names of columns.
+    name : str
+        How the error names the argument.
+    """
+    twice = [column for column in columns if list(columns).count(column) > 1]
+    if twice:
+        raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
 
 
 def _read_attribute(

@@ -168,7 +168,7 @@ def group_codes(
             f"sensitive_features has {len(named)} rows where {n_rows} were expected. Pass one "
             "group for every score."
         )
-    codes = np.full(len(named), -1, dtype=np.int16)
+    codes = np.full(len(named), -1, dtype=np.int32)
     for code, label in enumerate(labels):
         codes[np.asarray(named == label, dtype=bool)] = code
     if codes.min() < 0:
