@@ -412,7 +412,7 @@ class TestModels:
         (figure,) = changed_decisions(twins["all"])
         assert "undesirable" not in said(figure)
         (figure,) = changed_decisions(replace(twins["all"], privileged="b"))
-        assert "With b named as the favoured group" in said(figure)
+        assert "With b named as favoured" in said(figure)
 
     def test_changed_decisions_of_few_people_are_hidden_with_the_individuals(self):
         generator = np.random.default_rng(0)

@@ -123,7 +123,7 @@ SAID = {
         "Accuracy against the gap, one point per strength",
         "The farther left, the smaller the gap; the",
         "The points are estimates without intervals, on the",
-        "named as the favoured group, a flip is",
+        "named as favoured, a flip is called",
     ),
     "real predicted": (
         "How the predictions of every group are spread.",

@@ -140,8 +140,8 @@ def changed_decisions(comparison: Comparison) -> list[Figure]:
     ]
     if comparison.privileged is not None:
         reading.append(
-            f"With {shown_name(comparison.privileged)} named as the favoured group, a flip is "
-            "called undesirable if it takes from the other group or gives to the favoured one."
+            f"With {shown_name(comparison.privileged)} named as favoured, a flip is called "
+            "undesirable if it takes from people of another group or gives to favoured ones."
         )
     return [
         Figure(
