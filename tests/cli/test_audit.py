@@ -277,7 +277,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "and scores are numbers"),
         ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
-        ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing values"),
+        ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing or unknown values"),
     ],
 )
 def test_tables_that_cannot_be_audited_are_named(run, tmp_path, content, name, said):

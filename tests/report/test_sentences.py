@@ -49,10 +49,10 @@ SAID = {
         "there is somebody in group",
         "the gap between the groups' mean scores",
     ),
-    "all but bare crossed unknown few same planted": (
+    "decided nobody deciles file predicted sampled survey three tiny": (
         "its gap between mean scores is not",
-        "certain to differ from 0 on fresh rows.",
     ),
+    "all but bare crossed unknown few same planted": ("certain to differ from 0 on fresh rows.",),
     "few": ("; no gap is stated, because:",),
     "tiny": (
         "too few people for a statement (",
@@ -213,7 +213,9 @@ SAID = {
         "subsets were looked at on",
         "rows; the gaps shown are of",
     ),
-    "three tiny": ("of them with people enough for a statement",),
+    "decided nobody deciles file predicted sampled survey": (
+        "of them with people enough for a statement",
+    ),
     "all but bare few same planted": ("cuts kept nobody of one group and are",),
     "all but real decided predicted": (
         "The scoring rate is the share of people",
