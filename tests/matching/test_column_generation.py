@@ -32,6 +32,17 @@ def single(x: Floats) -> Floats:
     return x.astype(np.float32).astype(np.float64)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_twins_in_another_order(seed) -> None:
+    """Everybody has a twin of the same weight; only the rounding of the masses is left over."""
+    rng = np.random.default_rng(seed)
+    x, weights = rng.uniform(size=(80, 2)), 1.0 + np.arange(80) % 2 / 2
+    one, other = rng.permutation(80), rng.permutation(80)
+    mass = weights[one] / weights[one].sum(), weights[other] / weights[other].sum()
+    plan = solve_transport(x[one], x[other], *mass)
+    assert plan.cost == pytest.approx(0.0, abs=1e-14)
+
+
 @pytest.mark.parametrize("twin", [rounded, single])
 @pytest.mark.parametrize("shape", [(300, 2), (460, 16)])
 def test_near_twins(twin, shape) -> None:

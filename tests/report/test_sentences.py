@@ -41,10 +41,11 @@ SAID = {
     ),
     "crossed unknown sampled tiny planted": ("adds most to what sets them farther apart",),
     "all but bare three crossed few tiny": ("the gap between the groups' mean scores",),
-    "all but bare crossed unknown few same planted": (
+    "decided nobody deciles file predicted sampled survey three tiny": (
+        "of them with people enough for a statement",
         "its gap between mean scores is not",
-        "certain to differ from 0 on fresh rows.",
     ),
+    "all but bare crossed unknown few same planted": ("certain to differ from 0 on fresh rows.",),
     "tiny": (
         "Nothing else is stated of so few people:",
         "because every category is filed.",
@@ -229,7 +230,6 @@ SAID = {
         "subsets were looked at on",
         "rows; the gaps shown are of",
     ),
-    "three tiny": ("of them with people enough for a statement",),
     "all but bare three crossed few same tiny planted": ("kept nobody of one group and",),
     "all but real decided predicted": (
         "The scoring rate is the share of people",

@@ -262,9 +262,12 @@ class Problem:
         """Return whether the gap is within the tolerance, or the cost is zero up to rounding."""
         if found.cost - found.bound <= tolerance * found.cost:
             return True
-        # Coordinates that differ by no more than their own rounding belong to the same point.
-        rounding = 4.0 * np.finfo(np.float64).eps ** 2
-        i, j = found.source, found.target
+        # Coordinates that differ by no more than their own rounding belong to the same point, and
+        # mass that is no more than the rounding of all masses is not moved.
+        eps = np.finfo(np.float64).eps
+        rounding = 4.0 * eps**2
+        moved = found.flow > eps * self.total * (len(self.a) + len(self.b))
+        i, j = found.source[moved], found.target[moved]
         return bool((self.arc_costs(i, j) <= rounding * (self.xx[i] + self.zz[j])).all())
 
     def rounding(self, found: Solution) -> float:
