@@ -182,7 +182,8 @@ def test_identifiers_stay_as_they_are_written(people):
     people.assign(score=0.5, number=[f"{k:05}" for k in range(300)]).to_csv("p.csv", index=False)
     asked = ["audit", "p.csv", "--score", "score", "--sensitive", "sex", "--id", "number"]
     assert main([*asked, "--features", "age", "--resamples", "100", "--json", "a.json"]) == 0
-    assert json.loads(Path("a.json").read_text())["individuals"]["ids"][:2] == ["00000", "00001"]
+    ids = json.loads(Path("a.json").read_text())["individuals"]["ids"]
+    assert sorted(ids)[:2] == ["00000", "00001"]
 
 
 def test_a_favoured_group_that_is_none_is_told(people, capsys):
