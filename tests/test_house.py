@@ -199,7 +199,6 @@ def test_modules_are_named_where_they_are_used():
 LONGEST, MEDIAN = 400, 180
 
 
-@pytest.mark.xfail(reason="modules of other rooms are being divided", strict=False)
 def test_modules_are_short():
     lengths = {
         name: len(path.read_text(encoding="utf-8").splitlines())

@@ -35,7 +35,7 @@ _HOMES = {
     "fair_matching": "matching.quantiles",
     "find_alternatives": "auditing.alternatives",
     "fairness_path": "learning.path",
-    "fit_adjustment": "learning.anymodel.adjustment",
+    "fit_adjustment": "learning.anymodel.fitting",
     "load": "learning.saving",
     "matching_curve": "matching.curve",
     "nearest_fair_matching": "matching.nearest",

@@ -71,7 +71,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.datasets.labelled import split_names
-    from fairmatch.learning.anymodel.adjustment import ScoreAdjustment, fit_adjustment
+    from fairmatch.learning.anymodel.adjustment import ScoreAdjustment
+    from fairmatch.learning.anymodel.fitting import fit_adjustment
     from fairmatch.tables.arrays import read_numbers
     from fairmatch.tables.files import read_table, write_table
     from fairmatch.tables.roles import Roles

@@ -10,7 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.anymodel.adjustment import DECISIONS, ScoreAdjustment, adjust_path
+from fairmatch.learning.anymodel.adjustment import DECISIONS, ScoreAdjustment
+from fairmatch.learning.anymodel.fitting import adjust_path
 from fairmatch.learning.anymodel.learners import Learner, check_columns
 from fairmatch.learning.anymodel.outputs import Output
 from fairmatch.learning.anymodel.seen import SeenRows

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import InputError, ModelFileError
+from fairmatch.learning.anymodel.barycentre import curve_to_barycentre, remaining_gap, settled
 from fairmatch.learning.anymodel.curves import Curve, Distribution, group_codes
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.parts import plan_parts
@@ -256,7 +257,7 @@ def align_groups(
     ]
     sizes = [len(rows) if weights is None else weights[rows].sum() for rows in members]
     shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
-    curves = _settled([_aligned(one, found, shares, ranks) for one in found])
+    curves = settled([curve_to_barycentre(one, found, shares, ranks) for one in found])
     return Alignment(
         groups.labels,
         curves,
@@ -264,45 +265,9 @@ def align_groups(
         scale,
         ranks,
         np.array([one.tied for one in found]),
-        _largest_gap(found, curves),
+        remaining_gap(found, curves),
         groups.attributes,
     )
-
-
-def _aligned(
-    own: Distribution, groups: list[Distribution], shares: FloatArray, ranks: Curve | None
-) -> Curve:
-    """Return the curve from a group's scores to the quantiles of the barycentre."""
-    values = np.zeros(len(own.scores))
-    for share, group in zip(shares, groups, strict=True):
-        quantiles = group.quantile(own.middle)
-        values += share * (quantiles if ranks is None else ranks(quantiles))
-    return Curve(own.scores, np.maximum.accumulate(values))  # rounding must not change the order
-
-
-def _settled(curves: list[Curve]) -> tuple[Curve, ...]:
-    """Return the curves with one value in the place of values that differ only by rounding.
-
-    People of different groups at the same quantile get the same score to the last digit, so a
-    threshold never separates them.
-    """
-    values = np.sort(np.concatenate([curve.values for curve in curves]))
-    rounding = 16.0 * np.finfo(np.float64).eps * float(np.abs(values).max())
-    starts = values[np.diff(values, prepend=-np.inf) > rounding]
-    return tuple(
-        Curve(curve.knots, starts[np.searchsorted(starts, curve.values, side="right") - 1])
-        for curve in curves
-    )
-
-
-def _largest_gap(groups: list[Distribution], curves: tuple[Curve, ...]) -> float:
-    """Return the largest difference of the groups' shares above a threshold, after alignment."""
-    places = np.unique(np.concatenate([curve.values for curve in curves]))
-    shares = [
-        np.append(0.0, group.upto)[np.searchsorted(curve.values, places, side="right")]
-        for group, curve in zip(groups, curves, strict=True)
-    ]
-    return float(np.ptp(shares, axis=0).max())
 
 
 def compared_rows(
