@@ -19,7 +19,7 @@ from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.tables.files import find_value
 from fairmatch.tables.roles import Roles
 
-# Up to this many different scores are counted one by one.
+# Up to this many different scores, summed over the groups, are counted one by one.
 _FEW_SCORES = 100_000
 # Rows in one range of scores, which are sorted in memory. Each range reads all files once.
 _RANGE_ROWS = 12_000_000
@@ -95,7 +95,8 @@ class Dataset:
         columns = ", ".join(f"{quoted(name)} AS a{k}" for k, name in enumerate(names))
         found = self.files.ask(
             f"{columns}, count(*) AS n, count({score}) AS scored, min({score}) AS low, "
-            f"max({score}) AS high, bool_or(isnan({score}::DOUBLE)) AS nan",
+            f"max({score}) AS high, bool_or(isnan({score}::DOUBLE)) AS nan, "
+            f"approx_count_distinct({score}) AS different",
             f"GROUP BY ALL ORDER BY ALL LIMIT {_MOST_GROUPS + 1}",
         )
         if len(found) > _MOST_GROUPS:
@@ -147,11 +148,8 @@ class Dataset:
 
     def _coded(self) -> str:
         """Return SQL for a row's score, its group as a number, and its label as 0 or 1."""
-        label = (
-            "0" if self.roles.label is None else f"({quoted(self.roles.label)} = $positive)::INT"
-        )
-        code = self._by_group(range(len(self.sizes)))
-        return f"{quoted(self.roles.scores[0])}::DOUBLE AS score, {code} AS code, {label} AS label"
+        score, code = quoted(self.roles.scores[0]), self._by_group(range(len(self.sizes)))
+        return f"{score}::DOUBLE AS score, {code} AS code, {self._labelled()}"
 
     def _group_values(self) -> dict[str, Any]:
         """Return the values of the parameters that `_by_group` names."""
@@ -181,14 +179,9 @@ class Dataset:
         sweep : Sweep or None
             Exact distances, where there are too many scores to count them one by one.
         """
-        score = quoted(self.roles.scores[0])
-        n_scores = int(self.files.ask(f"approx_count_distinct({score}) AS n")["n"][0])
-        values = self._values()
-        if n_scores <= _FEW_SCORES:
-            inner = self.files.ask(
-                f"{self._coded()}, count(*) AS count", "GROUP BY ALL ORDER BY ALL", **values
-            )
-            return inner, None
+        if int(self._groups["different"].sum()) <= _FEW_SCORES:
+            return self._count_scores(), None
+        score, values = quoted(self.roles.scores[0]), self._values()
         sweep = Sweep(self.sizes, [threshold, *(np.arange(1, 20) / 20)])
         for low, high in self._ranges():
             rows = self.files.ask(
@@ -206,6 +199,29 @@ class Dataset:
         scores, codes, labels, counts = sweep.table()
         cells = {"score": scores, "code": codes, "label": labels, "count": counts}
         return pd.DataFrame(cells), sweep
+
+    def _count_scores(self) -> pd.DataFrame:
+        """Count people by every score, group and label."""
+        names = [f"a{k}" for k in range(len(self.attributes))]
+        # Groups are coded afterwards: that is a few thousand rows, not all of them.
+        groups = ", ".join(
+            f"{quoted(name)} AS {short}" for name, short in zip(self.attributes, names, strict=True)
+        )
+        score = f"{quoted(self.roles.scores[0])}::DOUBLE AS score"
+        given = {} if self.positive is None else {"positive": self.positive}
+        counted = self.files.ask(
+            f"{score}, {groups}, {self._labelled()}, count(*) AS count", "GROUP BY ALL", **given
+        )
+        coded = self._groups[names].assign(code=np.arange(len(self._groups)))
+        found = counted.merge(coded, on=names, how="left", validate="many_to_one")
+        columns = ["score", "code", "label", "count"]
+        return found[columns].sort_values(columns[:3], ignore_index=True)
+
+    def _labelled(self) -> str:
+        """Return SQL for a row's label as 0 or 1."""
+        if self.roles.label is None:
+            return "0 AS label"
+        return f"({quoted(self.roles.label)} = $positive)::INT AS label"
 
     def _ranges(self) -> list[tuple[float, float]]:
         """Return ranges of scores that hold about equal numbers of people."""
