@@ -2,7 +2,7 @@
 
     python -m benchmarks million
 
-takes hours on two cores, so that it is no part of `make bench`.
+takes about an hour on two cores, so it is no part of `make bench`.
 """
 
 from benchmarks.blocks import SECONDS_PER_ROW, coupled
