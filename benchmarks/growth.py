@@ -2,7 +2,7 @@
 
     python -m benchmarks growth
 
-takes ten minutes, so that it is no part of `make bench`. It draws growth.svg.
+takes half an hour, so that it is no part of `make bench`. It draws growth.svg.
 """
 
 from pathlib import Path
@@ -14,9 +14,9 @@ from benchmarks.parquet import audited, write
 from benchmarks.timing import Row, Spent, in_subprocess
 
 PICTURE = "CPU seconds and peak memory against the number of people, with exponents."
-BLOCKS = (3_000, 5_000, 8_000, 12_000)
+BLOCKS = (8_000, 20_000, 50_000, 120_000)
 SCORES = (100_000, 1_000_000, 3_000_000, 10_000_000)
-FILES = (1_000_000, 2_000_000, 5_000_000, 20_000_000)
+FILES = (1_000_000, 5_000_000, 20_000_000, 100_000_000)
 
 
 def scored(n_rows):

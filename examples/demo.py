@@ -38,7 +38,7 @@ def main() -> None:
         "plain trees": FTMBoostingClassifier(fairness_weight=0.0, n_rounds=100, random_state=0),
         "aligned trees": QuantileAlignmentClassifier(trees, max_gap=BOUND, random_state=0),
         "FTM": FTMBoostingClassifier(
-            "predicted", max_gap=BOUND, warmup=0.5, n_rounds=100, random_state=0,
+            max_gap=BOUND, n_rounds=100, random_state=0,
             fairness_weights=(0.3, 0.5, 0.7, 1.0, 2.0),
         ),
     }  # fmt: skip

@@ -42,7 +42,7 @@ class MatchByLoan:
 
 settings = {"fairness_weight": 2.0, "n_rounds": 100, "random_state": 0}
 models = {
-    "nearest in everything": FTMBoostingClassifier(**settings),
+    "nearest in everything": FTMBoostingClassifier("marginal", **settings),
     "same loan": FTMBoostingClassifier(MatchByLoan(), **settings),
 }
 numbers = TableEncoder().fit_transform(german.X)

@@ -58,8 +58,8 @@ def draw_tradeoff(path: Path) -> None:
     given = {"sensitive_features": sex}
     trees = {"n_rounds": 100, "random_state": 0}
     estimators = {
-        "FTM, predicted map": FTMBoostingClassifier("predicted", warmup=0.5, **trees),
-        "FTM, marginal map": FTMBoostingClassifier(**trees),
+        "FTM, predicted map": FTMBoostingClassifier("predicted", **trees),
+        "FTM, marginal map": FTMBoostingClassifier("marginal", warmup=0.0, **trees),
         "penalty on the gap": GapRegularizedBoostingClassifier(**trees),
     }
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")

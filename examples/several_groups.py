@@ -37,7 +37,7 @@ print(groups.value_counts().to_string())
 
 settings = {"n_rounds": 100, "random_state": 0}
 plain = FTMBoostingClassifier(fairness_weight=0.0, **settings)
-fair = FTMBoostingClassifier("predicted", fairness_weight=2.0, warmup=0.5, **settings)
+fair = FTMBoostingClassifier(fairness_weight=2.0, **settings)
 rates = {}
 for name, model in {"plain": plain, "fair": fair}.items():
     model.fit(X, y, sensitive_features=groups)

@@ -27,13 +27,10 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 # -----
 # A fifth of the rows is held out. One model per weight is trained on the rest, and the most
 # accurate one with a gap of at most 0.05 on the held-out rows is kept. People are matched on
-# their features and on the score that plain trees give them (``transport="predicted"``), which
-# keeps most of the accuracy.
+# their features and on the score that plain trees give them, which keeps most of the accuracy.
 
 model = FTMBoostingClassifier(
-    "predicted",
     max_gap=0.05,
-    warmup=0.5,
     fairness_weights=[0.0, 0.1, 0.2, 0.5, 1.0, 2.0],
     n_rounds=100,
     random_state=0,

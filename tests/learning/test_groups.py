@@ -42,7 +42,7 @@ from fairmatch.tables.groups import read_groups
 TREES = {"n_rounds": 20, "random_state": 0}
 NETWORK = {"network": (8,), "epochs": 12, "learning_rate": 0.02, "random_state": 0}
 MATCHED = [
-    pytest.param(FTMBoostingClassifier, TREES, id="ftm-trees"),
+    pytest.param(FTMBoostingClassifier, {**TREES, "transport": "marginal"}, id="ftm-trees"),
     pytest.param(FTMClassifier, NETWORK, id="ftm-network"),
 ]
 PENALIZED = [

@@ -19,7 +19,7 @@ from fairmatch import (
 from fairmatch.exceptions import ColumnError, InputError, LeakWarning
 
 BLIND = {"sensitive_at_prediction": False}
-TREES = {"n_rounds": 3}
+TREES = {"n_rounds": 3, "random_state": 0}
 EVERY = [
     FTMBoostingClassifier(**BLIND, **TREES),
     FTMBoostingRegressor(**BLIND, **TREES),

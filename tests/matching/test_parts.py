@@ -180,7 +180,9 @@ def test_joined_couplings_refuse_what_is_for_two_groups():
     np.testing.assert_array_equal(back.source_index, coupling.source_index)
 
 
-@pytest.mark.parametrize(("sizes", "kept"), [((10, 1000), (10, 90)), ((300, 400), (50, 50))])
+@pytest.mark.parametrize(
+    ("sizes", "kept"), [((10, 1000), (10, 20)), ((30, 1000), (30, 30)), ((300, 400), (50, 50))]
+)
 def test_a_sample_keeps_small_groups_and_the_shares_of_the_classes(sizes, kept):
     groups = read_groups(np.repeat(["a", "b"], sizes))
     positive = np.random.default_rng(0).random(len(groups)) < 0.3

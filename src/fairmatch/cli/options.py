@@ -19,7 +19,7 @@ _RENAMED = {
 }
 # Advice for Python, and what has the same effect on the command line, in commands that train.
 _ADVICE = {
-    "FTMBoostingClassifier('predicted', warmup=0.5)": "--learner boosting --transport predicted",
+    "FTMBoostingClassifier('predicted')": "--learner boosting --transport predicted",
     "QuantileAlignmentClassifier": "fairmatch adjust",
 }
 # Arguments whose option has the same name.

@@ -208,10 +208,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--transport",
-        choices=("marginal", "joint", "predicted"),
-        default="marginal",
-        help="match people on their features, on features and labels, or (boosting only) on "
-        "features and predicted scores (default: marginal)",
+        choices=("predicted", "marginal", "joint"),
+        help="match people on features and predicted scores (boosting only, and its default), on "
+        "their features alone (the default of networks), or on features and labels",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--max-gap", type=float, help="keep the most accurate model within this gap")
@@ -295,7 +294,6 @@ def _run(arguments: argparse.Namespace) -> int:
         learner=arguments.learner,
         drop=left_out,
         criterion=arguments.criterion,
-        transport=arguments.transport,
         gap_measure=gap,
         confidence=arguments.confidence,
         min_group_size=arguments.min_group_size,
@@ -304,6 +302,7 @@ def _run(arguments: argparse.Namespace) -> int:
         part_weights=arguments.part_weights,
         sensitive_at_prediction=not arguments.without_sensitive,
         keep=tuple(arguments.keep),
+        **({} if arguments.transport is None else {"transport": arguments.transport}),
         **length,
         random_state=arguments.seed,
         verbose=int(sys.stderr.isatty()),

@@ -294,7 +294,7 @@ class GapChoice(Settings):
             f"The most accurate model with {measure} <= {self.max_gap:g} accepts {nearly}{whom} "
             f"among the held-out rows ({acceptance_rate:.2%}), and every other model within the "
             "bound decides as little. It is fair because it decides nothing. Allow a larger "
-            "max_gap, or try FTMBoostingClassifier('predicted', warmup=0.5) or "
-            "QuantileAlignmentClassifier, which reach small gaps with models that decide.",
+            "max_gap, or try FTMBoostingClassifier('predicted') or QuantileAlignmentClassifier, "
+            "which usually reach small gaps with models that decide.",
             ConstantModelWarning,
         )

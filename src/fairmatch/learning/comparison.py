@@ -229,7 +229,7 @@ class Transport:
             raise InputError(
                 "With transport='predicted' people are matched on scores of the training rows, "
                 "which held-out rows do not have, so matched_parity_gap cannot be the gap_measure. "
-                "Choose another gap_measure."
+                "Choose another gap_measure, or transport='marginal'."
             )
         return self.match(rows)
 

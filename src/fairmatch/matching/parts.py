@@ -13,6 +13,9 @@ from fairmatch.tables.criterion import Criterion, read_criterion
 from fairmatch.tables.groups import Groups
 
 PART_WEIGHTS = ("equal", "size")
+# The larger group of a sample has at least this share of its rows. docs/evidence/large-tables.md
+# shows the measurements behind the value.
+_LEAST_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,12 +265,18 @@ def sample_part(
     part : PartRows
         The rows of two groups.
     most_rows : int or None
-        How many rows to keep. Each group may have half of them. What a smaller group leaves goes
-        to the other group, so a small group is kept whole. None keeps all rows.
+        How many rows to keep. Each group may have half of them. A smaller group is kept whole, and
+        the other group keeps as many rows, or a fifth of ``most_rows`` if that is more. None keeps
+        all rows.
     positive : array of bool, shape (n_rows,), optional
         Which rows have Y = 1. Each class keeps its share of the group.
     generator : numpy.random.Generator
         Draws the rows.
+
+    Notes
+    -----
+    Groups of equal size are matched in less than half of the time of groups that share the same
+    number of rows unequally. More rows of the larger group say nothing more about the smaller one.
 
     Examples
     --------
@@ -276,17 +285,15 @@ def sample_part(
     >>> (part,) = plan_parts(read_groups(["a"] * 10 + ["b"] * 1000))
     >>> few = sample_part(part, 100, None, np.random.default_rng(0))
     >>> len(few.source_rows), len(few.target_rows)
-    (10, 90)
+    (10, 20)
     """
     sides = part.source_rows, part.target_rows
     sizes = len(sides[0]), len(sides[1])
     if most_rows is None or sum(sizes) <= most_rows:
         return part
-    half = most_rows // 2
-    kept = [
-        min(size, max(half, most_rows - other))
-        for size, other in zip(sizes, sizes[::-1], strict=True)
-    ]
+    least = max(1, int(_LEAST_SHARE * most_rows))
+    shared = max(least, min(*sizes, most_rows // 2))
+    kept = [min(size, shared) for size in sizes]
     drawn = []
     for rows, size in zip(sides, kept, strict=True):
         order = generator.permutation(rows)

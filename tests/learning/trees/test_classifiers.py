@@ -52,6 +52,8 @@ from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import read_groups
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
+# The paper's map and objective, which the theorems are about.
+PAPER = {"transport": "marginal", "warmup": 0.0}
 FAMILIES = [FTMBoostingClassifier, GapRegularizedBoostingClassifier]
 X, Y, GROUP = people(200)
 COUPLING = OptimalTransportMatcher().match(X, GROUP)
@@ -67,7 +69,8 @@ def penalties(weights=None):
 
 
 def fit(family=FTMBoostingClassifier, X=X, y=Y, group=GROUP, *, sample_weight=None, **settings):
-    model = family(**{**QUICK, **settings})
+    own = PAPER if family is FTMBoostingClassifier else {}
+    model = family(**{**QUICK, **own, **settings})
     return model.fit(X, y, sensitive_features=group, sample_weight=sample_weight)
 
 
@@ -185,7 +188,7 @@ class TestWhatMustHold:
         assert heavy_gap == gap
         # The matched pairs of both are those of the plain rows; a given coupling changes nothing.
         given, made = (
-            FTMBoostingClassifier(scale_pos_weight=3.0, **QUICK).fit(
+            FTMBoostingClassifier(scale_pos_weight=3.0, **QUICK, **PAPER).fit(
                 X, Y, sensitive_features=GROUP, coupling=coupling
             )
             for coupling in (fit_coupling(X, GROUP), None)
@@ -210,7 +213,7 @@ class TestWhatMustHold:
         coupling = OptimalTransportMatcher(label_weight, tolerance=1e-3).match(encoded, group, y)
         path = fairness_path(
             X, y, sensitive_features=group, fairness_weights=[0.0, 0.5, 1.0, 2.0, 5.0, 20.0],
-            estimator=FTMBoostingClassifier(n_rounds=100), coupling=coupling,
+            estimator=FTMBoostingClassifier(n_rounds=100, warmup=0.0), coupling=coupling,
         )  # fmt: skip
         gaps = [coupling.gap(scores(model, X, group)) for model in path.models]
         assert gaps == sorted(gaps, reverse=True)
@@ -230,7 +233,7 @@ class TestWhatMustHold:
     def test_a_path_is_its_models_one_by_one(self):
         path = fairness_path(
             X, Y, sensitive_features=GROUP, fairness_weights=[0.0, 1.0, 3.0],
-            estimator=FTMBoostingClassifier(**QUICK),
+            estimator=FTMBoostingClassifier(**QUICK, **PAPER),
         )  # fmt: skip
         for weight, model in zip(path.weights, path.models, strict=True):
             assert model.fairness_weight == model.fairness_weight_ == weight
@@ -307,7 +310,7 @@ class TestPredictedMap:
             assert_allclose(unseen[order[k::5]], expected, rtol=0, atol=1e-12)
         points = np.column_stack([encoded, 10.0 * unseen])
         coupling = OptimalTransportMatcher(tolerance=1e-3).match(points, GROUP)
-        ready = FTMBoostingClassifier(**QUICK)
+        ready = FTMBoostingClassifier(**QUICK, warmup=0.0)
         ready.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
         assert_array_equal(scores(model), scores(ready))
 
@@ -354,14 +357,15 @@ class TestEarlyStopping:
         train, _ = stratified_split(y, group, 0.2, 0)
         encoded = TableEncoder(missing="encode").fit_transform(X)
         pairs = OptimalTransportMatcher(tolerance=1e-3).match(encoded[train], group[train])
-        alone = FTMBoostingClassifier(**{**QUICK, "n_rounds": model.n_rounds_}).fit(
+        alone = FTMBoostingClassifier(**{**QUICK, **PAPER, "n_rounds": model.n_rounds_}).fit(
             X[train], y[train], sensitive_features=group[train], coupling=pairs
         )
         assert_array_equal(scores(model, X, group), scores(alone, X, group))
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_a_path_stops_for_each_weight(self, family, tmp_path):
-        settings = {**QUICK, "n_rounds": 80, "early_stopping_rounds": 5}
+        own = PAPER if family is FTMBoostingClassifier else {}
+        settings = {**QUICK, **own, "n_rounds": 80, "early_stopping_rounds": 5}
         path = fairness_path(
             X,
             Y,
@@ -479,7 +483,7 @@ class TestInterface:
 
     def test_a_ready_coupling(self):
         coupling = fit_coupling(X, GROUP)
-        model = FTMBoostingClassifier(**QUICK)
+        model = FTMBoostingClassifier(**QUICK, **PAPER)
         model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
         assert_array_equal(scores(model), scores(fit()))
         with pytest.raises(CouplingError, match="does not match people"):
@@ -654,11 +658,36 @@ class TestFiles:
         (folder / "model.json").write_text(json.dumps(description))
 
 
+class TestDefaults:
+    """What a caller gets who names a bound and nothing else."""
+
+    def test_people_are_matched_on_predicted_scores_after_a_warm_up(self):
+        assert (FTMBoostingClassifier().transport, FTMBoostingClassifier().warmup) == (
+            "predicted",
+            0.5,
+        )
+        assert GapRegularizedBoostingClassifier().warmup == 0.0
+
+    @pytest.mark.parametrize("bound", [0.02, 0.05])
+    def test_a_small_gap_is_not_bought_by_refusing_nearly_everybody(self, bound):
+        """The marginal map keeps both bounds on these rows by accepting a tenth as many people."""
+        X, y, group = some_rows(load_adult, 5000)
+        settings = {"n_rounds": 40, "random_state": 0, "verbose": 0}
+        model = FTMBoostingClassifier(
+            max_gap=bound, fairness_weights=[0.0, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0, 5.0], **settings
+        ).fit(X, y, sensitive_features=group)
+        curve = model.validation_curve_.set_index("fairness_weight")
+        kept, plain = curve.loc[model.fairness_weight_], curve.loc[0.0]
+        assert kept["demographic_parity_gap"] <= bound < plain["demographic_parity_gap"]
+        assert kept["acceptance_rate"] > 0.7 * plain["acceptance_rate"]
+        assert kept["accuracy"] > plain["accuracy"] - 0.03
+
+
 class TestSamples:
     """People of large tables are matched on a sample; the loss sees everybody."""
 
     def test_the_penalty_sees_pairs_of_the_sample_and_the_loss_all_rows(self):
-        model = FTMBoostingClassifier(match_rows=60, **QUICK)
+        model = FTMBoostingClassifier(match_rows=60, **QUICK, **PAPER)
         penalty = model._compare(rows(), None)
         pairs = penalty.coupling
         matched = np.union1d(pairs.source_index, pairs.target_index)
@@ -672,16 +701,22 @@ class TestSamples:
                                   fit().predict_proba(X, sensitive_features=GROUP))  # fmt: skip
 
     def test_everybody_is_matched_up_to_the_size(self):
-        whole = FTMBoostingClassifier(match_rows=None, **QUICK)._compare(rows(), None).coupling
+        whole = (
+            FTMBoostingClassifier(match_rows=None, **QUICK, **PAPER)._compare(rows(), None).coupling
+        )
         for size in (len(Y), 50_000):
-            same = FTMBoostingClassifier(match_rows=size, **QUICK)._compare(rows(), None).coupling
+            same = (
+                FTMBoostingClassifier(match_rows=size, **QUICK, **PAPER)
+                ._compare(rows(), None)
+                .coupling
+            )
             np.testing.assert_array_equal(same.source_index, whole.source_index)
             np.testing.assert_array_equal(same.mass, whole.mass)
         assert FTMBoostingClassifier().match_rows == 50_000
 
     def test_the_seed_draws_the_sample(self):
         def source(seed):
-            settings = {**QUICK, "random_state": seed}
+            settings = {**QUICK, **PAPER, "random_state": seed}
             model = FTMBoostingClassifier(match_rows=60, **settings)
             return model._compare(rows(), None).coupling.source_index.tolist()
 

@@ -199,7 +199,7 @@ FITS: dict[str, Fit] = {
     "repair": _repaired,
     "trees-unfair": _trees("GapRegularizedBoostingClassifier"),
     "trees-reg": _trees("GapRegularizedBoostingClassifier"),
-    "trees-ftm": _trees("FTMBoostingClassifier"),
+    "trees-ftm": _trees("FTMBoostingClassifier", transport="marginal", warmup=0.0),
     "trees-predicted": _trees("FTMBoostingClassifier", transport="predicted", warmup=0.5),
     "trees-eg": _trees_reductions,
     "trees-alignment": _around_trees("QuantileAlignmentClassifier"),

@@ -1,6 +1,7 @@
 """Fairness Through Matching for real targets: gradient-boosted trees, grown by LightGBM."""
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import ClassVar
 
 from fairmatch.learning.comparison import Comparison, GroupComparison, Sampling, Transport
@@ -32,14 +33,19 @@ class FTMBoostingRegressor(FairRegressor):
 
     Parameters
     ----------
-    transport : {"marginal", "joint", "predicted"} or a matcher, default="marginal"
-        What people are matched on. "marginal" uses their features. "joint" adds the target; a
-        difference by one standard deviation costs 25. "predicted" adds, with the same weight, the
-        prediction for every row by plain trees that were grown on other rows. A matcher is any
-        object with a ``match`` method like that of `OptimalTransportMatcher`.
+    transport : {"predicted", "marginal", "joint"} or a matcher, default="predicted"
+        What people are matched on. "predicted" uses their features and a prediction for every row,
+        by plain trees that were grown on other rows. "marginal" uses the features alone, as in the
+        paper. "joint" uses features and the target. A difference of one standard deviation of the
+        prediction or the target costs 25. A matcher is any object with a ``match`` method like
+        that of `OptimalTransportMatcher`.
     fairness_weight : float, default=1.0
         Weight of the penalty, the paper's lambda; 0 is plain LightGBM. The trees learn the target
         in standard deviations, so a weight means the same in every unit.
+    warmup : float, default=0.5
+        Share of the trees that see the loss without the penalty; they come first. The penalty then
+        pulls together predictions that the trees have already learned. Without a warm-up, a large
+        weight may keep the trees from learning them.
 
     Attributes
     ----------
@@ -68,15 +74,16 @@ class FTMBoostingRegressor(FairRegressor):
     (3,)
     """
 
-    transport: str | Matcher = "marginal"
+    transport: str | Matcher = "predicted"
     fairness_weight: float = 1.0
+    warmup: float = field(default=0.5, kw_only=True)
 
     _family: ClassVar[Family] = REGRESSION_TREES
     _state_file: ClassVar[str] = TreeScorer.FILE
     _matches: ClassVar[bool] = True
 
     def _transport(self) -> Transport:
-        names = ("marginal", "joint", "predicted")
+        names = ("predicted", "marginal", "joint")
         return Transport(
             self.transport,
             Comparison.of(self),
