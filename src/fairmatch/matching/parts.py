@@ -262,8 +262,8 @@ def sample_part(
     part : PartRows
         The rows of two groups.
     most_rows : int or None
-        How many rows to keep. Each group may have half of them. What a smaller group leaves goes
-        to the other group, so a small group is kept whole. None keeps all rows.
+        The most rows to keep. Each group gets half of them. If a group has fewer rows, it is kept
+        whole, and the other group gets the rest. None keeps all rows.
     positive : array of bool, shape (n_rows,), optional
         Which rows have Y = 1. Each class keeps its share of the group.
     generator : numpy.random.Generator
