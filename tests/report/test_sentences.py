@@ -68,7 +68,7 @@ SAID = {
         ". The chart shows the first",
     ),
     "alternatives": (
-        "Described below, beside 'one' (accuracy",
+        "Described below, besides 'one' (accuracy",
         "Every model that was tried, beside the baseline,",
         "A search that finds nothing does not prove",
         "A model counts as accurate as the baseline",
@@ -306,7 +306,7 @@ def test_what_a_search_found_is_said_first(pages):
         for words in (
             "What was found",
             "alternative was found: of 1 model tried",
-            "Described below, beside 'one' (accuracy",
+            "Described below, besides 'one' (accuracy",
             "Of 160 people",
         )
     ]

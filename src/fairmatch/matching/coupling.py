@@ -226,17 +226,34 @@ class Coupling:
     def gap(self, scores: ArrayLike) -> float:
         """Return the mean score gap between matched people: the paper's MDP (equation 2).
 
-        ``scores`` holds one score per row of the table. With several parts, this is the weighted
-        mean of their gaps, which training with a penalty reduces.
+        With several parts, this is the weighted mean of their gaps, which training with a penalty
+        reduces.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_rows,)
+            One score per row of the table.
         """
         return float(self.gaps(scores) @ self.mass)
 
     def largest_gap(self, scores: ArrayLike) -> float:
-        """Return the largest mean score gap of any part, given one score per row of the table."""
+        """Return the largest mean score gap of any part.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_rows,)
+            One score per row of the table.
+        """
         return max(part.gap(scores) for part in self.parts)
 
     def gaps(self, scores: ArrayLike) -> FloatArray:
-        """Return the score gap of every pair, given one score per row of the table."""
+        """Return the score gap of every pair.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_rows,)
+            One score per row of the table.
+        """
         array = read_numbers(scores, "scores")
         self.check_rows(len(array))
         return np.abs(array[self.source_index] - array[self.target_index])
@@ -253,7 +270,14 @@ class Coupling:
         return float(self.costs(X) @ self.mass)
 
     def costs(self, X: Any) -> FloatArray:
-        """Return the squared distance of every pair, given X as in `transport_cost`."""
+        """Return the squared distance of every pair.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), table or Points
+            The features, one row per row of the table. Numbers are used as they are, and a table
+            with categories is encoded by `TableEncoder`.
+        """
         points = read_points(X)
         self.check_rows(len(points))
         return np.concatenate(
@@ -264,7 +288,13 @@ class Coupling:
         )
 
     def costs_by_feature(self, X: ArrayLike) -> FloatArray:
-        """Return the part of the transport cost that comes from each column of a numeric X."""
+        """Return the part of the transport cost that comes from each column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Numeric features, one row per row of the table.
+        """
         features = read_features(X)
         self.check_rows(len(features))
         parts = np.zeros(features.shape[1])
@@ -273,7 +303,13 @@ class Coupling:
         return parts
 
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
-        """Return the partners of a row, the likeliest first, and their probabilities."""
+        """Return the partners of a row, the likeliest first, and their probabilities.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row in the table. A row without mass has no partners.
+        """
         if not 0 <= row < self.n_rows:
             raise CouplingError(
                 f"row must be a position from 0 to {self.n_rows - 1}, got {row}. Pass a row of "
@@ -294,7 +330,13 @@ class Coupling:
         return sparse.coo_array((self.mass, (self.source_index, self.target_index)), shape=shape)
 
     def to_dense(self, sensitive_features: ArrayLike) -> FloatArray:
-        """Return the plan as a matrix of source rows by target rows, given each row's group."""
+        """Return the plan as a matrix of source rows by target rows.
+
+        Parameters
+        ----------
+        sensitive_features : array-like of shape (n_rows,)
+            Group of every row of the table.
+        """
         if self.members:
             raise CouplingError(
                 f"This coupling has {len(self.members)} parts, and a matrix holds one. Take "
@@ -342,7 +384,7 @@ class Coupling:
         )
 
     def check_rows(self, n_rows: int) -> None:
-        """Raise unless a table has as many rows as the one that was matched."""
+        """Raise unless ``n_rows`` is the number of rows of the table that was matched."""
         if n_rows != self.n_rows:
             raise CouplingError(
                 f"This coupling was made for a table of {self.n_rows} rows and is used on one of "
@@ -350,7 +392,13 @@ class Coupling:
             )
 
     def read_groups(self, sensitive_features: ArrayLike) -> Groups:
-        """Return the groups of a table. Raise unless they are the groups that were matched."""
+        """Return the groups of a table. Raise unless they are the groups that were matched.
+
+        Parameters
+        ----------
+        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+            Group of every row.
+        """
         groups = read_groups(sensitive_features)
         self.check_groups(groups)
         return groups

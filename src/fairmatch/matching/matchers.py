@@ -274,7 +274,15 @@ class OptimalTransportMatcher:
         )
 
     def points(self, X: Any, y: ArrayLike | None) -> Points:
-        """Return features and labels as points whose squared distance is the matching cost."""
+        """Return features and labels as points whose squared distance is the matching cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), table or Points
+            The features.
+        y : array-like of shape (n_rows,), or None
+            Labels of two classes. They are needed if ``label_weight`` is positive.
+        """
         points = read_points(X)
         if self.label_weight == 0.0:
             return points
@@ -289,7 +297,18 @@ class OptimalTransportMatcher:
         return points.with_number(np.sqrt(self.label_weight) * is_one)
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
-        """Return the target position of every source point, for two groups of equal size."""
+        """Return the partner of every source point, for two groups of equal size.
+
+        Parameters
+        ----------
+        source_points, target_points : Points
+            The points of both groups, as `points` returns them.
+
+        Returns
+        -------
+        array of int, shape (n_points,)
+            Positions of the partners among the target points.
+        """
         more: dict[str, Any] = {"tolerance": self.tolerance, "on_unproven": self.on_unproven}
         plan = solve_transport(source_points, target_points, **more)
         partner = np.empty(len(source_points), dtype=np.intp)
