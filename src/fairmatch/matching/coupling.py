@@ -138,13 +138,10 @@ class Coupling:
             if positions.min() < 0 or positions.max() >= self.n_rows:
                 raise CouplingError(
                     f"{side} must hold row positions from 0 to {self.n_rows - 1}, got "
-                    f"{positions.min()} to {positions.max()}. Pass positions in the table, or "
-                    "correct n_rows."
+                    f"{positions.min()} to {positions.max()}. Correct them, or n_rows."
                 )
         if not mass.min() >= 0.0:
-            raise CouplingError(
-                f"mass must not be negative or NaN, got {mass.min():g}. Leave such pairs out."
-            )
+            raise CouplingError(f"mass must be 0 or more, got {mass.min():g}. Leave the pair out.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
         if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
@@ -226,34 +223,17 @@ class Coupling:
     def gap(self, scores: ArrayLike) -> float:
         """Return the mean score gap between matched people: the paper's MDP (equation 2).
 
-        With several parts, this is the weighted mean of their gaps, which training with a penalty
-        reduces.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_rows,)
-            One score per row of the table.
+        ``scores`` holds one score per row of the table. With several parts, this is the weighted
+        mean of their gaps, which training with a penalty reduces.
         """
         return float(self.gaps(scores) @ self.mass)
 
     def largest_gap(self, scores: ArrayLike) -> float:
-        """Return the largest mean score gap of any part.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_rows,)
-            One score per row of the table.
-        """
+        """Return the largest mean score gap of any part, given one score per row of the table."""
         return max(part.gap(scores) for part in self.parts)
 
     def gaps(self, scores: ArrayLike) -> FloatArray:
-        """Return the score gap of every pair.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_rows,)
-            One score per row of the table.
-        """
+        """Return the score gap of every pair, given one score per row of the table."""
         array = read_numbers(scores, "scores")
         self.check_rows(len(array))
         return np.abs(array[self.source_index] - array[self.target_index])
@@ -270,14 +250,7 @@ class Coupling:
         return float(self.costs(X) @ self.mass)
 
     def costs(self, X: Any) -> FloatArray:
-        """Return the squared distance of every pair.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features), table or Points
-            The features, one row per row of the table. Numbers are used as they are, and a table
-            with categories is encoded by `TableEncoder`.
-        """
+        """Return the squared distance of every pair, given features X like `transport_cost`."""
         points = read_points(X)
         self.check_rows(len(points))
         return np.concatenate(
@@ -288,13 +261,7 @@ class Coupling:
         )
 
     def costs_by_feature(self, X: ArrayLike) -> FloatArray:
-        """Return the part of the transport cost that comes from each column.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Numeric features, one row per row of the table.
-        """
+        """Return the part of the transport cost that comes from each column of a numeric X."""
         features = read_features(X)
         self.check_rows(len(features))
         parts = np.zeros(features.shape[1])
@@ -303,18 +270,9 @@ class Coupling:
         return parts
 
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
-        """Return the partners of a row, the likeliest first, and their probabilities.
-
-        Parameters
-        ----------
-        row : int
-            Position of the row in the table. A row without mass has no partners.
-        """
+        """Return the partners of a row, the likeliest first, and their probabilities."""
         if not 0 <= row < self.n_rows:
-            raise CouplingError(
-                f"row must be a position from 0 to {self.n_rows - 1}, got {row}. Pass a row of "
-                "the table that was matched."
-            )
+            raise CouplingError(f"row must be from 0 to {self.n_rows - 1}, got {row}. Correct it.")
         as_source, as_target = self.source_index == row, self.target_index == row
         partners = np.concatenate([self.target_index[as_source], self.source_index[as_target]])
         mass = np.concatenate([self.mass[as_source], self.mass[as_target]])
@@ -330,13 +288,7 @@ class Coupling:
         return sparse.coo_array((self.mass, (self.source_index, self.target_index)), shape=shape)
 
     def to_dense(self, sensitive_features: ArrayLike) -> FloatArray:
-        """Return the plan as a matrix of source rows by target rows.
-
-        Parameters
-        ----------
-        sensitive_features : array-like of shape (n_rows,)
-            Group of every row of the table.
-        """
+        """Return the plan as a matrix of source rows by target rows, given each row's group."""
         if self.members:
             raise CouplingError(
                 f"This coupling has {len(self.members)} parts, and a matrix holds one. Take "
@@ -392,13 +344,7 @@ class Coupling:
             )
 
     def read_groups(self, sensitive_features: ArrayLike) -> Groups:
-        """Return the groups of a table. Raise unless they are the groups that were matched.
-
-        Parameters
-        ----------
-        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row.
-        """
+        """Return the groups of a table. Raise unless they are the groups that were matched."""
         groups = read_groups(sensitive_features)
         self.check_groups(groups)
         return groups
@@ -449,7 +395,5 @@ def _positions(values: ArrayLike) -> IndexArray:
             f"{array.shape}. Pass one row position per pair."
         )
     if array.dtype.kind not in "iu":
-        raise CouplingError(
-            f"Row positions must be integers, got dtype {array.dtype}. Convert them to integers."
-        )
+        raise CouplingError(f"Row positions must be integers, got dtype {array.dtype}. Cast them.")
     return array.astype(np.intp, copy=False)
