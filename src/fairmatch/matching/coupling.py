@@ -141,7 +141,7 @@ class Coupling:
                     f"{positions.min()} to {positions.max()}. Correct them, or n_rows."
                 )
         if not mass.min() >= 0.0:
-            raise CouplingError(f"mass must be 0 or more, got {mass.min():g}. Leave the pair out.")
+            raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Drop it.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
         if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
