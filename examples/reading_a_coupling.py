@@ -62,7 +62,7 @@ for name, coupling in couplings.items():
 # %%
 # The nearest people get rather different scores. People of the same rank get the same scores, and
 # are rather different people. The third coupling has the score gap of the second and is nearer:
-# it is the kindest reading of the model.
+# it is the most favourable reading of the model.
 #
 # The solver proves what it returns: no coupling costs less than this bound.
 

@@ -5,18 +5,18 @@ what was expected and what to do::
 
     FairmatchError
     ├── InputError (ValueError)          data or a parameter that cannot be used as it is
-    │   ├── GroupError                   not exactly two groups, or a group too small
-    │   ├── LabelError                   not exactly two classes, or a label that is missing
+    │   ├── GroupError                   groups that cannot be compared, or are too small
+    │   ├── LabelError                   labels that are missing, or not of two classes
     │   └── ColumnError (KeyError)       a column that is not there, or of the wrong kind
     ├── CouplingError (ValueError)       a coupling that is invalid, or used on another table
-    ├── SolverError (RuntimeError)       optimality was not proven within the limits
+    ├── SolverError (RuntimeError)       a solver has no result, or could not prove it
     ├── MissingExtraError (ImportError)  an optional part is not installed
     ├── DatasetError (OSError)           a table is absent, damaged or cannot be fetched
     └── ModelFileError (ValueError)      a saved model is damaged or of another kind
     FairmatchWarning (UserWarning)
-    ├── GapNotReachedWarning             no model of the path is within ``max_gap``
-    ├── ConstantModelWarning             a model within ``max_gap`` accepts nobody or everybody
-    ├── SmallGroupWarning                groups too small for what is said about them
+    ├── GapNotReachedWarning             no model or adjustment is within ``max_gap``
+    ├── ConstantModelWarning             the chosen model treats nearly everybody alike
+    ├── SmallGroupWarning                groups too small to say much about them
     ├── LeakWarning                      a column nearly gives the group away
     └── TrainingInterruptedWarning       training was ended early and kept
 """
@@ -35,7 +35,7 @@ class GroupError(InputError):
 
 
 class LabelError(InputError):
-    """The labels are not two classes, or one that is needed is missing."""
+    """The labels or targets are missing, or are not of the kind that is needed."""
 
 
 class ColumnError(InputError, KeyError):
@@ -50,7 +50,7 @@ class CouplingError(FairmatchError, ValueError):
 
 
 class SolverError(FairmatchError, RuntimeError):
-    """A solver stopped before optimality was proven."""
+    """A solver stopped without a result, or before its result was proven."""
 
 
 class MissingExtraError(FairmatchError, ImportError):
@@ -70,15 +70,15 @@ class FairmatchWarning(UserWarning):
 
 
 class GapNotReachedWarning(FairmatchWarning):
-    """No model of the path is within the asked gap on the validation rows."""
+    """No model of a path, or no strength of an adjustment, has a gap within ``max_gap``."""
 
 
 class ConstantModelWarning(FairmatchWarning):
-    """The model that was chosen accepts nobody, or everybody, among the validation rows."""
+    """The chosen model treats everybody alike, or nearly so."""
 
 
 class SmallGroupWarning(FairmatchWarning):
-    """Groups are so small that what is measured or bounded says little about them."""
+    """Groups are so small that a measured gap says little about them."""
 
 
 class LeakWarning(FairmatchWarning):

@@ -174,7 +174,7 @@ def test_models_that_decide_are_shown_before_those_that_select_nobody():
     assert not found.possible
     assert [one.name for one in found.foremost] == ["blunt"]
     words = found.why_shown(["plain", "blunt"])
-    assert "whatever their accuracy, but for those that select nobody" in words
+    assert "whatever their accuracy, except those that select nobody" in words
     assert f"'blunt' (accuracy {found.tried[1].accuracy:.3f}" in words
     assert found.why_shown(["plain", "nobody"]) == ""
     only = {name: models[name] for name in ("plain", "nobody")}

@@ -68,7 +68,7 @@ def test_other_scores_and_several_columns(scores):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--out", "scores.csv"], "would be written over"),
+        (["--out", "scores.csv"], "would overwrite a file"),
         (["--out", "a.csv", "--with", "no.json"], "not a file of an adjustment"),
         (["--out", "a.csv", "--with", "no.json", "--scale", "rank"], "Leave one of the two out"),
         (["--out", "a.csv", "--label", "lable"], "label"),

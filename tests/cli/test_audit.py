@@ -486,7 +486,7 @@ def test_people_of_whom_the_group_is_missing_are_counted(run, table, tmp_path):
     people.to_csv(file, index=False)
     code, printed, _ = run(*FEATURES, "--json", out, tables=[file])
     assert code == 0
-    assert "Of 100 people 'sex' is missing." in printed
+    assert "For 100 people 'sex' is missing." in printed
     assert Audit.from_json(out.read_text()).unknown == ("unknown",)
 
 

@@ -193,7 +193,7 @@ def test_a_slack_that_is_none(slack):
 
 
 def test_without_features_there_is_a_sentence():
-    with pytest.raises(InputError, match="X=None and needs the features"):
+    with pytest.raises(InputError, match="X=None, and it needs the features"):
         nearest_fair_matching([0.1, 0.5], [0, 1], None)
 
 
@@ -206,5 +206,5 @@ def test_without_features_there_is_a_sentence():
 )
 @pytest.mark.parametrize("X", [np.empty((4, 0)), pd.DataFrame(index=range(4))])
 def test_a_table_without_columns_is_refused_in_three_parts(match, X):
-    with pytest.raises(InputError, match=r"without columns .* at least one.*Pass the columns"):
+    with pytest.raises(InputError, match=r"without columns, .* at least one.*Pass the columns"):
         match(X)

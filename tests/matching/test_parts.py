@@ -159,7 +159,7 @@ def test_errors_name_the_group():
         plan_parts(groups, ignored=[0])
     with pytest.raises(GroupError, match="No group is left"):
         plan_parts(groups, ignored=[1, 2])
-    with pytest.raises(InputError, match="matches people of the same class only"):
+    with pytest.raises(InputError, match="matches only people of the same class"):
         OptimalTransportMatcher(label_weight=1.0, criterion="equalized_odds")
 
 

@@ -310,9 +310,9 @@ class TestMatching:
     def test_a_flip_is_told_in_the_words_of_both_outcomes(self):
         high, low = (found({"a": 0.8, "b": 0.2}, favourable=side) for side in ("high", "low"))
         figure = matched_figure([high])
-        assert "of whom one is selected and the other is not selected." in said(figure)
+        assert "in which one is selected and the other is not selected." in said(figure)
         assert figure.columns["favoured"] == "more often the one selected"
-        assert "of whom one is not flagged and the other is flagged." in said(matched_figure([low]))
+        assert "one is not flagged and the other is flagged." in said(matched_figure([low]))
 
     def test_what_the_table_lacks_is_spoken_of_where_columns_match_people(self, twins):
         assert "what the table lacks may differ" in said(matched_figure([twins["person"]]))

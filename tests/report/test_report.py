@@ -231,7 +231,7 @@ def test_the_nearest_is_of_those_drawn_where_people_were_drawn(hostile, plain):
     drawn = replace(found, matchings=tuple(replace(m, is_sample=True) for m in found.matchings))
     for one, words in (found, "nearest person"), (drawn, "nearest person of those drawn"):
         assert json.loads(explorer_json([one]))["matchings"]["near"] == words
-        assert f"need not give everybody the {words}; who that is" in explorer_lead([one])
+        assert f"need not be the {words}. The nearest person can be chosen" in explorer_lead([one])
     # Without columns nobody is near, and nobody can be chosen.
     assert "near" not in json.loads(explorer_json([plain]))["matchings"]
     assert explorer_lead([plain]) == (

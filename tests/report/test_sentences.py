@@ -49,7 +49,7 @@ SAID = {
     ),
     "all but bare crossed unknown few same planted": ("certain to differ from 0 on fresh rows.",),
     "tiny": (
-        "Nothing else is stated of so few people:",
+        "Nothing else is stated about so few people:",
         "because every category is filed.",
         "Each group with enough people for a statement is matched with",
         "too few people for a statement (",
@@ -68,12 +68,12 @@ SAID = {
         ". The chart shows the first",
     ),
     "alternatives": (
-        "Described below, beside 'one' (accuracy",
-        "Every model that was tried, beside the baseline,",
+        "Described below, besides 'one' (accuracy",
+        "Every model that was tried, compared with the baseline",
         "A search that finds nothing does not prove",
         "A model counts as accurate as the baseline",
         ", and its gap counts as smaller if",
-        "“No” is said where one of the two",
+        "“No” means that one of the two",
         ", the largest over pairs of groups. Newly",
         "does not select and the model does.",
     ),
@@ -162,8 +162,8 @@ SAID = {
         "How far apart are people matched by their",
         "Is somebody near scored alike?",
         "Near is the distance within which nine in",
-        "Counterparts are matched, which need not give everybody the",
-        "that is can be chosen too. People who are matched by",
+        "Counterparts are matched, and a counterpart need not be the",
+        "can be chosen instead. People who are matched by",
         "near: squared distance up to",
         "alike: score gap up to",
         "Each of many random cuts through the table",
@@ -174,7 +174,7 @@ SAID = {
         "; the interval leaves 0 out in",
     ),
     "predicted compared alternatives": (
-        "Less of one gap says nothing by itself",
+        "A smaller gap does not show by itself",
         ": share at or below each",
         "distance of people matched by their scores (0",
         "listed subsets with a sure gap",
@@ -203,13 +203,13 @@ SAID = {
     ),
     "sampled tiny": (
         "The explorer lists a random sample:",
-        "the nearest person of those drawn; who that is can be chosen",
+        "the nearest person of those drawn. The nearest person can be chosen",
         ", both taken among those who were drawn",
     ),
     "crossed": (
         "By attribute and by combination",
         "The largest gap over the pairs of groups",
-        "The groups of one attribute, whatever the others;",
+        "The groups of one attribute at a time;",
     ),
     "unknown": (
         "shown, and compared with nobody",
@@ -227,7 +227,7 @@ SAID = {
         "of the two groups was matched.",
         "of those drawn of group a there is somebody among those drawn of group",
     ),
-    "all but real few predicted": ("A flip is a pair of whom one",),
+    "all but real few predicted": ("A flip is a pair in which one",),
     "all but bare crossed unknown few": (
         "subsets were looked at on",
         "rows; the gaps shown are of",
@@ -246,7 +246,7 @@ ELSEWHERE = (
     "Counterparts are matched by their scores, which",  # test_report
     "means that are not stated",  # test_predictions
     "none of these has a gap between mean",  # test_summary
-    "How near the people are whom their scores",  # below
+    "The distance between people who are matched",  # below
     "How far apart are people at the same",  # test_figures, to the next but one
     "A bar is the range that tied scores",
     "Columns that add less are only in the",
@@ -255,7 +255,7 @@ ELSEWHERE = (
     "There is no audit to report",  # errors, axes and headings
     ". Write one report for each.",
     "The report needs the report extra",
-    "; expected a table of FairnessPath.curve.",
+    "Pass a table of FairnessPath.curve.",
     "; style-src",
     "0 = as near as possible, 1 = as random",
     "score gap of a pair",
@@ -306,7 +306,7 @@ def test_what_a_search_found_is_said_first(pages):
         for words in (
             "What was found",
             "alternative was found: of 1 model tried",
-            "Described below, beside 'one' (accuracy",
+            "Described below, besides 'one' (accuracy",
             "Of 160 people",
         )
     ]
@@ -357,7 +357,7 @@ def test_a_matching_that_could_not_be_proven_is_not_placed(audits):
     found = audits["two"]
     (matching,) = found.matchings
     second = sentences(replace(found, matchings=(replace(matching, nearest_fair=None),)))[1]
-    assert second.startswith("How near the people are whom their scores match is not stated")
+    assert second.startswith("The distance between people who are matched by their scores is not")
 
 
 def test_the_gap_over_everybody_is_called_the_largest_of_many(audits):

@@ -39,7 +39,7 @@ def match_across(data: Scored, sample: Sample) -> dict[str, Pairs]:
     -----
     K groups make K (K - 1) / 2 pairs. The audit makes statements only about the pairs with the
     reference group, and matches as many people there as time allows. It matches few people of the
-    other pairs, so that all of them together take little time.
+    other pairs, to keep their total time short.
     """
     codes = [own for own in data.pairs if own not in data.matched_pairs]
     if not codes:

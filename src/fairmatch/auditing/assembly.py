@@ -47,7 +47,7 @@ def audit(
     purpose: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    r"""Audit how a model treats groups of people, and which people it treats alike.
+    r"""Return the facts about how a model treats groups, and which people it treats alike.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def audit(
         quantiles.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes, for error rates, calibration and the joint map. With
-        ``scale="real"`` these are the predicted numbers. Relative gaps are in units of their
+        ``scale="real"`` these are the numbers to predict. Relative gaps are in units of their
         standard deviation.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
@@ -231,7 +231,7 @@ def compare_models(
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
     y_true : array-like of shape (n_rows,), optional
-        Labels of two classes. With ``scale="real"`` these are the predicted numbers.
+        Labels of two classes. With ``scale="real"`` these are the numbers to predict.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
     ids : array-like of shape (n_rows,), optional
@@ -245,9 +245,20 @@ def compare_models(
     progress : callable, optional
         Called with the name of each step before it starts.
     **settings
-        Settings of the audits, by the names that `audit` has for them: threshold, confidence,
-        n_resamples, n_sample, n_subsets, min_group_size, random_state, favourable, outcome,
-        weight_kind, scale.
+        Settings of the audits:
+
+        - ``threshold=0.5``: the score from which a person is selected.
+        - ``favourable="high"``: which scores are good. With "low", people below the threshold are
+          selected.
+        - ``outcome=None``: what the selected are called, such as "hired".
+        - ``scale="probability"``: "real" if the scores are predictions in units of the target.
+        - ``weight_kind="survey"``: "counts" if a weight is a number of people.
+        - ``confidence=0.95``: level of the intervals.
+        - ``n_resamples=1000``: number of bootstrap resamples, and of permutations.
+        - ``n_sample=4096``: how many people of each group are drawn for the matchings.
+        - ``n_subsets=1000``: number of random half-spaces to examine.
+        - ``min_group_size=30``: nothing is stated about a group of fewer people.
+        - ``random_state=0``: seed of all random draws.
 
     Returns
     -------
@@ -298,7 +309,7 @@ def compare_models(
     favoured = None if privileged is None else favoured_groups(table.groups, privileged)
     scores = {name: read_model(model, table, governed.scale) for name, model in y_scores.items()}
     table = table.ordered(list(scores.values()))
-    # One range for all models, so that scores count as alike at the same difference in each.
+    # All models share one range, and so one difference at which scores count as alike.
     units = Units.of(list(scores.values())) if governed.is_real else None
     audits = tuple(
         build_audit(table, own, governed, name, about, progress, units)

@@ -77,7 +77,7 @@ def build_audit(
         _describe_attribute(name, own, data) for name, own in table.attributes.items()
     )
     step("matchings")
-    # Fewer people are drawn for many pairs, so that the time does not grow with the pairs.
+    # Fewer people are drawn if there are many pairs, to keep the time from growing with them.
     share = min(1.0, np.sqrt(_FULL_PAIRS / max(len(data.matched_pairs), 1)))
     n_sample = max(int(share * settings.n_sample), 1)
     sample = table.sample(n_sample, settings.random_state)
@@ -145,8 +145,8 @@ def _notes(table: PeopleTable) -> tuple[str, ...]:
         if n_people := weights.take(written).people:
             what = "the group" if name is None else repr(name)
             notes.append(
-                f"Of {n_people:,} people {what} is written {UNKNOWN!r}. They are counted with "
-                "those of whom it is missing, and compared with nobody."
+                f"For {n_people:,} people {what} is written {UNKNOWN!r}. They are counted with "
+                "those for whom it is missing, and are compared with nobody."
             )
     if table.positions is not None:
         notes.append("Rows of weight 0 were left out.")
@@ -154,11 +154,11 @@ def _notes(table: PeopleTable) -> tuple[str, ...]:
         if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
             notes.append(
                 "The weights are whole numbers and were read as weights of a survey. If each is "
-                'a number of people, say so: weight_kind="counts" (--weight-kind counts).'
+                'a number of people, pass weight_kind="counts" (--weight-kind counts).'
             )
         notes.append(
             f"The rows are weighted. {weights.n_rows:,} rows are worth {weights.size:,.0f} people "
-            "of equal weight, and the intervals speak of so many."
+            "of equal weight, and the intervals are based on that number."
         )
     return tuple(notes)
 

@@ -38,7 +38,7 @@ def compare_scores(
     table : PeopleTable
         The people.
     favoured : collection of int, or None
-        Codes of the favoured groups, where some were named.
+        Codes of the favoured groups, if some were named.
     settings : AuditSettings
         The settings of the audit, such as the threshold.
     """

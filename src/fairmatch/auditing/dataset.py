@@ -177,7 +177,7 @@ class Dataset:
             Columns score, code, label and count, with a row for every score or for every cell of
             scores.
         sweep : Sweep or None
-            Exact distances, where there are too many scores to count them one by one.
+            Exact distances. It is None if all scores were counted one by one.
         """
         if int(self._groups["different"].sum()) <= _FEW_SCORES:
             return self._count_scores(), None

@@ -48,7 +48,7 @@ def audit_files(
     pos_label : str, default="1"
         The positive label, as it is written in the table.
     accepted : str, optional
-        The word that means yes, where the scores are decisions in words.
+        The word that means yes, if the scores are decisions in words.
     privileged : sequence of str, optional
         The favoured groups, as they are written in the table.
     reading : mapping, optional
@@ -239,8 +239,8 @@ def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> A
         if column.role == "sensitive" and column.n_missing:
             words = f" {MISSING_WORDS}" if Path(path).suffix.lower() == ".csv" else ""
             notes.append(
-                f"Of {column.n_missing:,} people {column.name!r} is missing. They are shown as "
-                f"unknown, and compared with nobody.{words}"
+                f"For {column.n_missing:,} people {column.name!r} is missing. They are shown as "
+                f"unknown, and are compared with nobody.{words}"
             )
     impact, attributes = found.impact, read.named("sensitive")
     if len(attributes) == 1:

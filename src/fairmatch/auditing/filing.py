@@ -34,7 +34,7 @@ _HEAD = (
     "p-value of equal selection rates (Fisher)",
     "too few people for a statement of the audit",
 )
-# Further columns under weights of a survey, by whose sums the rates are taken.
+# Further columns with survey weights. The rates are quotients of their sums.
 _WEIGHTED_HEAD = ("weight of the people", "weight of the selected", "effective number of people")
 
 
@@ -160,7 +160,9 @@ def _summary(audit: Audit) -> list[list[object]]:
             ]
         )
     if audit.weights == "counts":
-        rows.append(["weights", f"each row is as many people as {_weight_column(audit)} says"])
+        rows.append(
+            ["weights", f"each row stands for the number of people in {_weight_column(audit)}"]
+        )
     if first.median_score is not None:
         scoring = f"a score {better} {first.median_score:.6g}, the median of all people scored"
         rows.append(["scoring rate", f"share of people with {scoring}"])
@@ -183,8 +185,9 @@ def _summary(audit: Audit) -> list[list[object]]:
         ["limits", f"{audit.confidence:.0%} for each rate and each ratio by itself"],
         [
             "too few people",
-            f"of fewer than {audit.provenance.settings['min_group_size']} people the audit states "
-            "nothing else; their rates stand here because every category is filed",
+            "the audit states nothing else about categories of fewer than "
+            f"{audit.provenance.settings['min_group_size']} people; their rates are listed because "
+            "every category is filed",
         ],
         [
             "four fifths",

@@ -19,22 +19,22 @@ from fairmatch.measures.distributions import ScoreDistributions
 from fairmatch.measures.intervals import ScoreGrid, Spread, mean_of_rate_gaps
 from fairmatch.tables.groups import Groups
 
-# How intervals are made: of people, and under weights of a survey.
+# How intervals are made: for people, and with survey weights.
 _METHODS = {
     "rates": "Newcombe's interval of the signed difference, folded at 0",
     "means": "Newcombe's interval carried over to means, of the signed difference, folded at 0",
     "distances": "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test "
     "rejects",
-    "many": "bootstrap, corrected for upward bias; of so many pairs, lower limit in closed form",
+    "many": "bootstrap, corrected for upward bias; many pairs, so lower limit in closed form",
     "odds": "binomial bootstrap of both differences, corrected for upward bias",
 }
-_EFFECTIVE = "of as many people as the weights speak for"
+_EFFECTIVE = "with the effective number of people"
 _SURVEY_METHODS = {
     "rates": f"Newcombe's interval of the signed difference, {_EFFECTIVE}, folded at 0",
     "means": "Welch's interval of the signed difference of weighted means, folded at 0",
     "distances": f"bootstrap {_EFFECTIVE}, corrected for upward bias; lower limit 0 unless a "
     "bootstrap test of equality rejects",
-    "many": f"bootstrap {_EFFECTIVE}, corrected for upward bias; of so many pairs, lower limit in "
+    "many": f"bootstrap {_EFFECTIVE}, corrected for upward bias; many pairs, so lower limit in "
     "closed form",
     "odds": f"binomial bootstrap of both differences {_EFFECTIVE}, corrected for upward bias",
 }
@@ -87,7 +87,7 @@ def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
         if not stated:
             largest.append(_refused_gap(name, next(filter(None, reasons))))
             continue
-        # Of pairs that tie, the first, whatever the rounding.
+        # The first of tied pairs is taken. Rounding must not decide between them.
         worst = max(stated, key=lambda pair: round(pair.value(name), 12))
         largest.append(worst.gap(name))
         if len(pairs) > 1:

@@ -24,7 +24,7 @@ _CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
 
 def few_values(data: Scored) -> tuple[float, ...]:
-    """Return the different scores, where there are no more of them than intervals; else none."""
+    """Return the different scores, or none if there are more of them than intervals."""
     values = np.unique(data.scores.round(ROUNDED))
     return tuple(values.tolist()) if len(values) <= SCORE_BINS else ()
 

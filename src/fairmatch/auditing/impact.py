@@ -59,7 +59,7 @@ def impact_tables(
     data : Scored
         The rows to audit. Their groups are those of the one attribute, or the combinations.
     attributes : mapping
-        Name of each attribute to its groups, where there are several. Otherwise it is empty.
+        Name of each attribute to its groups, if there are several. Otherwise it is empty.
     name : str
         What a single attribute is called.
     """
@@ -74,7 +74,7 @@ def impact_tables(
 
 
 def _unknown(groups: Groups) -> tuple[int, ...]:
-    """Return the code of an attribute's unknown people, where there are any."""
+    """Return the code of an attribute's unknown people, or nothing if there are none."""
     return tuple(code for code, label in enumerate(groups.labels) if label == UNKNOWN)
 
 

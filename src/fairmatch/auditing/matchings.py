@@ -33,12 +33,12 @@ from fairmatch.measures.closed_forms import Limits
 from fairmatch.measures.intervals import pair_mean
 from fairmatch.tables.arrays import FloatArray
 
-# Whole numbers divided, as for scores, so that a gap such as 0.3 begins its own interval.
+# Dividing whole numbers, as for scores, lets a gap such as 0.3 begin its own interval.
 _GAP_EDGES = np.arange(21) / 20
 _QUANTILES = 0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0
 # The random stream of each matching's resamples.
 _STREAMS = {"fair": 10, "marginal": 11, "joint": 12, "nearest_fair": 13}
-# How many near people to list for each person. With many groups there is one, as pairs are many.
+# Number of near people to list for each person. With more than two groups it is one.
 _NEAREST = 3
 _NEAR = {"nearest_fair", "marginal"}
 _UNPROVEN = {

@@ -22,10 +22,10 @@ ALIKE = 0.02
 
 # Costs are proven to within `_TOLERANCE` of their size, and positions are read off the curve to
 # within `_HEIGHT`. For two groups both are far smaller than the change that another sample makes.
-# Many pairs of groups are solved more roughly, so that ten groups do not take ten times as long.
+# Many pairs of groups are solved more roughly, or ten groups would take ten times as long.
 _TOLERANCE = {True: 1e-4, False: 1e-3}
 _HEIGHT = {True: 0.02, False: 1.0}
-# The distance that counts as near is the one at which this share of people have somebody near.
+# The distance that counts as near is the one within which this share of people have a near person.
 _NEAR_SHARE = 0.9
 _BLOCK_ROWS = 1024
 
@@ -149,10 +149,10 @@ class Neighbours:
 
     @cached_property
     def distance(self) -> float:
-        """Squared distance within which nine in ten people have somebody of the other group."""
+        """Squared distance within which nine in ten people have a person of the other group."""
         nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
         weights = self.people.weights.take(np.concatenate(self.sides)).values
-        # A distance that somebody has, so that nine in ten are within it and not nearly so.
+        # This quantile is a distance that occurs, so at least nine in ten are within it.
         return float(np.quantile(nearest, _NEAR_SHARE, weights=weights, method="inverted_cdf"))
 
     def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
@@ -163,7 +163,7 @@ class Neighbours:
     def reach(
         self, data: Scored, codes: tuple[int, int], scores: FloatArray
     ) -> tuple[Reach, Reach]:
-        """Return, for each group, how many people have somebody near who is scored alike.
+        """Return, for each group, the share of people with a near person who is scored alike.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""An order of people that their table has no say in."""
+"""An order of people that does not depend on the order of their table."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ def content_order(
     scores: Iterable[NDArray[Any]],
     weights: NDArray[Any] | None = None,
 ) -> IndexArray:
-    """Return the rows in an order that depends on what they hold, not on where they stand.
+    """Return the rows in an order that depends on their content, not on their positions.
 
-    Rows that hold the same stay in the order of the table, which then makes no difference.
+    Rows with the same content keep the order of the table, which makes no difference.
 
     Parameters
     ----------
     columns : iterable of Column
-        What describes the people.
+        The columns that describe the people.
     known : iterable of arrays
-        What else is known of them, as numbers: their groups and labels.
+        Their groups and labels, as numbers.
     scores : iterable of arrays
-        Their scores, one array per model, which order people who are alike otherwise.
+        Their scores, one array per model. They order people who are alike in all of the above.
     weights : array, optional
-        Their weights, which order people who are alike in all of this.
+        Their weights. They order people who also have the same scores.
 
     Notes
     -----
-    People are drawn by where they stand, and where distances tie there are several matchings of
-    least cost. An audit that took the rows as they come would depend on their order. This order is
-    that of a hash of each row, which is as good as random: neighbours in it have nothing in
-    common, as they would have in a sorted table.
+    People are drawn by their positions, and tied distances allow several matchings of least cost.
+    So an audit of the rows in their given order would depend on that order. This function orders
+    rows by a hash of their content, which is as good as random. Unlike in a sorted table,
+    neighbours have nothing in common.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _hashed(columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
     """Return a number for every row that depends on the numbers in it (SplitMix64)."""
     state: Any = np.uint64(0)
     for column in columns:
-        # Adding 0 makes one of the two zeros.
+        # Adding 0 turns -0.0 into 0.0, which is the same number.
         state = state ^ (column.astype(np.float64) + 0.0).view(np.uint64)
         state = state + np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -91,7 +91,7 @@ class PeopleTable:
     samples : dict
         Samples that were already drawn.
     target : array of float or None
-        The predicted number of every row, where scores are predictions and it was given.
+        The number to predict for every row, if scores are predictions and it was given.
     order : array of int
         The rows, sorted by what is known of the people. People are drawn in this order, so the
         order of the table does not matter.

@@ -51,10 +51,10 @@ def read_model(y_score: Any, table: PeopleTable, scale: str = "probability") -> 
 
 
 def check_scores(y_score: Any, scale: str) -> None:
-    """Raise where scores are not on their scale.
+    """Raise unless scores are on their scale.
 
-    Called before labels are read, because predictions and a target that are not on the scale are
-    better explained by the scale than by the labels.
+    This runs before labels are read. If predictions and a target are on another scale, an error
+    about the scale explains more than one about labels.
     """
     is_model = hasattr(y_score, "predict_proba") or hasattr(y_score, "predict") or callable(y_score)
     if scale == "probability" and not is_model:
@@ -131,7 +131,7 @@ def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
 
 
 def _called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:
-    """Call a method of a model with the rows, and with their groups where it takes them."""
+    """Return what a method of a model returns for the rows. It gets the groups if it takes them."""
     call, given = getattr(model, method), {}
     takes = "sensitive_features" in inspect.signature(call).parameters
     if takes and getattr(model, "sensitive_column", None) is None:  # else the groups are in X

@@ -120,8 +120,9 @@ def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit
         },
     )
     note = (
-        f"Groups and gaps are of all {whole.n_rows:,} people. Matchings, subsets and people are of "
-        f"a random sample of {drawn.n_rows:,} of them, and how columns are read was seen on it."
+        f"Groups and gaps are those of all {whole.n_rows:,} people. Matchings, subsets and people "
+        f"are those of a random sample of {drawn.n_rows:,} of them. The kinds of columns were "
+        "found on this sample."
     )
     return replace(
         whole,

@@ -131,7 +131,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check_numbers(arguments: argparse.Namespace) -> None:
-    """Raise where a number is out of range, or labels are needed and not named."""
+    """Raise if a number is out of range, or labels are needed and not named."""
     from fairmatch.tables.criterion import read_criterion
     from fairmatch.tables.parameters import check_count, check_number
 
@@ -155,7 +155,7 @@ def _check_numbers(arguments: argparse.Namespace) -> None:
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:
-    """Raise where an option contradicts a saved adjustment."""
+    """Raise if an option contradicts a saved adjustment."""
     if not arguments.ready:
         return
     for name in ("criterion", "decisions", "scale", "min_group_size", "small_groups", "save"):
@@ -200,7 +200,7 @@ def _names(groups: Any, labels: Sequence[Any]) -> Any:
 def _scores(
     frame: pd.DataFrame, arguments: argparse.Namespace, ready: ScoreAdjustment | None
 ) -> Any:
-    """Return the scores, or raise where they are missing, words or out of range."""
+    """Return the scores, or raise if they are missing, words or out of range."""
     column = frame[arguments.score]
     _refuse_missing(frame, arguments.score, "a score")
     if column.dtype.kind not in "biuf":

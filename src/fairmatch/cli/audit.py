@@ -254,7 +254,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _only_dataset(arguments: argparse.Namespace) -> str:
-    """Return the pattern of the one table, or raise where another table or model is named."""
+    """Return the pattern of the one table, or raise if another table or model is named."""
     if len(arguments.tables) > 1 or arguments.model:
         raise InputError(
             "A pattern or a folder was given with another table or --model. It stands for one "

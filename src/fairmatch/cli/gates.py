@@ -49,7 +49,7 @@ class Gate:
     def broken(self, audit: Audit, gate: str) -> str | None:
         """Return in words how an audit breaks the bound, or None where it does not.
 
-        Raise where the fact is not stated, or nobody or everybody is selected.
+        Raise if the fact is not stated, or nobody or everybody is selected.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Gate:
 def read_gates(
     above: Sequence[str], below: Sequence[str], *, has_labels: bool, scale: str = "probability"
 ) -> list[Gate]:
-    """Return the bounds that are typed, or raise where one cannot be checked.
+    """Return the bounds that are typed, or raise if one cannot be checked.
 
     Parameters
     ----------

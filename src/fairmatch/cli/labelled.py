@@ -48,7 +48,7 @@ def read_labelled(arguments: argparse.Namespace) -> tuple[LabelledTable, list[st
 
 
 def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
-    """Raise where a criterion needs the positive label, and it is not named."""
+    """Raise if a criterion needs the positive label, and it is not named."""
     from fairmatch.tables.criterion import read_criterion
 
     labels = sorted(map(str, table.frame[table.target].unique()))
@@ -65,7 +65,7 @@ def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None
 def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str]:
     """Print how every column is read, and return the columns that are left out.
 
-    Raise where the user must decide about a column.
+    Raise if the user must decide about a column.
     """
     from fairmatch.tables.questions import ask
     from fairmatch.tables.roles import Roles

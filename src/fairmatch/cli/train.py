@@ -317,7 +317,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check_numbers(arguments: argparse.Namespace) -> str:
-    """Return the name of the gap, or raise where an option is out of range, used or not."""
+    """Return the name of the gap, or raise if an option is out of range, used or not."""
     from fairmatch.measures.table import read_measure
     from fairmatch.tables.criterion import read_criterion
     from fairmatch.tables.parameters import check_count, check_number

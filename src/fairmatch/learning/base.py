@@ -42,9 +42,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     # Requested by default: meta-estimators then pass the groups on where routing is enabled.
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
 
-    # Name of the parameter that trades fairness for accuracy, where there is one.
+    # Name of the parameter that trades fairness for accuracy, if there is one.
     _weight_name: ClassVar[str | None] = "fairness_weight"
-    # What to do where `save` cannot write the model; None where it can, into `_state_file`.
+    # The advice if `save` cannot write the model. None if it can, into `_state_file`.
     _save_instead: ClassVar[str | None] = None
     _state_file: ClassVar[str]
     # Fairness weights of a whole curve.
@@ -222,7 +222,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         coupling: Coupling | None = None,
         sizes: GroupSizes | DecidedSizes | None = None,
     ) -> list[Self]:
-        """Fit one estimator per weight; reading, encoding and matching are shared."""
+        """Return one fitted estimator per weight. They share reading, encoding and matching."""
         template: Self = clone(self)
         template._check_parameters(fairness_weights, coupling)
         sizes = template._sizes() if sizes is None else sizes

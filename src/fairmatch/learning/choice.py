@@ -54,8 +54,8 @@ class GapChoice(Settings):
         Whether to train the chosen model again on all rows.
     confidence : float, optional
         A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``; the limits hold for all models of the path at once. By default the measured
-        gap must be.
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class GapChoice(Settings):
         decides = (rates > 0.0) & (rates < 1.0)
         decides &= (rates >= _LEAST * usual) & (1.0 - rates >= _LEAST * (1.0 - usual))
         if not within.any():
-            # A confidence limit is smallest for a model that decides nothing, so that one is the
+            # A confidence limit is smallest for a model that decides nothing. Such a model is the
             # last choice here too.
             best = int(np.argmin(np.where(decides, gaps, np.inf) if decides.any() else gaps))
             self._warn_of_the_smallest(curve, gaps, best, measure, constant=not decides.any())

@@ -39,7 +39,8 @@ class GroupComparison(Settings):
         The group that every other group is compared with; by default the largest.
     part_weights : {"equal", "size"}, default="equal"
         How much the comparison of each group with the reference counts. With "equal" all count
-        the same, also those of small groups. With "size" each counts by its number of rows.
+        the same, even those of small groups. With "size" each counts by the number of rows of its
+        group, or by their weights.
     """
 
     reference: Any = None

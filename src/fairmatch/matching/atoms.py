@@ -12,7 +12,10 @@ from fairmatch.matching.problem import MASS_UNITS, Atoms, Floats, Index
 
 
 def unit_count(a: Floats, b: Floats) -> int:
-    """Return how many units a total mass of one has. Uniform masses are then whole units."""
+    """Return the number of units in a total mass of one.
+
+    Uniform masses are whole numbers of units, unless that takes more than `MASS_UNITS` of them.
+    """
     uniform = all(np.ptp(m[m > 0]) == 0 for m in (a, b))
     common = math.lcm(np.count_nonzero(a), np.count_nonzero(b))
     return common if uniform and common <= MASS_UNITS else MASS_UNITS
@@ -86,15 +89,15 @@ class Group:
         units: Floats,
         rng: np.random.Generator,
     ) -> Group:
-        """Merge rows that agree in everything on which a cost depends."""
+        """Return a group in which rows are merged if they agree in all that a cost depends on."""
         rows = np.flatnonzero(units > 0)
         numbers, codes, units = numbers[rows] + 0.0, codes[rows], units[rows]  # no -0.0
         points = numbers
         if codes.shape[1] or score is not None:
             scores = [] if score is None else [score[rows, None]]
             points = np.hstack([numbers, codes, *scores])
-        # A random linear hash of their bits tells rows apart, which is far cheaper than sorting
-        # them. Atoms come out in the order of the hash, that is, shuffled.
+        # A random linear hash of their bits tells rows apart. That is far cheaper than sorting
+        # the rows. Atoms are in the order of the hash, which shuffles them.
         bits = points.view(np.uint64)
         odd = rng.integers(2**63, size=points.shape[1], dtype=np.uint64) | np.uint64(1)
         key = ((bits ^ (bits >> np.uint64(32))) * odd).sum(axis=1)
@@ -105,10 +108,10 @@ class Group:
         return cls(rows, units, label, rows[first], Atoms(numbers[first], codes[first], weight))
 
     def split(self, owner: Index, flow: Floats) -> tuple[Index, Index, Floats]:
-        """Share the flow of arcs, each of which leaves atom ``owner``, among the atom's rows.
+        """Divide the flow of arcs, each at the atom ``owner``, among the rows of the atom.
 
-        Sorted by atom, both arcs and rows cut the same interval of mass into pieces of whole
-        units. Their common refinement has no more parts than the two have pieces together.
+        Sorted by atom, arcs and rows cut the same interval of mass into pieces of whole units.
+        Their common refinement has no more parts than arcs and rows together.
 
         Returns
         -------

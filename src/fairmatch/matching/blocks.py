@@ -1,9 +1,10 @@
-"""Couplings of millions: blocks of pairs solved exactly, and cut anew until little is gained.
+"""Couplings of millions of people, solved in blocks of pairs that are redrawn every round.
 
-Any part of a plan carries as much mass of the one group as of the other. So a plan may be cut into
-blocks of pairs, each block solved by itself, and what comes out is a plan again that costs no more.
-Blocks of near pairs, cut along other directions every time, let mass move through all of the table.
-Small blocks are quick and bring people roughly together. Larger ones do the rest.
+Any part of a plan carries the same mass in both groups. So a plan can be cut into blocks of pairs,
+and each block can be solved by itself. The result is a plan again, which costs no more, up to the
+tolerance of a block. Every round cuts blocks of near pairs along other directions, so mass can
+move through the whole table. Small blocks are quick and bring people roughly together. Larger
+blocks do the rest.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ BlockProgress = Callable[[int, int, int, float], object]
 FIRST_SIZE = 256
 BLOCK_SIZE = 2_048
 MAX_ROUNDS = 60
-#: A round that saves less than this share of the cost is the last one of its size.
+#: After a round that saves no more than this share of the cost, blocks double in size.
 GROWING_GAIN = 2e-2
-#: ... and of the largest size.
+#: A round of the largest blocks that saves no more than this share of the cost is the last one.
 LEAST_GAIN = 2e-3
-_TOLERANCE = 1e-6  # of a block: the blocks' gaps are far larger
+_TOLERANCE = 1e-6  # of a block; cutting the plan into blocks costs far more than this
 _PAIRS_PER_TASK = 16_384
 _ATTEMPTS = 5  # how often workers may die before the matching gives up
 _COST_STEP = 1_000_000
@@ -42,18 +43,18 @@ _COST_STEP = 1_000_000
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """A plan that was put together from blocks.
+    """A plan made of blocks.
 
     Attributes
     ----------
     source, target : arrays of int
         Rows of both groups.
     flow : array of float
-        Whole units of mass.
+        Mass of every pair, in whole units.
     cost : float
         Mean squared distance.
     rounds : int
-        How often the plan was cut into blocks.
+        Number of times that the plan was cut into blocks.
     """
 
     source: Index
@@ -73,7 +74,7 @@ def match_blocks(
     keep: Any = None,
     progress: BlockProgress | None = None,
 ) -> BlockPlan:
-    """Return a plan of two groups that is solved in blocks, and cut anew until little is gained.
+    """Return a plan of two groups, solved in rounds of blocks until a round gains little.
 
     Parameters
     ----------
@@ -82,21 +83,21 @@ def match_blocks(
     units : pair of arrays of float
         Whole masses of the rows, with the same sum.
     block_size : int, default=2048
-        Pairs in the largest blocks. The first ones have 256 pairs, and blocks double when a round
-        of them gains little.
+        Largest number of pairs in a block. The first blocks have up to 256 pairs, unless one block
+        holds all pairs. Blocks double in size when a round gains little.
     random_state : int, default=0
         Seed of the blocks.
     n_jobs : int, optional
-        How many blocks are solved at a time, as joblib reads it.
+        Number of joblib jobs that solve blocks.
     keep : str or Path, optional
-        A folder in which solved blocks are kept. The same call goes on from them.
+        A folder in which solved blocks are kept. The same call continues from them.
     progress : callable, optional
-        Called as ``progress(round, blocks done, blocks, cost)``.
+        Called as ``progress(round, blocks done, blocks, cost of the last whole plan)``.
 
     Returns
     -------
     BlockPlan
-        Marginals are exact. The same seed gives the same plan, whatever works on the blocks.
+        A plan with exact marginals. The same seed gives the same plan for any number of jobs.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def _solved(
     progress: BlockProgress | None,
     cost: float,
 ) -> list[Pairs]:
-    """Return the solved blocks in their order; those of a worker that died are solved again."""
+    """Return the solved blocks in order. Blocks of a worker that dies are solved again."""
     found: dict[int, Pairs] = {}
     for place in range(len(tasks)):
         known = kept.read_task(number, place)
@@ -174,8 +175,9 @@ def _solved(
         except BrokenProcessPool as error:
             if attempt + 1 == _ATTEMPTS:
                 raise SolverError(
-                    f"Workers died in {_ATTEMPTS} attempts to solve {n_blocks} blocks, of which "
-                    f"{n_done} are solved. They may lack memory: use fewer jobs or smaller blocks."
+                    f"Workers died in all {_ATTEMPTS} attempts to solve {n_blocks} blocks, of "
+                    f"which {n_done} are solved. They may lack memory. Use fewer jobs or smaller "
+                    "blocks."
                 ) from error
     return [found[place] for place in range(len(tasks))]
 
@@ -186,7 +188,7 @@ Content = tuple[Index, Points, Floats, Index, Points, Floats]
 def _contents(
     points: tuple[Points, Points], pairs: Pairs, cells: Sequence[Index]
 ) -> Iterator[Content]:
-    """Yield what a worker needs of every block: rows, points and units of both groups."""
+    """Yield the data of every block for a worker: rows, points and units of both groups."""
     source, target, flow = pairs
     for cell in cells:
         sides: list[Any] = []
@@ -197,11 +199,12 @@ def _contents(
 
 
 def _solve_task(place: int, contents: list[Content]) -> tuple[int, list[Pairs]]:
-    """Solve some blocks; this runs in a worker."""
+    """Return some blocks, solved. This runs in a worker."""
     solved = []
     for rows0, points0, units0, rows1, points1, units1 in contents:
         transport = Transport(points0, points1, units=(units0, units1))
-        # Blocks of near twins may be proven less well; they are optimal all the same, or almost.
+        # If people are nearly identical, the tolerance may not be proven. The plan of the block
+        # is optimal even then, or almost.
         plan = transport.solve(tolerance=_TOLERANCE, on_unproven="return")
         flow = np.rint(plan.mass * units0.sum())
         solved.append((rows0[plan.source], rows1[plan.target], flow))

@@ -1,4 +1,4 @@
-"""How little a plan of millions could cost: a bound that is proven, or holds with a confidence."""
+"""A lower bound on the cost of a plan of millions: proven, or at a level of confidence."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fairmatch.matching.problem import Atoms, Floats, Problem
 from fairmatch.matching.solver import Transport
 from fairmatch.tables.points import Points
 
-#: Rows of each group whose exact coupling gives the potentials.
+#: Rows of each group whose coupling provides the potentials.
 SAMPLE = 8_192
-#: So many pairs are looked at for a proof; beyond that, a sample of targets speaks for all.
+#: The most pairs that are examined for a proof. Beyond that, a sample of targets is used.
 PROOF_PAIRS = 40_000_000_000
-#: Targets that speak for all, and how sure the bound is then.
+#: Number of targets in that sample, and the confidence of its bound.
 WITNESSES = 16_384
 CONFIDENCE = 0.99
 _CHUNK = 65_536
@@ -28,14 +28,15 @@ Minima = Callable[[Problem, Floats], Floats]
 
 @dataclass(frozen=True)
 class LowerBound:
-    """What no plan costs less than.
+    """A lower bound on the cost of every plan.
 
     Attributes
     ----------
     value : float
         The bound.
     confidence : float or None
-        None where it is proven; else the probability with which it holds, over the draw.
+        None if the bound is proven. Otherwise, the probability that it holds, over the draw of
+        the sample.
     """
 
     value: float
@@ -52,7 +53,7 @@ def lower_bound(
     proof_pairs: int = PROOF_PAIRS,
     witnesses: int = WITNESSES,
 ) -> LowerBound:
-    r"""Compute a lower bound on the cost of every plan, from the exact coupling of a sample.
+    r"""Compute a lower bound on the cost of every plan, from the coupling of a sample.
 
     Parameters
     ----------
@@ -63,26 +64,30 @@ def lower_bound(
     random_state : int, default=0
         Seed of the samples.
     n_jobs : int, optional
-        Jobs, as joblib reads it.
+        Number of joblib jobs.
     sample : int
-        Rows of each group that are matched exactly.
+        The most rows of each group in the sample. It is matched to a relative gap of 1e-3.
     proof_pairs : int
-        The most pairs for which the bound is proven.
+        The bound is proven if there are at most this many pairs.
     witnesses : int
-        Targets drawn where it is not.
+        Otherwise, this many targets are drawn. With no more targets than this, the bound is proven
+        as well.
 
     Returns
     -------
     LowerBound
-        Proven, or with its confidence.
+        The bound, which is proven or has a confidence.
 
     Notes
     -----
-    The sample's dual gives :math:`v` at its targets, and :math:`u_i = \min_j c_{ij} - v_j` over
-    them at every source. With :math:`v_j = \min_i c_{ij} - u_i` over all sources, :math:`(u, v)`
-    is feasible, and :math:`\sum a_i u_i + \sum b_j v_j` is a bound. Where there are too many pairs,
-    :math:`v` is known at targets drawn by their mass. Let :math:`w_j \ge v_j` be the minimum over
-    the sampled sources alone, known everywhere, and :math:`d = w - v \in [0, R]`. By the empirical
+    The sample's dual gives :math:`v` at its targets. Then :math:`u_i = \min_j c_{ij} - v_j` over
+    these targets, for every source. With :math:`v_j = \min_i c_{ij} - u_i` over all sources,
+    :math:`(u, v)` is feasible, and :math:`\sum a_i u_i + \sum b_j v_j` is a bound.
+
+    With too many pairs, :math:`v` is computed only at :math:`t` targets, drawn in proportion to
+    their mass. Let :math:`w_j \ge v_j` be the minimum over the sampled sources alone, which is
+    computed for every target, and let :math:`d = w - v \in [0, R]`. Let :math:`\bar d` and
+    :math:`s^2` be the mean and the variance of :math:`d` at the drawn targets. By the empirical
     Bernstein inequality (Maurer and Pontil, 2009), with probability :math:`1 - \delta`,
 
     .. math:: \mathbb{E} d \le \bar d + \sqrt{\frac{2 s^2 \ln(2 / \delta)}{t}}
@@ -110,7 +115,7 @@ def lower_bound(
 
 
 def _mean_at_most(values: Floats, largest: float) -> float:
-    """Return what the mean is below with the confidence, of values from 0 to the largest."""
+    """Return an upper bound on the mean, at the confidence, of values from 0 to ``largest``."""
     count, log = len(values), math.log(2.0 / (1.0 - CONFIDENCE))
     spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / count)
     return float(values.mean()) + spread + 7.0 * largest * log / (3.0 * (count - 1))
@@ -130,9 +135,9 @@ def _column_minima(first: Points, second: Points, u: Floats, n_jobs: int | None)
 def _over_sources(
     first: Points, second: Points, minima: Minima, potential: Floats, n_jobs: int | None
 ) -> list[Floats]:
-    """Return minima of the reduced costs, for one chunk of the sources after the other."""
+    """Return minima of the reduced costs for each chunk of the sources."""
     chunks = [slice(start, start + _CHUNK) for start in range(0, len(first), _CHUNK)]
-    of_sources = minima is column_minima  # then there is a potential for every source
+    of_sources = minima is column_minima  # whose potentials belong to the sources
     found: list[Floats] = Parallel(n_jobs=n_jobs)(
         delayed(_minima)(
             first.take(part), second, minima, potential[part] if of_sources else potential

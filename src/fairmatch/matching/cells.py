@@ -59,8 +59,8 @@ def near_cells(
     Returns
     -------
     list of arrays of int
-        Positions of the pairs in each cell. A cell that is too large is cut in two near the middle
-        of its pairs, along a random direction in which it is spread.
+        Positions of the pairs in each cell. A cell that is too large is cut in two, near its
+        median along a random direction in which it is spread.
     """
     cells, todo = [], [np.arange(len(source))]
     while todo:

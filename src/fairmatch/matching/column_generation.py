@@ -1,4 +1,4 @@
-"""Transport between many atoms: a simplex on few candidate arcs, the others shown not to matter."""
+"""Transport between many atoms, by a simplex on a few arcs and a proof that no others matter."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from fairmatch.matching.simplex import sparse_simplex
 Progress = Callable[[int, float, float], object]
 
 _LEVEL_RATIO = 4  # a problem takes its first potentials from a sample this many times smaller
-_LEVEL_MIN = 256  # ... unless it has no more atoms than this
+_LEVEL_MIN = 256  # a problem with no more atoms than this needs no sample
 _LEVEL_TOLERANCE = 1e-3
 _MAX_ROUNDS = 100
 _MAX_STEPS = 500
 _ROUNDOFF = float(np.finfo(np.float64).eps)
 MAX_PIVOTS = 2**62
 OPTIMAL = 1  # result code of POT's simplex
-_FINE = 2.0**-20  # arcs beyond this share of the largest reduced cost give way to accuracy
+_FINE = 2.0**-20  # a value is cut off once a typical value is this share of it
 
 
 def no_plan(kind: str, code: int) -> str:
-    """Return what to say when a simplex ends without a plan."""
+    """Return the error message for a simplex that ends without a plan."""
     return (
-        f"the {kind} simplex stopped with code {code} within {MAX_PIVOTS} pivots, before it had a "
-        f"plan, so no gap is known; check the data for extreme values or masses"
+        f"The {kind} simplex stopped with code {code}, where {OPTIMAL} is success, so there is no "
+        f"plan within {MAX_PIVOTS} pivots. Check the data for extreme values or masses."
     )
 
 
@@ -42,25 +42,25 @@ def column_generation(
     progress: Progress | None,
     potential: Floats | None = None,
 ) -> Solution:
-    """Solve on few candidate arcs; add arcs of negative reduced cost until none matters.
+    """Return a solution on few candidate arcs, to which violated arcs are added until none matters.
 
     Parameters
     ----------
     problem : Problem
-        What is to be solved.
+        The problem to solve.
     tolerance : float
         Relative gap at which to stop.
     solve : callable
-        Solves a smaller problem to a tolerance, for the first potentials.
+        Solves a sample of the problem to a tolerance, for the first potentials.
     progress : callable, optional
         Called as ``progress(round, cost, bound)`` after each round.
     potential : array, optional
-        Potentials of the source atoms that are near the best, instead of those of a sample.
+        Near-optimal potentials of the source atoms, used instead of those of a sample.
 
     Returns
     -------
     Solution
-        With its true bound, which is wider than the tolerance if no more could be proven.
+        The best plan, with its true bound. Its gap exceeds the tolerance if no more was proven.
     """
     n1 = problem.n1
     if potential is None:
@@ -71,14 +71,14 @@ def column_generation(
     arcs = first_arcs(problem, u, v)  # the arc from i to j is the number i * n1 + j
     costs = problem.arc_costs(*np.divmod(arcs, n1))
     basis = np.empty(0, dtype=np.intp)
-    cost, bound, stalls = np.inf, 0.0, 0  # no plan costs less than nothing
+    cost, bound, stalls = np.inf, 0.0, 0  # no cost is negative, so 0 is a bound
     best: Solution | None = None
-    fine = False  # whether the simplex blurs its potentials by more than the gap allows
+    fine = False  # whether the error of the simplex's potentials is too large for the gap
     for number in range(_MAX_ROUNDS):
         i, j = np.divmod(arcs, n1)
         reduced = costs - u[i] - v[j]
         if fine:
-            # No costs far beyond the plan's own: they blur, and are as good as infinite.
+            # Costs far above the plan's own are as good as infinite, and blur the potentials.
             reduced = np.minimum(reduced, cost / _FINE)
         before = u, v
         basis, flow, du, dv = _simplex(problem, arcs, reduced, basis, tolerance * cost)
@@ -106,7 +106,7 @@ def column_generation(
             fine, (u, v), basis = True, before, basis[:0]
             continue
         if cost - bound <= 1e-6 * cost:
-            # Unused arcs of large reduced cost now only make the potentials less accurate.
+            # Near the optimum, unused arcs of large reduced cost only blur the potentials.
             reduced = costs - u[i] - v[j]
             useful = reduced <= max(cost, float(np.median(reduced)))
             useful[np.searchsorted(arcs, basis)] = True
@@ -121,10 +121,10 @@ def column_generation(
 def _settled(
     problem: Problem, arcs: Index, costs: Floats, basis: Index
 ) -> tuple[Floats, Floats] | None:
-    """Return the largest potentials ``u <= 0`` that are tight where there is flow, if any are.
+    """Return the largest potentials with ``u <= 0`` that fit the flow, or None if none is found.
 
-    A simplex makes ``u + v = c`` on a whole tree, though flow asks for it only on its own arcs.
-    Where costs are small beside distances, potentials near zero have digits to spare for them.
+    A simplex makes ``u + v = c`` on a whole tree. Only arcs with flow need that. Potentials near
+    zero keep enough digits for plan costs that are small beside other costs.
     """
     i, j = np.divmod(arcs, problem.n1)
     start = np.flatnonzero(np.diff(i, prepend=-1))
@@ -142,23 +142,23 @@ def _settled(
 
 
 def _missing(arcs: Index, wanted: Index) -> NDArray[np.bool_]:
-    """Return which of the wanted arcs are not among the sorted ones."""
+    """Return a mask of the wanted arcs that are not among the sorted ``arcs``."""
     return np.not_equal(arcs[np.minimum(np.searchsorted(arcs, wanted), len(arcs) - 1)], wanted)
 
 
 def _first_potentials(
     problem: Problem, solve: Callable[[Problem, float], Solution]
 ) -> tuple[Floats, Floats]:
-    """Return feasible potentials, extended to all atoms from those of a sample.
+    """Return feasible potentials of all atoms, extended from those of a sample.
 
-    The c-transforms ``v_j = min_i c_ij - u_i`` over the sample, then ``u_i = min_j c_ij - v_j``.
+    First ``v_j = min_i c_ij - u_i`` over the sample, and then ``u_i = min_j c_ij - v_j``.
     """
     v = np.zeros(problem.n1)
     largest = max(problem.n0, problem.n1)
     if largest > _LEVEL_MIN:
         sample = problem.sample(largest // _LEVEL_RATIO)
         v = column_minima(problem.across(sample), solve(sample, _LEVEL_TOLERANCE).potential)
-        # An outlier may have any potential up to its own distance; a small one keeps its digits.
+        # An outlier may have any potential up to its distance. A small one keeps more digits.
         v = np.minimum(v, np.median(np.abs(v)) / _FINE)
     return row_minima(problem, v), v
 
@@ -166,19 +166,19 @@ def _first_potentials(
 def _simplex(
     problem: Problem, arcs: Index, reduced: Floats, basis: Index, slack: float
 ) -> tuple[Index, Floats, Floats, Floats]:
-    """Solve on sorted ``arcs``: the arcs with flow, the flow, the changes of the potentials.
+    """Return the arcs with flow, among sorted ``arcs``, the flow, and the changes of u and v.
 
-    POT starts from the spanning tree of least absolute reduced costs. That tree is the last one,
-    if the arcs that carried flow have reduced cost zero and all others are raised a little.
+    POT starts from the spanning tree of least absolute reduced costs. That is the tree of the
+    previous round if the arcs with flow have reduced cost zero and all others are raised a little.
     """
     emd_c_sparse = sparse_simplex()
     if basis.size:
         kept = np.searchsorted(arcs, basis)
-        exact = reduced[kept]  # zero but for rounding, which the tree then takes out
+        exact = reduced[kept]  # zero up to rounding, which the tree removes
         reduced = reduced + max(1e-2 * slack, 4.0 * np.abs(exact).max())
         reduced[kept] = exact
-    # POT's artificial cost is (1 + largest cost) * atoms. It is out of reach of any path if no cost
-    # is negative, hence the shift, and in large units the 1 does not blur the potentials.
+    # POT's artificial cost is (1 + largest cost) * atoms. If no cost is negative, no path reaches
+    # it; hence the shift. The unit is so small that the 1 does not blur the potentials.
     shift = float(reduced.min())
     unit = math.ldexp(1.0, math.frexp(reduced.max() - shift)[1] - 20)
     i, j = np.divmod(arcs.astype(np.uint64), np.uint64(problem.n1))

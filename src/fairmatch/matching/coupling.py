@@ -16,8 +16,8 @@ from fairmatch.tables.located import read_points
 
 IndexArray = NDArray[np.intp]
 
-# Pairs are gathered in blocks of this many feature values. So even ten million pairs of wide rows
-# need no second copy of the table in memory.
+# Pairs are gathered in blocks of this many feature values, so even ten million pairs of wide rows
+# need little memory.
 _BLOCK_VALUES = 4_000_000
 
 
@@ -55,7 +55,7 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the cost; "exact" means at most 1e-9."""
+        """The gap as a share of the cost. A plan is exact if it is at most 1e-9."""
         return max(self.gap, 0.0) / self.cost if self.cost > 0.0 else 0.0
 
 
@@ -138,10 +138,10 @@ class Coupling:
             if positions.min() < 0 or positions.max() >= self.n_rows:
                 raise CouplingError(
                     f"{side} must hold row positions from 0 to {self.n_rows - 1}, got "
-                    f"{positions.min()} to {positions.max()}. Check n_rows."
+                    f"{positions.min()} to {positions.max()}. Correct them, or n_rows."
                 )
         if not mass.min() >= 0.0:
-            raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Fix it.")
+            raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Drop it.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
         if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
@@ -223,8 +223,8 @@ class Coupling:
     def gap(self, scores: ArrayLike) -> float:
         """Return the mean score gap between matched people: the paper's MDP (equation 2).
 
-        ``scores`` holds one score per row of the table. With several parts the gap is their
-        weighted mean. Training with a penalty reduces this mean.
+        ``scores`` holds one score per row of the table. With several parts, this is the weighted
+        mean of their gaps, which training with a penalty reduces.
         """
         return float(self.gaps(scores) @ self.mass)
 
@@ -250,7 +250,7 @@ class Coupling:
         return float(self.costs(X) @ self.mass)
 
     def costs(self, X: Any) -> FloatArray:
-        """Return the squared distance of every pair, given X as in `transport_cost`."""
+        """Return the squared distance of every pair, given features X like `transport_cost`."""
         points = read_points(X)
         self.check_rows(len(points))
         return np.concatenate(
@@ -272,7 +272,7 @@ class Coupling:
     def counterparts(self, row: int) -> tuple[IndexArray, FloatArray]:
         """Return the partners of a row, the likeliest first, and their probabilities."""
         if not 0 <= row < self.n_rows:
-            raise CouplingError(f"Row {row} is not in the table of {self.n_rows} rows, from 0.")
+            raise CouplingError(f"row must be from 0 to {self.n_rows - 1}, got {row}. Correct it.")
         as_source, as_target = self.source_index == row, self.target_index == row
         partners = np.concatenate([self.target_index[as_source], self.source_index[as_target]])
         mass = np.concatenate([self.mass[as_source], self.mass[as_target]])
@@ -336,7 +336,7 @@ class Coupling:
         )
 
     def check_rows(self, n_rows: int) -> None:
-        """Raise unless a table has as many rows as the one that was matched."""
+        """Raise unless ``n_rows`` is the number of rows of the table that was matched."""
         if n_rows != self.n_rows:
             raise CouplingError(
                 f"This coupling was made for a table of {self.n_rows} rows and is used on one of "

@@ -1,4 +1,4 @@
-"""How near people can be whom a model treats alike, as one curve per model."""
+"""The least transport cost at every mean score gap, as one curve per model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -87,11 +87,11 @@ class MatchingCurve:
 
     @property
     def nearest_cost(self) -> float:
-        """The cost of the nearest matching, for which scores play no part."""
+        """The cost of the nearest matching, which does not depend on the scores."""
         return float(self.cost[-1])
 
     def cost_at(self, slack: float) -> float:
-        """Return the least cost at a slack. Between two points it is read off their chord.
+        """Return the least cost at a slack. Between two points it is interpolated.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ def matching_curve(
     pos_label : default=1
         The label that counts as positive.
     accuracy : float, default=1e-3
-        Largest error of a position that is read off the curve. Such a position is never too small.
+        Largest error of a position on the curve. A position is never too small.
     tolerance : float, default=1e-9
         Relative duality gap to which the two ends of the curve are proven.
 
@@ -248,7 +248,7 @@ def _random_cost(given: ScoredParts, part: PartRows, features: Points) -> float:
     for share, side, mean in zip(shares, sides, means, strict=True):
         cost += (share @ (side.numbers - mean) ** 2).sum()
     for codes in zip(*(side.codes.T for side in sides), strict=True):
-        # One more place, the last, is for levels that were not seen in fit.
+        # One more place, the last, is for unknown levels. Their one-hot columns are all zero.
         n_levels = int(max(code.max() for code in codes)) + 2
         one, other = (
             np.bincount(code % n_levels, share, n_levels)[:-1]

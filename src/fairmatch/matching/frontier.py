@@ -1,8 +1,8 @@
 r"""The least transport cost at every allowed mean score gap between two groups.
 
 A price on the excess of a pair's score gap turns the bound on the mean gap into a cost. The plans
-at two prices are two points of a convex curve. If the bound lies between them, the price equal to
-the slope of their chord gives a better plan, until no price does.
+at two prices are two points of a convex curve. If the bound lies between them, the slope of their
+chord is tried as the next price. The search ends when no price gives a better plan.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairmatch.matching.coupling import Certificate, IndexArray
 from fairmatch.matching.solver import Transport, TransportPlan
 from fairmatch.tables.arrays import FloatArray
 
-_STRICTER = 0.25  # share of the tolerance that one plan may use up
+_STRICTER = 0.25  # the share of the tolerance that a single plan may use
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,6 @@ def _mixture(fair: Point, near: Point, share: float, bound: float) -> Mixture:
 
 def _stopped(cost: float, bound: float, tolerance: float) -> str:
     return (
-        f"the search for a price of the score gap stopped at a relative gap of "
-        f"{1.0 - bound / cost:.2e}, while {tolerance:.2e} was asked for: allow a larger tolerance"
+        "The search for a price of the score gap stopped at a relative gap of "
+        f"{1.0 - bound / cost:.2e}, and {tolerance:.2e} was asked for. Allow a larger tolerance."
     )

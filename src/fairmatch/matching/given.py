@@ -1,4 +1,4 @@
-"""The arguments of the solver, checked: points and masses of one group."""
+"""Checks of the solver's arguments: the points and the masses of one group."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def read_transport_points(points: ArrayLike | Points, name: str) -> Points:
         raise ValueError(_not_points(name, (len(points), points.width)))
     if not np.isfinite(points.numbers).all():
         raise ValueError(
-            f"{name} points contain NaN or infinity, and distances need finite numbers. Fill or "
-            "drop these rows."
+            f"{name} points contain NaN or infinity, and distances need finite numbers. Impute "
+            "these values, or leave the rows out."
         )
     return points
 
@@ -35,12 +35,11 @@ def _not_points(name: str, shape: tuple[int, ...]) -> str:
 
 
 def check_columns(points: Points, caller: str) -> None:
-    """Raise where people are described by no column, so that there are no distances."""
+    """Raise if the points have no columns, because then there are no distances."""
     if points.width == 0:
         raise InputError(
-            f"{caller} got X without columns and needs at least one, since distances are taken "
-            "between its rows. Pass the columns that describe the people, or match them by their "
-            "scores alone with fair_matching."
+            f"{caller} got X without columns, and it needs at least one to compute distances. Pass "
+            "the columns that describe the people, or match by scores alone with fair_matching."
         )
 
 
@@ -56,6 +55,7 @@ def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
     if not (array >= 0).all() or abs(array.sum() - 1.0) > 1e-6:
         raise ValueError(
             f"{name} mass must be non-negative and sum to 1. Its smallest entry is {array.min()}, "
-            f"and it sums to {array.sum()}. Divide it by its sum."
+            f"and it sums to {array.sum()}. Pass masses that are not negative, divided by their "
+            "sum."
         )
     return array

@@ -1,4 +1,4 @@
-"""Solved blocks on disk, so that a matching that was interrupted goes on where it was."""
+"""Solved blocks on disk, from which an interrupted matching continues."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class KeptBlocks:
     Parameters
     ----------
     folder : str or Path, optional
-        Where blocks are kept. None keeps nothing.
+        The folder. None keeps nothing.
     points, units, block_size, random_state
-        What is matched. Blocks of another matching in the folder are an error.
+        The arguments of `match_blocks`. It is an error if the folder holds another matching.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ class KeptBlocks:
         if not file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise CouplingError(
-                    f"{self.folder} holds files that are no blocks of a matching. Name a folder "
+                    f"{self.folder} holds other files and no blocks of a matching. Pass a folder "
                     "that is new or empty."
                 )
             self._try(lambda: write_whole(file, json.dumps(about)))
         elif json.loads(file.read_text(encoding="utf-8")) != about:
             raise CouplingError(
-                f"{self.folder} keeps blocks of another matching: other rows, weights, block_size "
-                "or random_state. Name another folder, or remove it."
+                f"{self.folder} keeps blocks of another matching: the rows, weights, block_size, "
+                "random_state or file format differ. Pass another folder, or delete this one."
             )
 
     def last_round(self) -> tuple[int, int, Pairs | None, bool]:
-        """Return the number of rounds done, the next size, the plan, and whether it is the last."""
+        """Return the number of rounds done, the next size, the plan, and whether it is final."""
         rounds = [] if self.folder is None else sorted(self.folder.glob("round-*.npz"))
         if not rounds:
             return 0, 0, None, False
@@ -78,7 +78,7 @@ class KeptBlocks:
         return int(number), int(size), _read(rounds[-1]), bool(last)
 
     def read_task(self, number: int, place: int) -> Pairs | None:
-        """Return some blocks of a round, where they are kept."""
+        """Return some blocks of a round, or None if they are not kept."""
         if self.folder is None:
             return None
         file = self._task(number, place)
@@ -91,7 +91,7 @@ class KeptBlocks:
             self._try(lambda: _write(file, pairs))
 
     def write_round(self, number: int, size: int, pairs: Pairs, last: bool) -> None:
-        """Keep the plan after a round and the size of the next blocks; remove what it replaces."""
+        """Keep the plan after a round and the size of the next blocks. Remove what it replaces."""
         if self.folder is None:
             return
         older = list(self.folder.glob("round-*.npz"))
@@ -106,13 +106,13 @@ class KeptBlocks:
         return self.folder / f"blocks-{number:03d}" / f"{place:06d}.npz"
 
     def _try(self, write: Any) -> bool:
-        """Write, or warn and keep nothing any more: hours of work are not lost to a full disk."""
+        """Write, or warn and stop keeping blocks. A full disk must not end hours of work."""
         try:
             write()
         except OSError as error:
             warnings.warn(
                 f"Blocks can no longer be kept in {self.folder}: {error.strerror or error}. The "
-                "matching goes on without keeping them; an interrupt would lose what comes now.",
+                "matching continues without keeping them. An interrupt would lose all later work.",
                 FairmatchWarning,
                 stacklevel=2,
             )
@@ -133,6 +133,6 @@ def _read(file: Path) -> Pairs:
             return arrays["source"], arrays["target"], arrays["flow"]
     except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
         raise CouplingError(
-            f"{file} is damaged and cannot be read as blocks: {error}. Remove it, and its blocks "
-            "are solved again."
+            f"{file} is damaged and cannot be read as blocks: {error}. Delete it. Its blocks are "
+            "then solved again."
         ) from error

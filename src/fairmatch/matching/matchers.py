@@ -29,14 +29,14 @@ from fairmatch.tables.located import read_points
 from fairmatch.tables.parameters import check_count, check_number
 from fairmatch.tables.points import Points
 
-#: Beyond so many pairs of people, a part is matched in blocks unless asked otherwise.
+#: With ``block_size="auto"``, a part with more pairs of people than this is matched in blocks.
 WHOLE_PAIRS = 4_000_000_000
 
 
 class Matcher(Protocol):
-    """Anything that matches the people of two groups.
+    """An object that matches the people of two groups.
 
-    With more groups, or within classes, it is run once per part (`match_parts`).
+    With more groups, or within classes, `match_parts` runs it once per part.
     """
 
     def match(
@@ -47,7 +47,7 @@ class Matcher(Protocol):
         *,
         sample_weight: ArrayLike | None = None,
     ) -> Coupling:
-        """Match the rows of a table."""
+        """Return the coupling of the rows of a table."""
 
 
 @dataclass(frozen=True)
@@ -57,42 +57,44 @@ class OptimalTransportMatcher:
     Parameters
     ----------
     label_weight : float, default=0.0
-        The paper's alpha: what it costs to match people with different labels. 0 is the marginal
-        map, more is the joint map.
+        The paper's alpha: the cost of matching people with different labels. With 0 the matching
+        is the paper's marginal map. With a positive weight it is the joint map.
     batch_size : int, optional
-        None matches all the rows at once. A number matches random batches of that many people
-        of each group, enough of them that every row of the larger group is used; the marginals
-        are then approximate, and the coupling's ``marginal_error`` says by how much.
+        None matches all rows at once. A number matches random batches of up to this many people of
+        each group, and overrides ``block_size``. Without sample weights, every row of the larger
+        group is used. With them, rows are drawn in proportion to their weight. The marginals are
+        approximate, and the coupling's ``marginal_error`` measures the error.
     tolerance : float, default=1e-9
-        Relative duality gap that must be proven; 1e-9 counts as exact. A larger one stops as
-        soon as it is proven, which saves a little time on large tables. A matching in blocks
-        says what it has reached.
+        Relative duality gap that must be proven. A gap of 1e-9 counts as exact. A larger tolerance
+        saves a little time on large tables. A matching in blocks has no tolerance, and its
+        certificate states the gap.
     random_state : int, default=0
-        Seed of the batches, and of the solver's own samples, which decide the way it takes and,
-        where several plans are optimal, which of them is found.
+        Seed of the batches, of the blocks, and of the solver's samples. If several plans are
+        optimal, it decides which of them is found.
     criterion : str, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").
     reference : a group label, optional
-        The group that every other is matched with; by default the largest.
+        The group with which every other group is matched. By default it is the largest.
     block_size : int, "auto" or None, default="auto"
-        A number matches blocks of up to so many pairs, each exactly, and cuts the plan into other
-        blocks until little is gained: for tables too large to be matched whole. Marginals are
-        exact; the cost is not the least one (on Adult it is 0.7% above), and the certificate has
-        a bound that is proven or holds with a confidence. None matches everybody at once. "auto"
-        does so up to four billion pairs of people, and takes blocks of up to 2,048 beyond.
+        A number is for tables that are too large to be matched at once. It cuts the plan into
+        blocks of up to this many pairs, solves each block, and cuts again until little is gained.
+        Marginals are exact. The cost is above the least one, by 0.7% on Adult. The certificate has
+        a lower bound, which is proven or has a confidence. None matches everybody at once. "auto"
+        uses blocks of up to 2,048 pairs if a part has more than four billion pairs of people.
     on_unproven : {"raise", "return"}, default="raise"
-        What happens where the tolerance cannot be proven, as between groups that are nearly the
-        same or with far outliers: an error, or the best plan with its true bound.
+        What to do if the tolerance cannot be proven, as for groups that are nearly the same or
+        have far outliers: raise an error, or return the best plan with its true bound. With
+        ``batch_size`` this is always an error. For blocks it is never one.
 
     Notes
     -----
-    Minimises, over all couplings of two groups (equations 5 and 6, and Appendix C),
+    The matching minimises, over all couplings of two groups (equations 5 and 6, and Appendix C),
 
     .. math:: \mathbb{E} \|x_0 - x_1\|^2 + \alpha |y_0 - y_1|.
 
-    With two classes :math:`|y_0 - y_1| = (y_0 - y_1)^2`, so the joint cost is a squared distance
-    too: labels enter as one more column, :math:`\sqrt\alpha\, y`.
+    With two classes :math:`|y_0 - y_1| = (y_0 - y_1)^2`. So the joint cost is a squared distance
+    too, in which labels are one more column, :math:`\sqrt\alpha\, y`.
 
     Examples
     --------
@@ -121,12 +123,15 @@ class OptimalTransportMatcher:
         check_count("batch_size", self.batch_size, optional=True)
         check_number("tolerance", self.tolerance, "(0, 1)")
         if self.on_unproven not in ("raise", "return"):
-            raise InputError(f"on_unproven must be 'raise' or 'return', got {self.on_unproven!r}.")
+            raise InputError(
+                f"on_unproven must be 'raise' or 'return', got {self.on_unproven!r}. Pass one of "
+                "the two."
+            )
         check_count("random_state", self.random_state, 0)
         if read_criterion(self.criterion).needs_labels and self.label_weight > 0.0:
             raise InputError(
-                f"criterion={self.criterion!r} matches people of the same class only, so a label "
-                f"weight has no effect, and label_weight={self.label_weight:g} was given. Use "
+                f"label_weight={self.label_weight:g} was given, but criterion={self.criterion!r} "
+                "matches only people of the same class, so a label weight has no effect. Pass "
                 "label_weight=0, the marginal map."
             )
 
@@ -143,39 +148,40 @@ class OptimalTransportMatcher:
         keep: str | Path | None = None,
         progress: BlockProgress | None = None,
     ) -> Coupling:
-        """Match the rows of a table.
+        """Return the coupling of the rows of a table.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), table or Points
-            What people are matched on. Numbers are taken as they are, in an array or in a table
-            of numbers alone, and so are `Points`. A table with categories is encoded as learners
-            do it: numbers are scaled to [0, 1], and a category adds 2 where the levels differ.
+            The features, which decide who is near to whom. Arrays, tables of only numbers, and
+            `Points` are used as they are. A table with categories is encoded by `TableEncoder`:
+            numbers are scaled to [0, 1], and two different levels are at squared distance 2.
             Memory grows with the columns of the table, not with the levels of its categories.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row.
         y : array-like of shape (n_rows,), optional
-            Labels of two classes, the greater one positive; needed where ``label_weight`` is
-            positive or where the criterion compares people of the same class.
+            Labels of two classes, of which the greater is positive. They are needed if
+            ``label_weight`` is positive, or if the criterion compares people of the same class.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         part_weights : {"equal", "size"}, default="equal"
-            Whether every part counts the same, or as much as its group has rows.
+            Whether all parts weigh the same, or as much as their groups.
         ignored : sequence of int, default=()
-            Codes of groups that are not matched, in the sorted order of their labels.
+            Groups that are not matched, as positions among the sorted labels.
         n_jobs : int, optional
-            How many blocks are solved at a time, as joblib reads it; under
-            ``joblib.parallel_config("dask")`` they are solved on a cluster.
+            Number of joblib jobs that solve blocks. Under ``joblib.parallel_config("dask")``,
+            blocks are solved on a Dask cluster.
         keep : str or Path, optional
-            A folder in which solved blocks are kept: after an interrupt, the same call goes on
-            from them. The folder is the caller's to remove.
+            A folder in which solved blocks are kept. After an interrupt, the same call continues
+            from them. The folder is not deleted at the end.
         progress : callable, optional
-            Called as ``progress(round, blocks done, blocks, cost)`` when blocks are solved.
+            Called as ``progress(round, blocks done, blocks, cost)`` after blocks are solved.
 
         Returns
         -------
         Coupling
-            From every other group to the reference group, with the solver's certificate.
+            A coupling from every other group to the reference group. It has the solver's
+            certificate, unless batches were matched.
         """
         points = self.points(X, y)
         check_columns(points, type(self).__name__)
@@ -268,14 +274,22 @@ class OptimalTransportMatcher:
         )
 
     def points(self, X: Any, y: ArrayLike | None) -> Points:
-        """Return features and labels as points whose squared distance is the matching cost."""
+        """Return features and labels as points whose squared distance is the matching cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), table or Points
+            The features.
+        y : array-like of shape (n_rows,), or None
+            Labels of two classes. They are needed if ``label_weight`` is positive.
+        """
         points = read_points(X)
         if self.label_weight == 0.0:
             return points
         if y is None:
             raise InputError(
-                f"label_weight={self.label_weight:g} asks for the joint map, which needs the "
-                "labels: pass y, or use label_weight=0 for the marginal map."
+                f"label_weight={self.label_weight:g} was given without y, and the joint map needs "
+                "the labels. Pass y, or use label_weight=0 for the marginal map."
             )
         # Which of the two classes counts as positive makes no difference to a distance.
         one_class = read_column(y, "y")[0]
@@ -283,7 +297,18 @@ class OptimalTransportMatcher:
         return points.with_number(np.sqrt(self.label_weight) * is_one)
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
-        """Match equally many `points` one to one; return the target position of every source."""
+        """Return the partner of every source point, for two groups of equal size.
+
+        Parameters
+        ----------
+        source_points, target_points : Points
+            The points of both groups, as `points` returns them.
+
+        Returns
+        -------
+        array of int, shape (n_points,)
+            Positions of the partners among the target points.
+        """
         more: dict[str, Any] = {"tolerance": self.tolerance, "on_unproven": self.on_unproven}
         plan = solve_transport(source_points, target_points, **more)
         partner = np.empty(len(source_points), dtype=np.intp)
@@ -305,7 +330,7 @@ class OptimalTransportMatcher:
             pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
         first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
         wanted = np.ones(len(points)) if weights is None else weights
-        # The batches' own bounds say nothing about the best plan of all rows: no certificate.
+        # There is no certificate: a batch's bound does not hold for the best plan of all rows.
         errors = (
             _total_variation(np.bincount(at, mass, len(points)).astype(np.float64), r, wanted)
             for at, r in zip((first, second), rows, strict=True)
@@ -314,7 +339,7 @@ class OptimalTransportMatcher:
 
 
 def _greater(y: ArrayLike, n_rows: int) -> BoolArray:
-    """Return which labels are the greater one of two."""
+    """Return a mask of the rows that have the greater of two labels."""
     labels = read_column(y, "y")
     greatest = max(set(labels.tolist()))
     return read_labels(labels, n_rows=n_rows, pos_label=greatest, name="y")
@@ -327,7 +352,7 @@ def _draw(
     weights: FloatArray | None,
     generator: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """Return batches of rows: reshuffled decks, or with probability proportional to weight."""
+    """Return batches of rows, from shuffled rows or, with weights, in proportion to weight."""
     if weights is not None:
         shares = weights[rows] / weights[rows].sum()
         return generator.choice(rows, size=(n_batches, size), p=shares)

@@ -1,4 +1,4 @@
-"""The nearest of the fairest matchings: the kindest reading of who is treated like whom."""
+"""The nearest of the fairest matchings: the most favourable reading of a model."""
 
 from typing import Any
 
@@ -30,10 +30,10 @@ def nearest_fair_matching(
     pos_label: Any = 1,
     tolerance: float = EXACT,
 ) -> Coupling:
-    r"""Match people whom a model treats alike and who are as near to each other as that allows.
+    r"""Return the nearest matching among those with the least possible mean score gap.
 
     Many matchings have the least possible mean score gap, which is the Wasserstein parity gap. This
-    function returns the one with the least transport cost: the kindest reading of a model.
+    function returns one with the least transport cost: the most favourable reading of a model.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def nearest_fair_matching(
         categories is encoded by `TableEncoder`: numbers are scaled to [0, 1], and two different
         levels are at squared distance 2.
     slack : float, default=0.0
-        How far the mean score gap of every part may exceed the least possible one. Infinity gives
-        the matching of `OptimalTransportMatcher`.
+        How far the mean score gap of every part may exceed the least possible one. With infinity,
+        the matching has the least transport cost of all, as that of `OptimalTransportMatcher`.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. They are needed if the criterion compares people of the same class.
     criterion : str or Criterion, default="demographic_parity"
@@ -84,8 +84,8 @@ def nearest_fair_matching(
     Without slack this is optimal transport on the allowed pairs. From the first group to the
     second, a pair may cross a score level t upwards only where :math:`F_0(t) > F_1(t)`, and
     downwards only where :math:`F_0(t) < F_1(t)`. It may not cross t where they are equal. With
-    slack, a price on the score gap is searched for. The two optimal matchings at the critical
-    price are then mixed to meet the bound. docs/explain/theory.md has the proof.
+    slack, the score gap has a price. The two optimal matchings at the critical price are mixed to
+    meet the bound. docs/explain/theory.md has the proof.
 
     Examples
     --------
@@ -137,15 +137,15 @@ def read_scored(
     Parameters
     ----------
     caller : str
-        How errors name the calling function.
+        Name of the calling function, for errors.
     y_score, sensitive_features, X, tolerance, **more
         The arguments of `nearest_fair_matching`, as the caller passed them.
     """
     check_number("tolerance", tolerance, "(0, 1)")
     if X is None:
         raise InputError(
-            f"{caller} got X=None and needs the features, between which distances are computed. "
-            "Pass X, or use fair_matching, which needs only the scores."
+            f"{caller} got X=None, and it needs the features to compute distances. Pass X, or use "
+            "fair_matching, which needs only the scores."
         )
     given = ScoredParts.read(y_score, sensitive_features, **more)
     features = read_points(X, n_rows=len(given.scores))

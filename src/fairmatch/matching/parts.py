@@ -265,9 +265,9 @@ def sample_part(
     part : PartRows
         The rows of two groups.
     most_rows : int or None
-        How many rows to keep. Each group may have half of them. A smaller group is kept whole, and
-        the other group keeps as many rows, or a fifth of ``most_rows`` if that is more. None keeps
-        all rows.
+        The most rows to keep. Each group gets at most half of them. If a group has fewer rows, it
+        is kept whole, and the other group gets as many, or a fifth of ``most_rows`` if that is
+        more. None keeps all rows.
     positive : array of bool, shape (n_rows,), optional
         Which rows have Y = 1. Each class keeps its share of the group.
     generator : numpy.random.Generator

@@ -1,4 +1,4 @@
-"""The pairs of a transport problem that can still matter, given potentials of its dual."""
+"""The pairs of a transport problem that can lower its cost, given potentials of its dual."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from fairmatch.matching.problem import Block, Floats, Index, Problem
 
-CANDIDATES = 20  # first arcs: this many of least reduced cost, for each atom of either group
-ADDED = 4  # later arcs: this many violated ones of each source atom, while violations abound
+CANDIDATES = 20  # first arcs for each atom of either group, by least reduced cost
+ADDED = 4  # violated arcs added for each source atom if there are too many to recompute
 RECHECK = 16  # up to this many arcs per atom are recomputed in float64
 _ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 _KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger ones are dropped
@@ -16,10 +16,11 @@ _KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger on
 def price(
     problem: Problem, u: Floats, v: Floats, recheck: float = RECHECK
 ) -> tuple[Index, float, bool]:
-    """Find the violated arcs, and a bound from potentials that are made feasible.
+    """Return the violated arcs, and a bound from potentials that are made feasible.
 
-    Lowering either each ``v_j`` or each ``u_i`` by its worst violation gives a feasible dual. Arcs
-    whose lower bound is negative are recomputed exactly. If a block has more than ``recheck`` of
+    Adding to each ``u_i`` the least reduced cost of its row makes the dual feasible. So does adding
+    to each ``v_j`` that of its column. The better of the two gives the bound. Arcs whose reduced
+    cost may be negative are recomputed from differences. If a block has more than ``recheck`` of
     them per atom, its worst ones are used as they are.
 
     Returns
@@ -92,7 +93,7 @@ def first_arcs(problem: Problem, u: Floats, v: Floats) -> Index:
         np.minimum(limit, np.finfo(limit.dtype).max, out=limit)  # a forbidden pair is no arc
         chosen = block <= limit
         if np.count_nonzero(chosen) > most * len(block):
-            chosen = block < limit  # many ties, as between points that are all equally far apart
+            chosen = block < limit  # there are many ties, as among points that are equally far
         arcs.append(np.flatnonzero(chosen) + part.start * problem.n1)
     i, j = problem.staircase()  # keeps the restricted problem feasible
     arcs.append(i * problem.n1 + j)
@@ -106,9 +107,10 @@ def _group_minima(block: Block, axis: int, count: int) -> Block:
 
 
 def _limit(minima: Block, axis: int, rank: int = CANDIDATES) -> Block:
-    """Bound the ``rank`` smallest values by those of group minima, which are cheaper to sort.
+    """Return a limit below which the ``rank`` smallest values lie, from the minima of groups.
 
-    The limit is never too low. It is seldom much too high, because neighbours are in random order.
+    Minima are cheaper to sort than all values. The limit is never too low. It is seldom much too
+    high, because neighbours are in random order.
     """
     rank = min(rank, minima.shape[axis]) - 1
     return np.asarray(np.partition(minima, rank, axis=axis).take(rank, axis=axis))

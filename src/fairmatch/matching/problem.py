@@ -1,7 +1,7 @@
-"""A transport problem between atoms: what a pair of them costs, exactly or in blocks.
+"""A transport problem between atoms, and the costs of its pairs.
 
-Nothing here ever holds all pairs of a large problem. Costs come in blocks of rows, as rigorous
-lower bounds in the precision of the block. For a few requested pairs they are exact.
+No array holds all pairs of a large problem. Costs are computed in blocks of rows, as rigorous lower
+bounds in the precision of the block. For single pairs they are computed from differences.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Block = NDArray[np.floating]
 
 MASS_UNITS = 2**52  # integers up to here, and their sums, are exact in float64
 BLOCK = 4_000_000  # reduced costs held at once
-SOFT = 10.0  # price of scores in a sample, in units of spread of points over spread of scores
+SOFT = 10.0  # highest price of scores in a sample, in spreads of points per spread of scores
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A solution: flow on arcs between atoms, potentials of the source atoms, cost and bound."""
+    """Flow on arcs between atoms, potentials of the source atoms, the cost, and its bound."""
 
     source: Index
     target: Index
@@ -44,7 +44,7 @@ class Atoms:
     """The different points of one group, and the mass of each in integer units."""
 
     numbers: Floats
-    codes: NDArray[np.int32]  # one column per category; -1 is a level that nobody else has
+    codes: NDArray[np.int32]  # one column per category; the one-hot columns of -1 are all zero
     weight: Floats
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class Problem:
     source, target : Atoms
         The atoms that are moved, and those to which they are moved.
     code_square : float
-        The square of a one-hot entry. Two people who differ in one category cost twice this.
+        The square of a one-hot entry. Two different known levels of a category cost twice this.
     term : ScoreTerm, optional
         What scores add to the cost of a pair, or which pairs they forbid.
     """
@@ -88,8 +88,8 @@ class Problem:
         self.total = self.a.sum()
         self.xx, self.zz = (self._square(atoms) for atoms in (source, target))
         self.width = self.x.shape[1] + source.codes.shape[1]
-        # Single precision is fast and rules out most arcs. In few dimensions too many arcs are too
-        # close to call, and the product is cheap anyway.
+        # Single precision is fast and rules out most arcs. In few dimensions it leaves too many
+        # arcs undecided, and the product is cheap anyway.
         self.precision: type[np.floating] = np.float32 if self.width >= 16 else np.float64
         self._product: Block | None = None  # kept if a single block holds it
 
@@ -127,14 +127,14 @@ class Problem:
         return float(self.a @ self.xx + self.b @ self.zz) / float(self.total)
 
     def _softened(self) -> ScoreTerm:
-        """Return the score term with a finite price: a sample needs pairs that are forbidden."""
+        """Return the score term with a finite price, because a sample needs forbidden pairs."""
         assert self.term is not None
         spread = sum(float(np.ptp(score)) for score in self.term.score)
         price = SOFT * self.spread / spread if spread > 0.0 else 0.0
         return replace(self.term, price=min(self.term.price, price))
 
     def centred(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
-        """Return potentials centred in every component. Costs of allowed pairs do not change."""
+        """Return potentials centred in every component. Reduced costs of allowed pairs stay."""
         if self.term is None or self.complete:
             middle = u.mean()
             return u - middle, v + middle
@@ -143,7 +143,7 @@ class Problem:
         return u - means[one], v + means[other]
 
     def staircase(self) -> tuple[Index, Index]:
-        """Return the arcs of an allowed plan that needs no search: both groups in order."""
+        """Return the arcs of an allowed plan, which matches both groups in order."""
         order = (None, None) if self.term is None else self.term.order()
         ends = [
             np.cumsum(weight if by is None else weight[by])
@@ -167,7 +167,7 @@ class Problem:
         return np.asarray(cost, dtype=np.float64)
 
     def arc_costs(self, i: Index, j: Index) -> Floats:
-        """Compute costs from differences, which avoids the cancellation of the matrix product."""
+        """Compute costs from differences, without the cancellation of the matrix product."""
         cost = self.distances(i, j)
         if self.term is not None and self.term.price < np.inf:
             cost += self.term.price * self.term.excess(i, j)
@@ -231,7 +231,7 @@ class Problem:
             yield part, block
 
     def _products(self, part: slice, x: Block, z: Block) -> Block:
-        """Return ``-2 x z`` of one-hot points, computed from numbers and codes."""
+        """Return ``-2 x·z`` of one-hot points, computed from numbers and codes."""
         product = x[part] @ z
         if self._codes:
             # Comparing bytes costs a tenth of multiplying one-hot columns.
@@ -245,7 +245,7 @@ class Problem:
 
     @cached_property
     def _codes(self) -> list[tuple[NDArray[np.integer], NDArray[np.integer]]]:
-        """Codes of every category in as few bytes as possible. Unknown codes equal no other."""
+        """The codes of every category in as few bytes as possible. An unknown code equals none."""
         pairs = []
         for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
             top = max(one.max(initial=0), other.max(initial=0))
@@ -262,8 +262,8 @@ class Problem:
         """Return whether the gap is within the tolerance, or the cost is zero up to rounding."""
         if found.cost - found.bound <= tolerance * found.cost:
             return True
-        # Coordinates that differ by no more than their own rounding belong to the same point, and
-        # mass that is no more than the rounding of all masses is not moved.
+        # Points whose coordinates differ by no more than rounding count as the same. Mass within
+        # the rounding of all masses counts as not moved.
         eps = np.finfo(np.float64).eps
         rounding = 4.0 * eps**2
         moved = found.flow > eps * self.total * (len(self.a) + len(self.b))
@@ -283,7 +283,7 @@ class Problem:
         return float(self.term.excess(found.source, found.target) @ found.flow / self.total)
 
     def value(self, u: Floats, v: Floats) -> float:
-        """Return the dual value of potentials, rounded once, because they may nearly cancel."""
+        """Return the dual value of potentials. It is rounded only once, as they may cancel."""
         terms = chain(*_exact_products(self.a, u), *_exact_products(self.b, v))
         return math.fsum(terms) / float(self.total)
 
@@ -293,7 +293,7 @@ class Problem:
 
 
 def _exact_products(one: Floats, other: Floats) -> tuple[list[float], list[float]]:
-    """Return rounded products and their rounding errors (Dekker)."""
+    """Return rounded products and their rounding errors, by Dekker's algorithm."""
     product = one * other
     high, low = zip(*(_halves(factor) for factor in (one, other)), strict=True)
     rest = high[0] * high[1] - product + high[0] * low[1] + low[0] * high[1] + low[0] * low[1]

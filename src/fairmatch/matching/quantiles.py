@@ -88,8 +88,8 @@ def fair_matching(
 ) -> Coupling:
     r"""Match people who stand at the same quantile of their group's scores.
 
-    A model's scores imply this matching: it shows which person of one group the model treats like
-    which person of another. Every group is matched with the reference group.
+    A model's scores imply this matching. It shows which people of one group the model treats like
+    which people of another. Every group is matched with the reference group.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def transport_cost_range(
 
     Examples
     --------
-    Decisions alone do not decide which of the accepted people are matched with each other:
+    Decisions alone leave open which accepted people are matched with each other:
 
     >>> transport_cost_range([1, 1, 1, 1], [0, 0, 1, 1], [[0.0], [1.0], [0.0], [1.0]])
     CostRange(low=0.0, high=1.0, undetermined=1.0)

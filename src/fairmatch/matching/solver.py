@@ -1,10 +1,10 @@
 """Exact optimal transport between two groups of points, with a proof of optimality.
 
-The squared Euclidean transport problem is solved by POT's network simplex: on the full cost matrix
-when that is small, else by column generation, where the simplex only ever sees a few candidate
-pairs per point and every other pair is shown not to matter. Either way the plan comes with a
-feasible solution of the dual problem, so that the distance to the optimum is known, not hoped for.
-Points on a line are sorted instead, which is optimal.
+POT's network simplex solves the squared Euclidean transport problem. A small problem is solved on
+its full cost matrix. A large one is solved by column generation: the simplex sees only a few
+candidate pairs per point, and every other pair is shown not to matter. Either way, a feasible
+solution of the dual problem bounds the distance to the optimum. Points on a line are sorted
+instead, which is optimal.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from fairmatch.matching.problem import Floats, Index, Problem, Solution
 from fairmatch.matching.simplex import dense_simplex
 from fairmatch.tables.points import Points
 
-#: A relative duality gap up to which a plan counts as exact.
+#: The largest relative duality gap at which a plan counts as exact.
 EXACT = 1e-9
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
 OnUnproven = Literal["raise", "return"]
 
-#: Peak memory of the dense solver per entry of the cost matrix (costs, plan, simplex arcs): 38 to
-#: 41 bytes measured, rounded up. A problem above ``memory_limit`` bytes is never built densely.
+#: Peak memory of the dense solver per entry of the cost matrix (costs, plan, simplex arcs). The
+#: measured 38 to 41 bytes are rounded up. No cost matrix is built if it would need more than
+#: ``memory_limit`` bytes.
 DENSE_BYTES_PER_ARC = 48
-#: Column generation is the faster way above this size of the cost matrix (measured on Adult).
+#: Column generation is faster than the dense solver above this many entries (measured on Adult).
 DENSE_ARCS = 200_000
 
 
@@ -58,15 +59,16 @@ class TransportPlan:
     mass : ndarray of float64
         Mass moved by each pair; positive, sums to one.
     cost : float
-        Cost of the plan, ``sum(mass * ||x[source] - z[target]||**2)``, and the price of its excess.
+        Cost of the plan, ``sum(mass * ||x[source] - z[target]||**2)``. A finite price on the
+        scores adds price times excess.
     bound : float
-        Value of a feasible dual solution: no plan costs less.
+        Value of a feasible dual solution. No plan costs less.
     solver : str
         ``"dense"``, ``"column generation"``, or ``"sorting"`` for points on a line.
     excess : float
-        Mean score gap beyond the least possible one, where there are scores.
+        Mean score gap beyond the least possible one. It is 0 without scores.
     potential : ndarray of float64
-        Dual solution of the source atoms, from which a solution at a near price can start.
+        Dual solution at the source atoms. A search at a near price can start from it.
     """
 
     source: Index
@@ -80,12 +82,12 @@ class TransportPlan:
 
     @property
     def gap(self) -> float:
-        """Distance between the cost and its lower bound."""
+        """The cost minus its lower bound."""
         return self.cost - self.bound
 
     @property
     def relative_gap(self) -> float:
-        """Gap over cost; zero for a plan that costs nothing."""
+        """The gap as a share of the cost. It is zero for a plan that costs nothing."""
         return self.gap / max(self.cost, float(np.finfo(np.float64).tiny))
 
 
@@ -101,37 +103,40 @@ def solve_transport(
     on_unproven: OnUnproven = "raise",
     progress: Progress | None = None,
 ) -> TransportPlan:
-    r"""Solve the squared Euclidean transport problem to a proven relative gap.
+    r"""Return a plan of least squared Euclidean cost, to within a proven relative gap.
 
     Parameters
     ----------
     source_points, target_points : array_like of shape (n0, d) and (n1, d), or Points
-        Finite coordinates of the points of each group, or numbers beside category codes.
+        Finite coordinates of the points of each group, or numbers and category codes.
     source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
-        Non-negative masses that sum to one; uniform when omitted.
+        Non-negative masses that sum to one. By default they are uniform.
     tolerance : float
         Largest relative gap ``(cost - bound) / cost`` of the returned plan.
     memory_limit : int
-        Bytes the dense solver may take; larger problems go to column generation, which needs a
-        few hundred bytes per candidate arc and no cost matrix.
+        The most bytes that the dense solver may take. Column generation solves problems that need
+        more, and all those with more than 200,000 pairs of different points. It needs a few
+        hundred bytes per candidate arc and no cost matrix.
     random_state : int
-        Seed of the samples that give column generation its first potentials. It decides the way
-        taken and which of several optimal plans is found.
+        Seed of the samples from which column generation takes its first potentials. If several
+        plans are optimal, the seed decides which of them is found.
     on_unproven : {"raise", "return"}
-        What happens to a plan whose gap could not be proven to be within the tolerance: an error,
-        or the plan is returned with its true bound.
+        What to do with a plan whose gap is not proven to be within the tolerance: raise an error,
+        or return the plan with its true bound.
     progress : callable, optional
         Called as ``progress(round, cost, bound)`` after each round of column generation.
 
     Returns
     -------
     TransportPlan
-        At most ``2 * (n0 + n1)`` pairs, whose masses meet the given ones.
+        At most ``2 * (n0 + n1)`` pairs. Their masses add up to the masses of the points.
 
     Raises
     ------
+    ValueError
+        If the points or masses cannot be used, or if the tolerance is not between 0 and 1.
     SolverError
-        If the solver stops before the tolerance is reached, unless ``on_unproven="return"``.
+        If the tolerance is not proven and ``on_unproven="raise"``, or if no plan is found.
 
     Notes
     -----
@@ -144,12 +149,15 @@ def solve_transport(
         \max_{u, v} \sum_i a_i u_i + \sum_j b_j v_j
         \quad\text{s.t.}\quad u_i + v_j \le \|x_i - z_j\|^2 .
 
-    Any feasible :math:`(u, v)` bounds the cost of every plan from below. Identical points are
-    merged into atoms first, and masses are counted in integer units (exact for uniform masses,
-    within :math:`2^{-52}` otherwise), so that the simplex works without rounding of flows.
-    POT's potentials carry an error that grows with the largest cost and the number of atoms. Where
-    that is too much, as for groups that are nearly the same or with far outliers, costs far beyond
-    the plan's are cut off for the simplex, and potentials near zero are found that fit the flow.
+    Any feasible :math:`(u, v)` bounds the cost of every plan from below.
+
+    Identical points are first merged into atoms. Masses are counted in whole units, so the simplex
+    does not round flows. Units change a mass by at most :math:`2^{-52}`. They change no uniform
+    mass, unless the least common multiple of the group sizes exceeds :math:`2^{52}`.
+
+    POT's potentials have an error that grows with the largest cost and the number of atoms. The
+    error is too large if groups are nearly the same or have far outliers. Then the simplex sees
+    costs far above the plan's only up to a limit, and potentials near zero are fitted to the flow.
     Bounds are rounded downwards. Points that differ by no more than rounding count as the same.
     """
     transport = Transport(
@@ -164,20 +172,20 @@ def solve_transport(
 
 
 class Transport:
-    """Two groups made ready to be matched, once or at several prices of their scores.
+    """Two groups that are ready to be matched, once or at several prices of their score gap.
 
     Parameters
     ----------
     source_points, target_points : array_like of shape (n0, d) and (n1, d), or Points
-        Finite coordinates of the points of each group, or numbers beside category codes.
+        Finite coordinates of the points of each group, or numbers and category codes.
     source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
-        Non-negative masses that sum to one; uniform when omitted.
+        Non-negative masses that sum to one. By default they are uniform.
     units : pair of arrays of shape (n0,) and (n1,), optional
-        Masses as whole numbers with the same sum, instead of shares; flows are whole then.
+        Masses as whole numbers with the same sum, used instead of masses and scores.
     scores : pair of array_like of shape (n0,) and (n1,), optional
-        Scores in [0, 1] of both groups, on whose gaps there can be a price.
+        Scores in [0, 1] of both groups. They are needed to solve at a price.
     memory_limit : int
-        Bytes the dense solver may take.
+        The most bytes that the dense solver may take.
     random_state : int
         Seed of the solver's samples.
     """
@@ -228,8 +236,8 @@ class Transport:
     def _prepare(self, centre: Floats) -> None:
         """Merge rows into atoms, centred and in units of a power of two.
 
-        No cost changes but for its unit, while the rounding of products gets smaller and POT's
-        absolute constants meet costs of their size.
+        Costs change only in their unit. Products are rounded less, and costs are of the size for
+        which POT's absolute constants are made.
         """
         self._centre = centre
         x, z = (points.numbers - centre for points in self._points)
@@ -255,11 +263,11 @@ class Transport:
 
     @property
     def rounding(self) -> float:
-        """A cost that is zero but for the rounding of coordinates."""
+        """The largest cost that counts as zero, given the rounding of coordinates."""
         return 4.0 * _EPSILON**2 * self._problem.spread * self._square
 
     def row_potentials(self, plan: TransportPlan) -> Floats:
-        """Return the dual solution of a plan at every source row, all of which carry mass."""
+        """Return the dual solution of a plan at every source row. All rows must carry mass."""
         assert plan.potential is not None
         return plan.potential[self._source.label] * self._square
 
@@ -277,26 +285,29 @@ class Transport:
         Parameters
         ----------
         price : float
-            Cost of a unit of score gap beyond the least possible mean; infinite where the mean
-            score gap must be the least possible.
+            Cost of one unit of mean score gap beyond the least possible one. An infinite price
+            allows only plans with the least possible mean score gap.
         near : TransportPlan, optional
-            A plan of the same groups at a near price, which saves time.
+            A plan of the same groups at a near price. Starting from it saves time.
         tolerance : float
             Largest relative gap ``(cost - bound) / cost`` of the returned plan.
         on_unproven : {"raise", "return"}
-            What happens to a plan whose gap could not be proven to be within the tolerance.
+            What to do with a plan whose gap is not proven to be within the tolerance: raise an
+            error, or return the plan with its true bound.
         progress : callable, optional
             Called as ``progress(round, cost, bound)`` after each round of column generation.
         """
         if not 0 < tolerance < 1:
-            raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance}. 1e-9 is exact.")
+            raise ValueError(
+                f"tolerance must lie between 0 and 1, got {tolerance}. Pass 1e-9 for an exact plan."
+            )
         square = self._square
         report = progress and (lambda n, cost, bound: progress(n, cost * square, bound * square))
         start = None if near is None else near.potential
         found, problem = self._at_price(price, tolerance, report, start)
         if self._centre.any() and problem.rounding(found) > tolerance * found.cost:
-            # The points are so near to each other that taking the centre off cost digits which
-            # the proof needs. Only columns far from zero are centred now: that is exact.
+            # The points are so near to each other that subtracting the centre lost digits which
+            # the proof needs. Now only columns far from zero are centred, which is exact.
             numbers = (points.numbers for points in self._points)
             far = [np.abs(p).max(axis=0) > 4 * np.ptp(p, axis=0) for p in numbers]
             self._prepare(np.where(far[0] & far[1], self._centre, 0.0))
@@ -304,7 +315,7 @@ class Transport:
             found, problem = self._at_price(price, tolerance, report)
         if on_unproven == "raise" and not problem.closed(found, tolerance):
             raise SolverError(_stopped(found, tolerance))
-        # An arc between atoms is shared out among the rows of its source, then of its target.
+        # The flow of an arc is divided among the rows of its source atom, then of its target atom.
         arc, source_row, flow = self._source.split(found.source, found.flow)
         part, target_row, flow = self._target.split(found.target[arc], flow)
         source_row = source_row[part]
@@ -348,12 +359,13 @@ class Transport:
             found = _dense(problem)
             if problem.closed(found, tolerance):
                 return found
-            # Costs tiny beside the coordinates are lost in the product; differences keep them.
+            # The matrix product loses costs that are tiny beside the coordinates. Column
+            # generation computes costs from differences, which keep them.
         return column_generation(problem, tolerance, self._solve, progress)
 
 
 def _centre(x: Floats, z: Floats) -> Floats:
-    """Return the mean, unless few points drag it away from the others; then the median."""
+    """Return the mean of the targets, or their median if a few points pull the mean far away."""
     mean, middle = z.mean(axis=0), np.median(z, axis=0)
     usual = np.quantile(np.linalg.norm(np.vstack([x, z]) - middle, axis=1), 0.9)
     return mean if np.linalg.norm(mean - middle) <= 1e3 * usual else middle
@@ -374,6 +386,7 @@ def _dense(problem: Problem) -> Solution:
 
 def _stopped(found: Solution, tolerance: float) -> str:
     return (
-        f"{found.solver} stopped at a relative gap of {1.0 - found.bound / found.cost:.2e}, while "
-        f"{tolerance:.2e} was asked for: allow a larger tolerance, or try another random_state"
+        f"The solver ({found.solver}) stopped at a relative gap of "
+        f"{1.0 - found.bound / found.cost:.2e}, and {tolerance:.2e} was asked for. Allow a larger "
+        "tolerance, or try another random_state where there is one."
     )

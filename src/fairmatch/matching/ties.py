@@ -1,4 +1,4 @@
-"""Matching of tied scores, which leave partners open, at the least or greatest transport cost."""
+"""Matching of people with tied scores, at the least or at the greatest transport cost."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from fairmatch.tables.arrays import FloatArray
 def settled(
     staircase: Staircase, features: FloatArray, tolerance: float, *, farthest: bool = False
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Return pairs and mass. Open runs are settled at the least (or greatest) transport cost."""
+    """Return pairs and mass. Open runs are matched at the least or greatest transport cost."""
     source, target = staircase.pairs
     determined = np.ones(len(staircase.mass), dtype=bool)
     parts = []
@@ -51,9 +51,10 @@ def _settle(
 def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatArray]:
     """Return places on a line for the levels of a run, near the places of their partners.
 
-    A step is a maximal stretch between two levels. The mean step of a level grows by at least one
-    from level to level. Neighbours that are matched with the same single level share a place. So no
-    place meets more than three others, and none is far from those of its partners.
+    A step is a maximal stretch of pieces between the same two levels. The mean step of a level
+    grows by at least one from level to level. Neighbours that are matched with only one level,
+    the same one, share a place. So no place is matched with more than three others, and none is
+    far from the places of its partners.
     """
     level0, level1 = _merged(level0, level1), _merged(level1, level0)
     step = np.cumsum(np.append(0, (np.diff(level0) > 0) | (np.diff(level1) > 0)))
@@ -64,7 +65,7 @@ def _places(level0: IndexArray, level1: IndexArray) -> tuple[FloatArray, FloatAr
 
 
 def _merged(level: IndexArray, other: IndexArray) -> IndexArray:
-    """Return renumbered levels of a run. Neighbours bound to the same other level become one."""
+    """Return renumbered levels of a run. Neighbours with the same single partner level are one."""
     starts = np.append(0, np.flatnonzero(np.diff(level)) + 1)
     ends = np.append(starts[1:], len(level))
     bound = other[starts] == other[ends - 1]

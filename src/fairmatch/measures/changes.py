@@ -35,7 +35,9 @@ def consistency(
 
     Notes
     -----
-    The paper's ``Con`` (Section 5.4.2).
+    .. math:: \mathrm{Con}(f) = \min_k P\bigl(1[f(X, S) \ge \tau] = 1[f(X, S_k) \ge \tau]\bigr)
+
+    where :math:`S_k` is the group after the k-th flip (Section 5.4.2 of the paper).
 
     Examples
     --------
@@ -65,6 +67,11 @@ def consistency_by_flip(
     array of shape (n_flips,)
         One share per flip. `consistency` is the smallest of them. Their mean describes a change
         to another group chosen at random.
+
+    Notes
+    -----
+    The k-th share is :math:`P(1[f(X, S) \ge \tau] = 1[f(X, S_k) \ge \tau])`, where :math:`S_k` is
+    the group after the k-th flip.
 
     Examples
     --------
@@ -108,12 +115,13 @@ def rank_agreement(
     Returns
     -------
     dict
-        Group label to correlation. It is NaN where a model gives everybody in the group the same
+        Group label to correlation. It is NaN if a model gives everybody in the group the same
         score.
 
     Notes
     -----
-    Appendix E.3 of the paper, evaluation 1.
+    The correlation of group s is :math:`\mathrm{corr}(R_s(f), R_s(g))`, where :math:`R_s` ranks the
+    people of the group and ties get their mean rank (Appendix E.3 of the paper, evaluation 1).
 
     Examples
     --------
@@ -132,7 +140,7 @@ def rank_agreement(
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    """Rank values; ties get their mean rank. Importing scipy.stats would take a second."""
+    """Return ranks, where ties get their mean rank. Importing scipy.stats would take a second."""
     _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2.0)[level]
     return ranks
@@ -155,6 +163,13 @@ class Flips:
         are the reference's.
     undesirable : dict
         Group label to the number of undesirable flips in the group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flips = Flips({"a": np.array([[1, 2], [0, 3]])}, {"a": 2})
+    >>> flips.total
+    2
     """
 
     tables: dict[Hashable, NDArray[np.int64]]

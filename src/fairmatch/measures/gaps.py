@@ -2,7 +2,7 @@ r"""The gaps: how differently one model treats groups of people.
 
 Every measure of a gap has fairlearn's signature,
 ``measure(y_true, y_score, *, sensitive_features, sample_weight=None)``. Scorers and
-cross-validation can therefore use it. ``y_true`` may be None where labels play no part. Decisions
+cross-validation can therefore use it. ``y_true`` may be None if the labels are not used. Decisions
 are ``score >= threshold``. With more than two groups the gap is the largest over all pairs of
 groups; `fairmatch.measures.gaps_by_pair` returns every pair.
 """
@@ -148,8 +148,8 @@ def total_variation_parity_gap(
     r"""Compute the total variation between the groups' score distributions.
 
     The exact value suits discrete scores (decisions, deciles, trees). Continuous scores hardly
-    ever coincide, so their exact value is about 1 whatever the model does. Count such scores in
-    ``bins`` equal intervals of [0, 1] instead.
+    ever coincide, so their exact value is about 1 for every model. Count such scores in ``bins``
+    equal intervals of [0, 1] instead.
 
     Parameters
     ----------

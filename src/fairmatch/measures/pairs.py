@@ -26,11 +26,17 @@ class PairGap:
     value : float
         Their gap.
     better_off : group label, or None
-        The group that is accepted more often, or the one with the higher mean score where scores
-        are compared. It is None where the two are equal. A high score counts as good for a person.
+        The group that is accepted more often, or the one with the higher mean score if scores are
+        compared. It is None if the two are equal. A high score counts as good for a person.
     label : bool, optional
         The class whose people are compared, for the matched gap within a class: True is Y = 1,
         False is Y = 0. Otherwise it is None.
+
+    Examples
+    --------
+    >>> from fairmatch.measures import gaps_by_pair
+    >>> gaps_by_pair(None, [1, 0, 1, 1], sensitive_features=list("aabb"))
+    [PairGap(first='a', second='b', value=0.5, better_off='b', label=None)]
     """
 
     first: Any

@@ -18,7 +18,13 @@ class SelectionRate:
     rate : float
         Share of its people who are accepted.
     ratio : float
-        The rate divided by that of the most selected group. It is NaN where nobody is accepted.
+        The rate divided by that of the most selected group. It is NaN if nobody is accepted.
+
+    Examples
+    --------
+    >>> from fairmatch.measures import selection_rates
+    >>> selection_rates(None, [1, 0, 1, 1], sensitive_features=list("aabb"))["a"].ratio
+    0.5
     """
 
     rate: float
@@ -33,7 +39,7 @@ def selection_rates(
     sample_weight: ArrayLike | None = None,
     threshold: float = 0.5,
 ) -> dict[Hashable, SelectionRate]:
-    """Compute how often each group is accepted, and its ratio to the most selected group.
+    r"""Compute how often each group is accepted, and its ratio to the most selected group.
 
     Parameters
     ----------
@@ -52,6 +58,11 @@ def selection_rates(
     -------
     dict
         Group label to its `SelectionRate`.
+
+    Notes
+    -----
+    The rate of group s is :math:`r_s = P(f \ge \tau \mid S = s)`, and its ratio is
+    :math:`r_s / \max_{s'} r_{s'}`.
 
     Examples
     --------
@@ -95,7 +106,7 @@ def selection_ratio(
     Returns
     -------
     float
-        1 where all groups are accepted equally often, and NaN where nobody is accepted.
+        1 if all groups are accepted equally often, and NaN if nobody is accepted.
 
     Notes
     -----

@@ -85,6 +85,13 @@ class Measure:
         everybody. The gaps of several classes are averaged.
     needs_coupling : bool
         Whether the measure compares matched people.
+
+    Examples
+    --------
+    >>> from fairmatch.measures import MEASURES
+    >>> measure = MEASURES["equalized_odds_gap"]
+    >>> measure.symbol, measure.labels, measure.needs_labels
+    ('ΔEO', (True, False), True)
     """
 
     function: Callable[..., float]

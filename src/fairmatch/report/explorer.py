@@ -71,16 +71,16 @@ def explorer_json(audits: Sequence[Audit], *, most_bytes: int = MOST_BYTES) -> s
 
 
 def explorer_lead(audits: Sequence[Audit]) -> str:
-    """Return who a counterpart is, and who can be chosen instead."""
+    """Return sentences on who a counterpart is, and on who can be shown instead."""
     near = any(audit.individuals is not None and audit.individuals.near for audit in audits)
     any_two = " Any two groups can be chosen." if len(audits[0].matchings) > 1 else ""
     if not near:
         return f"Counterparts are matched by their scores, which need not be equal.{any_two}"
     drawn = " of those drawn" if any(map(is_drawn, audits)) else ""
     return (
-        f"Counterparts are matched, which need not give everybody the nearest person{drawn}; who "
-        "that is can be chosen too. People who are matched by their scores need not have equal "
-        f"scores.{any_two}"
+        f"Counterparts are matched, and a counterpart need not be the nearest person{drawn}. The "
+        "nearest person can be chosen instead. People who are matched by their scores need not "
+        f"have equal scores.{any_two}"
     )
 
 

@@ -159,7 +159,7 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
         return [audits]
     given = list(audits.audits if isinstance(audits, Comparison) else audits)
     if not given:
-        raise InputError("There is no audit to report; pass at least one.")
+        raise InputError("There is no audit to report. Pass at least one.")
     for what, kinds in (
         ("groups", {tuple(group.label for group in audit.groups) for audit in given}),
         ("levels of confidence", {audit.confidence for audit in given}),
@@ -187,7 +187,7 @@ def _rules(audits: Sequence[Audit]) -> str:
 
 
 def _n_groups(audit: Audit) -> str:
-    """Return how many groups there are; people of unknown group are named apart."""
+    """Return the number of groups. People of unknown group are named separately."""
     known = len(audit.groups) - len(audit.unknown)
     return f"{known} and unknown" if audit.unknown else str(known)
 
@@ -229,7 +229,7 @@ def _contents(audits: Sequence[Audit], people: str | None) -> list[str]:
     held = ["identifiers", "groups", "scores"]
     held += ["labels"] * any(table["labels"] for table in tables)
     held += [f"{len(columns)} column{'s' * (len(columns) > 1)}"] * bool(columns)
-    # A row of a table of counts stands for many people, of whom none is told from the others.
+    # A row of a table of counts stands for many people, who cannot be told apart.
     counted = content["unit"] == "rows"
     rows = f"{n_shown:,} rows of counted people" if counted else f"the rows of {n_people(n_shown)}"
     said = [
@@ -281,7 +281,18 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def require_report() -> None:
-    """Raise unless a report can be written. Call this before a long computation."""
+    """Raise unless a report can be written. Call this before a long computation.
+
+    Raises
+    ------
+    MissingExtraError
+        If the report extra is not installed.
+
+    Examples
+    --------
+    >>> from fairmatch.report import require_report
+    >>> require_report()
+    """
     require_charts()
     try:
         import jinja2  # noqa: F401

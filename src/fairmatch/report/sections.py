@@ -86,7 +86,7 @@ def sections(
         Section(
             "alternatives",
             "Less discriminatory alternatives",
-            "Every model that was tried, beside the baseline, on people whom none has seen.",
+            "Every model that was tried, compared with the baseline on people whom none has seen.",
             (
                 "A search that finds nothing does not prove that there is nothing to find: other "
                 "methods, columns or data may do better.",
@@ -131,9 +131,9 @@ def sections(
                 "Every model stands for a matching of people across groups: one under which the "
                 "scores of matched people differ as little as they can on average. Many matchings "
                 "share that least gap, people at the same rank among them; the nearest of these is "
-                "the kindest reading of the model, and it is shown. Matched people need not have "
-                "equal scores. If even the nearest are very different, a small gap was reached by "
-                "giving unlike people like scores."
+                "the most favourable reading of the model, and it is shown. Matched people need "
+                "not have equal scores. If even the nearest are very different, a small gap was "
+                "reached by giving unlike people like scores."
                 if described
                 else "People at the same rank of their groups' scores are matched: no other "
                 "matching has a smaller mean score gap. Without features nothing is said of how "
@@ -160,10 +160,10 @@ def sections(
             "Gaps in parts of the people",
             "Where a fair average may hide an unfair part.",
             (
-                "Subsets were chosen on some of the rows and measured on others, so that a gap "
-                "found by luck does not count as a finding. The intervals hold for all listed "
-                "subsets of a model at once, and are wider for it. A subset that is not listed is "
-                "not thereby fair.",
+                "Subsets were chosen on some of the rows and measured on others, so a gap found by "
+                "luck does not count as a finding. The intervals hold for all listed subsets of a "
+                "model at once, which makes them wider. A subset that is not listed need not be "
+                "fair.",
             )
             if any(a.subsets and a.subsets.subsets for a in audits)
             else (),
@@ -174,7 +174,7 @@ def sections(
             "Predictions" if real else "Scores",
             "How the predictions of every group are spread."
             if real
-            else "How the scores of every group are spread, whatever the threshold.",
+            else "How the scores of every group are spread, regardless of the threshold.",
             (),
             _figures(audits, score_figure),
         ),
@@ -200,7 +200,7 @@ def sections(
             if real
             else "The same people under each model, and whose decisions change.",
             (
-                "Less of one gap says nothing by itself on how it was reached; the distances "
+                "A smaller gap does not show by itself how it was reached; the distances "
                 + ("do." if real else "and the changed decisions do."),
             ),
             [*side_by_side(audits), *(changed_decisions(comparison) if comparison else [])],

@@ -94,7 +94,7 @@ def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
 
 
 def _possibly_none(gap: Gap, is_seen: bool) -> str:
-    """Return that there may be no difference, where one is seen that is not certain."""
+    """Return words that there may be no difference, if the one seen is not certain."""
     return "; no difference at all cannot be ruled out" if is_seen and gap.low == 0.0 else ""
 
 
@@ -113,7 +113,7 @@ def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
     by = f"{outcome_words(audit)} by {model_words(audit)}"
     if not stated:
         return f" in {len(groups)} groups, the share {by} is not stated"
-    # Those of too few people are counted in a sentence of their own.
+    # Groups of too few people are counted in another sentence.
     by += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
     stated.sort(key=lambda group: group.selection_rate.value or 0.0)
     least, most = (
@@ -160,10 +160,10 @@ def _on_matching(audit: Audit) -> str:
         flat = all(_is_flat(matching) for matching in matched)
         return (
             "The nearest and a random matching of the groups cost the same here, so nothing is "
-            "said of how near the people are whom their scores match."
+            "said of the distance between people who are matched by their scores."
             if flat
-            else "How near the people are whom their scores match is not stated; the reasons "
-            "stand under “What is not said”."
+            else "The distance between people who are matched by their scores is not stated; the "
+            "reasons stand under “What is not said”."
         )
     value, groups = max(
         (found.gap.value or 0.0, matching.groups)
@@ -215,16 +215,16 @@ def _on_nearest(
 
 
 def reach_sentences(matching: Matching) -> list[str]:
-    """Return for how many people of each group somebody near is scored alike, where it is stated.
+    """Return a sentence per group on the share of people with a near person who is scored alike.
 
-    Of people who were drawn it is told among whom somebody near was looked for: others may be
-    nearer.
+    If people were drawn, the sentence adds that only those drawn were searched, because others may
+    be nearer. A group without a statement has no sentence.
     """
     return [said for reach in matching.reach if (said := _on_reach(reach, matching.is_sample))]
 
 
 def _on_reach(reach: Reach, is_sample: bool) -> str:
-    """Return the statement on one group in words, or nothing where none is made."""
+    """Return the statement on one group in words, or an empty text if there is none."""
     share = reach.share
     if share.value is None:
         return ""
@@ -274,7 +274,7 @@ def _on_subsets(audit: Audit) -> str:
 
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
-    """Return the subset whose gap is largest for sure: the one of the highest lower limit."""
+    """Return the subset with the highest lower limit of its gap, or None if no gap is certain."""
     sure = [subset for subset in surest_first(subsets) if certain(subset)]
     return sure[0] if sure else None
 
@@ -289,5 +289,5 @@ def surest_first(subsets: tuple[SubsetGap, ...]) -> list[SubsetGap]:
 
 
 def certain(subset: SubsetGap) -> bool:
-    """Return whether the interval of a subset's gap leaves 0 out."""
+    """Return whether the interval of a subset's gap excludes 0."""
     return bool(subset.confirmed.low)

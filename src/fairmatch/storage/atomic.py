@@ -98,7 +98,7 @@ def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> N
             raise InputError(f"{option} must be a file, and {name} is a folder. Name a file in it.")
         if file.resolve() in taken:
             raise InputError(
-                f"{option} {name} would be written over: {taken[file.resolve()]}. Choose another "
+                f"{option} {name} would overwrite a file: {taken[file.resolve()]}. Choose another "
                 "name."
             )
         if file.is_file() or not file.exists():  # /dev/stdout can be written to twice

@@ -33,7 +33,7 @@ class Groups:
         One label per group, in sorted order. The combinations of several attributes have labels
         such as ``"female, Black"``.
     attributes : tuple of str, default=()
-        Names of the attributes, where there are several.
+        Names of the attributes, if there are several.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Groups:
 
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""
-        # Built as an object array, so that labels keep their type.
+        # In an object array, labels keep their type.
         labels = np.empty(self.n_groups, dtype=object)
         labels[:] = self.labels
         named: NDArray[Any] = labels[self.codes[rows]]

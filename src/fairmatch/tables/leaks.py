@@ -18,7 +18,7 @@ from fairmatch.tables.levels import find_levels
 NEAR_COPY = 0.9
 """Agreement beyond chance from which a column is called a near copy of the group."""
 
-# Many different numbers are sorted into classes, so that a copy with added noise is found too.
+# Many different numbers are sorted into classes, to find copies with added noise too.
 _FEW_VALUES = 32
 _MOST_VALUES = 256
 _CLASS_SIZE = 8

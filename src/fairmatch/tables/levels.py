@@ -37,7 +37,7 @@ def level_type(levels: Sequence[Any]) -> str:
 
 
 def find_levels(known: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.intp]:
-    """Find levels among others by their meaning, whatever type a table library uses.
+    """Find levels among others by their meaning, even if table libraries use other types.
 
     Parameters
     ----------

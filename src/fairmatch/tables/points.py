@@ -35,7 +35,7 @@ class Points:
     r"""Rows of a table as numbers and category codes.
 
     One-hot columns take memory for every level of every category. Codes take four bytes per row
-    and category, whatever the number of levels, and the distances are the same.
+    and category, for any number of levels, and the distances are the same.
 
     Parameters
     ----------

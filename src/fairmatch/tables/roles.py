@@ -127,7 +127,7 @@ class Roles:
     ignored : sequence of str
         Columns to leave out.
     kept : sequence of str
-        Columns to use as features, whatever they look like. Other columns may be features too.
+        Columns to use as features, even if they look suspicious. Other columns may be features too.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """What an audit found: plain dataclasses of facts, no plotting and no arrays.
 
-Group labels and column names are strings here, whatever they are in the table. So every fact can
-be written to JSON and read back unchanged. A fact that cannot be stated is None, and a sentence in
-``refused`` says why.
+Group labels and column names are strings here, even if they have another type in the table. So
+every fact can be written to JSON and read back unchanged. A fact that cannot be stated is None, and
+a sentence in ``refused`` says why.
 """
 
 from fairmatch.auditing.facts.about import About, LeakFacts

@@ -12,7 +12,7 @@ from fairmatch.auditing.facts.files import JsonFacts
 
 @dataclass(frozen=True)
 class Alternative:
-    """A model that was tried, beside the baseline, on the same people.
+    """A model that was tried, compared with the baseline on the same people.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Search:
-    """How the models of a search were made, so that it can be documented and repeated.
+    """How the models of a search were made. With this, a search can be documented and repeated.
 
     Attributes
     ----------
@@ -85,12 +85,12 @@ class Search:
     source, source_sha256 : str or None
         Name and hash of the table; a dataset has no hash.
     n_training, n_choosing, n_test : int
-        Rows that the models learned from; that were kept apart to choose among them; and that
-        they are compared on. Without rows to choose by, all models are listed.
+        Number of rows to learn from, to choose models by, and to compare them on. Without rows to
+        choose by, all models are listed.
     uses_group : bool
-        Whether the models use a person's group to predict, the baseline too.
+        Whether all models, including the baseline, use a person's group to predict.
     needing_group : tuple of str
-        The methods whose models cannot predict without it.
+        The methods whose models cannot predict without the group.
     settings : dict
         The other arguments of the search.
     """
@@ -113,7 +113,7 @@ class Search:
         needing = " and ".join(f"“{method}”" for method in self.needing_group)
         return (
             "Every model, the baseline too, uses a person's group to predict."
-            + f" {needing} cannot do without it, the others can be trained to." * bool(needing)
+            + f" {needing} cannot do without it. The others can be trained to." * bool(needing)
         )
 
 
@@ -144,7 +144,7 @@ class Alternatives(JsonFacts):
     tried : tuple of Alternative
         Every other model, in the order in which it was given.
     search : Search or None
-        How the models were made, where the search trained them.
+        How the models were made, if the search trained them.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Alternatives"
@@ -169,7 +169,7 @@ class Alternatives(JsonFacts):
 
     @property
     def possible(self) -> Sequence[Alternative]:
-        """The models with a smaller gap for sure that are as accurate by estimate, not for sure."""
+        """The models with a gap shown to be smaller, and as accurate only by estimate."""
         return _by_gap(
             one
             for one in self.tried
@@ -182,8 +182,9 @@ class Alternatives(JsonFacts):
     def foremost(self) -> Sequence[Alternative]:
         """The models to look at first, the smallest gap first.
 
-        Those found; else those that are possible; else those that select some people and not
-        others, whatever their accuracy.
+        These are the models found. If there are none, these are the possible ones. If there are
+        none of these either, they are the models that select some people and not others, or all
+        models if none does.
         """
         return self.found or self.possible or self._deciding
 
@@ -197,8 +198,7 @@ class Alternatives(JsonFacts):
         Parameters
         ----------
         names : collection of str
-            The models that are described. There are no words where other models than the foremost
-            are among them.
+            The models that are described. If they are not the foremost models, the text is empty.
         """
         shown = [one for one in self.foremost if one.name in names]
         n_tried = sum(one.name in names for one in self.tried)
@@ -214,17 +214,17 @@ class Alternatives(JsonFacts):
         else:
             reason = "of the models tried, whatever their accuracy"
             if any(not one.decides for one in self.tried) and shown[0].decides:
-                reason += ", but for those that select nobody or everybody"
+                reason += ", except those that select nobody or everybody"
         smallest = "the smallest gap" if len(shown) == 1 else "the smallest gaps"
         return (
-            f"Described below, beside {self.baseline!r} (accuracy {self.accuracy:.3f}, gap "
+            f"Described below, besides {self.baseline!r} (accuracy {self.accuracy:.3f}, gap "
             f"{self.gap:.3f}): {models}, with {smallest} {reason}."
         )
 
     def sentence(self) -> str:
         """Return what the search found, in words."""
         scope = (
-            f"of {_models(len(self.tried))} tried beside {self.baseline!r} on {self.n_rows:,} "
+            f"of {_models(len(self.tried))} tried besides {self.baseline!r} on {self.n_rows:,} "
             "people whom none of them has seen"
         )
         within = f"within {self.margin:g} of its accuracy"

@@ -153,8 +153,8 @@ class Audit(JsonFacts):
     spread : Spread or None
         The unit of relative gaps: a standard deviation. It is None for probabilities.
     score_values : tuple of float
-        The different scores, where there are no more of them than intervals in `score_edges`. It
-        is empty where there are more, and in audits of earlier versions.
+        The different scores. It is empty if there are more of them than intervals in
+        `score_edges`, and in audits of earlier versions.
 
     Examples
     --------
@@ -265,7 +265,7 @@ class Audit(JsonFacts):
         if unknown := [name for name in columns if name not in people.columns]:
             raise ColumnError(
                 f"There is no column {unknown[0]!r} to hide. The columns are "
-                f"{', '.join(people.columns)}."
+                f"{', '.join(people.columns)}. Name one of them."
             )
         kept = {name: v for name, v in people.columns.items() if name not in columns}
         hidden = (*people.hidden, *columns)
@@ -291,8 +291,8 @@ class Audit(JsonFacts):
         placed = [one.position for one in found if one is not None and one.position is not None]
         if placed:
             notes += (
-                f"<li>People matched so that their scores differ least lie at {max(placed):.2f} "
-                "between the nearest matching (0) and a random one (1).</li>"
+                f"<li>The nearest fair matching lies at {max(placed):.2f} between the nearest "
+                "matching (0) and a random one (1).</li>"
             )
         if self.subsets and (sure := [one for one in self.subsets.subsets if one.confirmed.low]):
             worst = max(sure, key=lambda one: one.confirmed.low or 0.0)

@@ -40,7 +40,7 @@ class CategoryImpact:
         Selection rate divided by that of the most selected category.
     p_value : float or None
         P-value of Fisher's exact test that the selection rate equals that of the most selected
-        category. It is None for that category itself, or where there is none.
+        category. It is None for that category itself, or if there is no such category.
     scoring_rate : Estimate or None
         Share of the people whose score is better than the median of everybody. It is None where
         the scores are decisions.
@@ -50,12 +50,13 @@ class CategoryImpact:
         Whether its share is below 2%. Such a category is shown, but others are not compared with
         it.
     below_four_fifths : bool or None
-        Whether the impact ratio is below 0.8; None where there is none.
+        Whether the impact ratio is below 0.8. It is None without a ratio.
     is_few : bool
-        Whether the people are so few that the audit states nothing else of them.
+        Whether the people are so few that the audit states nothing else about them.
     weight, weight_selected, effective_size : float or None
-        Under weights of a survey: the weight of the people and of those selected, whose quotient
-        is the selection rate, and how many people the weights speak for. None else.
+        With survey weights: the weight of the people, the weight of those selected, and the
+        effective number of people. The selection rate is the second divided by the first. They are
+        None without survey weights.
     """
 
     category: str
@@ -110,7 +111,7 @@ class ImpactTable:
     def highest(self, rate: str) -> tuple[str, ...]:
         """Return the categories that share the highest rate, of those that are not small.
 
-        Where all their rates are 0 there is none.
+        The result is empty if all their rates are 0.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from fairmatch.auditing.facts.nearest import NearestFair, Reach
 
 @dataclass(frozen=True)
 class Transport:
-    """How far apart people are whom the model treats alike.
+    """The distances between people whom the model treats alike.
 
     Attributes
     ----------
@@ -67,10 +67,10 @@ class PairFlips:
     Attributes
     ----------
     both, neither : float
-        Share of pairs of whom both are selected, and of whom neither is.
+        Share of pairs in which both people are selected, and in which neither is.
     first_only, second_only : float
-        Share of pairs of whom only the person of the first group is selected, and of whom only the
-        person of the second group is. These are flips.
+        Share of pairs in which only the person of the first group is selected, and in which only
+        the person of the second group is. These are flips.
     """
 
     both: float
@@ -123,19 +123,20 @@ class Matching:
         Score gaps under each matching. There is always the fair matching. With features there are
         also the nearest one and the nearest fair one, and with labels the joint one.
     transport : Transport or None
-        How far apart people are whom the model treats alike. It is None without features.
+        Distances between people whom the model treats alike. It is None without features, or if
+        the nearest matching could not be proven.
     refused : str or None
         Why there is no matching, or None.
     groups : tuple of two str, or None
-        The two groups. It is None where there is no matching.
+        The two groups. It is None if there is no matching.
     unproven : tuple of str
         What was left out because the solver could not prove it.
     nearest_fair : NearestFair or None
         The nearest matching that treats matched people as alike as possible. It is None without
-        features.
+        features, or if it could not be proven.
     reach : tuple of Reach
-        For each of the two groups, how many people have somebody near who is scored alike. It is
-        empty without features.
+        For each of the two groups, the share of people with a near person who is scored alike. It
+        is empty without features.
     """
 
     n_sampled: tuple[int, int]

@@ -1,4 +1,4 @@
-"""How near people can be whom a model treats alike, and who is near to whom."""
+"""The nearest matching of people whom a model treats alike, and each person's nearest people."""
 
 from __future__ import annotations
 
@@ -73,22 +73,22 @@ class NearestFair:
 
 @dataclass(frozen=True)
 class Reach:
-    """For how many people of a group somebody near in another group is scored alike.
+    """The share of a group's people who have a near person in another group, scored alike.
 
     Attributes
     ----------
     group, other : str
-        The group whose people are counted, and the group in which somebody near is sought.
+        The group whose people are counted, and the group that is searched for near people.
     distance : float
-        Squared distance up to which somebody counts as near. Nine in ten of the people who were
-        drawn from the two groups, counted by their weights, have somebody of the other group
-        within this distance.
+        Squared distance up to which a person counts as near. Nine in ten of the people drawn from
+        the two groups, counted by their weights, have a person of the other group within this
+        distance.
     score_gap : float
         Difference up to which two scores count as alike.
     share : Estimate
-        Share of the group's people who have somebody near and scored alike.
+        Share of the group's people who have a near person who is scored alike.
     has_near : Estimate
-        Share of the group's people who have somebody near at all.
+        Share of the group's people who have a near person.
     """
 
     group: str
@@ -110,7 +110,7 @@ class NearPeople:
     Attributes
     ----------
     person, neighbour : tuple of int
-        The person, and somebody near.
+        The person, and a near person.
     distance : tuple of float
         Their squared distance.
     score_gap : tuple of float

@@ -132,7 +132,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
 
 
 def _read_keys(given: Any, known: Mapping[str, _Key], where: str) -> dict[str, Any]:
-    """Return the keys with defaults filled in, or raise where a key or its value is wrong."""
+    """Return the keys with defaults filled in, or raise if a key or its value is wrong."""
     if not isinstance(given, dict):
         raise InputError(f"{where} must hold keys and values, got {given!r}.")
     for key in given:

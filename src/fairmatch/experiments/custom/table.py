@@ -65,7 +65,7 @@ class OwnTable:
         batch_size: int | None = None,
         drop: Sequence[str] = (),
     ) -> "OwnTable":
-        """Return the table of a file, or raise where the file cannot be used.
+        """Return the table of a file, or raise if the file cannot be used.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The candidate that a user would pick who sees the tuning rows alone."""
+"""The candidate that a user would pick from the tuning rows alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

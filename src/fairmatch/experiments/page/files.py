@@ -65,7 +65,7 @@ def _text(file: Path) -> str:
 
 
 def _of_data(chart: Any) -> str:
-    """Return a hash of the numbers that a chart shows, whatever its style."""
+    """Return a hash of the numbers that a chart shows, regardless of its style."""
     shown = chart.to_dict()["datasets"].values()
     # The last digits of a mean may differ from machine to machine.
     rounded = [pd.DataFrame(rows).round(6).to_json(double_precision=6) for rows in shown]

@@ -151,7 +151,7 @@ def _plain(value: Any) -> Any:
 
 
 def pack_scores(scores: FloatArray) -> str:
-    """Return scores as text, two bytes each, so that other runs can be compared with them.
+    """Return scores as text, two bytes each, for comparison with other runs.
 
     Examples
     --------

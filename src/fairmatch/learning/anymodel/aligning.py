@@ -44,7 +44,10 @@ class AlignmentSettings(Settings):
         """Raise an error that names the first setting that cannot be used."""
         criterion = read_criterion(self.criterion)
         if self.decisions not in DECISIONS:
-            raise InputError(f"decisions must be 'align' or 'threshold', got {self.decisions!r}.")
+            raise InputError(
+                f"decisions must be 'align' or 'threshold', got {self.decisions!r}. Pass one of "
+                "the two."
+            )
         if self.decisions == "align" and len(criterion.labels) > 1:
             raise InputError(
                 f"criterion={self.criterion!r} asks for equal scores within both classes, and one "

@@ -54,7 +54,7 @@ class Alignment:
         from unequal group sizes, because people with the same score and group get the same aligned
         score.
     attributes : tuple of str
-        Names of the attributes whose combinations are the groups, where there are several.
+        Names of the attributes whose combinations are the groups, if there are several.
 
     Notes
     -----
@@ -299,7 +299,7 @@ def align_scores(
     pos_label: Any = 1,
     scale: str = "probability",
 ) -> FloatArray:
-    """Align the scores of all groups; within a group the order of people stays.
+    r"""Return the scores of all groups, aligned. Within a group, people keep their order.
 
     Parameters
     ----------
@@ -310,8 +310,8 @@ def align_scores(
     strength : float, default=1.0
         How far to go: 0 does not move the scores, and 1 aligns them fully.
     alignment : Alignment, optional
-        An alignment that `fit_alignment` has fitted on another table. With it, the parameters
-        below are not used. By default one is fitted on these rows.
+        An alignment that `fit_alignment` has fitted on another table. With it, the following
+        parameters are not used. By default, an alignment is fitted on these rows.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes; needed with ``criterion="equal_opportunity"``.
     criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
@@ -329,6 +329,15 @@ def align_scores(
     -------
     array of shape (n_rows,)
         The adjusted scores.
+
+    Notes
+    -----
+    With t the strength, a score f of group s becomes
+
+    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f)),
+
+    where :math:`F_s` and :math:`Q_s` are the distribution and quantile functions of the group's
+    scores, and :math:`p_s` is its share (Chzhen et al., 2020; Jiang et al., 2020).
 
     Examples
     --------

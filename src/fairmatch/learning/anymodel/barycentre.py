@@ -1,4 +1,4 @@
-"""Curves from the scores of every group to what all groups share, and the gap that they leave."""
+"""Curves from the scores of every group to their barycentre, and the gap that they leave."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def curve_to_barycentre(
 
 
 def settled(curves: list[Curve]) -> tuple[Curve, ...]:
-    """Return the curves with one value in the place of values that differ only by rounding.
+    """Return the curves, with one value instead of several that differ only by rounding.
 
     People of different groups at the same quantile get the same score to the last digit, so a
     threshold never separates them.

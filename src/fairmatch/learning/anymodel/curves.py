@@ -154,8 +154,8 @@ def group_codes(
     labels : sequence
         Labels of the groups in the table of the fit.
     attributes : tuple of str
-        Names of the attributes in the table of the fit, where there were several. A table is read
-        by them, whatever the order of its columns.
+        Names of the attributes in the table of the fit, if there were several. The columns of a
+        table are found by these names, in any order.
     n_rows : int
         Expected number of rows.
     """

@@ -40,7 +40,7 @@ def fit_adjustment(
     min_group_size: int = 2,
     small_groups: str = "error",
 ) -> ScoreAdjustment:
-    """Fit an adjustment of a model's scores; the model itself is not needed.
+    r"""Return a fitted adjustment of a model's scores. The model itself is not needed.
 
     Parameters
     ----------
@@ -83,7 +83,17 @@ def fit_adjustment(
     Returns
     -------
     ScoreAdjustment
-        Its ``apply`` adjusts the scores of this table or of another.
+        The adjustment. Its ``apply`` adjusts the scores of this table or of another.
+
+    Notes
+    -----
+    With t the strength, an alignment turns a score f of group s into
+
+    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f)),
+
+    where :math:`F_s` and :math:`Q_s` are the distribution and quantile functions of the group's
+    scores, and :math:`p_s` is its share. Full strength of thresholds allows a gap of one person in
+    the smallest group.
 
     Examples
     --------
@@ -95,7 +105,9 @@ def fit_adjustment(
     """
     criterion = read_criterion(criterion)
     if decisions not in DECISIONS:
-        raise InputError(f"decisions must be 'align' or 'threshold', got {decisions!r}.")
+        raise InputError(
+            f"decisions must be 'align' or 'threshold', got {decisions!r}. Pass one of the two."
+        )
     if decisions == "threshold" and scale != "probability":
         raise InputError(
             f"scale={scale!r} was given, but decisions='threshold' bends probabilities until "

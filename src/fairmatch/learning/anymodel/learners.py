@@ -250,7 +250,7 @@ def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
 
 
 def check_columns(model: Any, X: Any) -> None:
-    """Raise unless a table has the columns that a model was fitted on, as far as it knows them."""
+    """Raise if a table has other columns than those that a model remembers from its fit."""
     names = getattr(X, "column_names", getattr(X, "columns", None))
     known = _known_columns(model)
     if names is not None and known is not None and list(names) != known:
@@ -313,8 +313,8 @@ def read_folds(
             ) from error
     if cv < 2:
         raise InputError(
-            f"cv must be at least 2, because every row is scored by a model that was not trained "
-            f"on it; got {cv}."
+            f"cv must be at least 2, got {cv}. Every row is scored by a model that was not trained "
+            "on it. Pass a number of folds, such as cv=5."
         )
     _, label, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if sizes.min() < cv:
@@ -333,7 +333,7 @@ def read_folds(
 
 
 def _predicts_numbers(learner: Any) -> bool:
-    """Return whether a learner is a regressor, as far as scikit-learn can tell."""
+    """Return whether scikit-learn recognises a learner as a regressor."""
     try:
         return bool(is_regressor(learner))
     except AttributeError:

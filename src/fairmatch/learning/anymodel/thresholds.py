@@ -38,9 +38,9 @@ class GroupThresholds:
         Largest difference of rates between two groups on these rows. With equalised odds it is the
         larger one of the gaps of true positive rates and of false positive rates.
     decides : bool
-        Whether somebody is accepted and somebody is not.
+        Whether some people are accepted and others are not.
     attributes : tuple of str
-        Names of the attributes whose combinations are the groups, where there are several.
+        Names of the attributes whose combinations are the groups, if there are several.
     """
 
     labels: tuple[Any, ...]

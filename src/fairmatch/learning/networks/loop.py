@@ -43,7 +43,7 @@ class Schedule:
     def for_table(
         cls, n_rows: int, batch_size: int, *, epochs: int, learning_rate: float, decay: float
     ) -> "Schedule":
-        """Return a schedule that goes over the table once per epoch, in at least 16 steps."""
+        """Return a schedule with one step per ``batch_size`` rows, and at least 16 per epoch."""
         steps = max(-(-n_rows // batch_size), MIN_STEPS_PER_EPOCH)
         return cls(epochs, steps, learning_rate, decay)
 

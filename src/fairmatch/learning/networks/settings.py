@@ -42,10 +42,11 @@ class DescentSettings(Settings):
         ``decay``: 40, 0.003 and 0.9 with "short", and 200, 0.001 and 0.95 with "paper". In the
         recorded runs the short schedule is as good as the paper's.
     epochs : int, optional
-        How often training goes over the table. An epoch has at least 16 steps. By default the
-        schedule's number.
+        Number of epochs. An epoch has one step for every ``batch_size`` rows of the table, and at
+        least 16 steps. By default the schedule's number.
     batch_size : int, default=1024
-        Rows of each group in a batch, at most half the table.
+        Rows of each group in a batch, at most half the table. Training without a penalty has this
+        many rows of the whole table in a batch.
     learning_rate : float, optional
         Adam's learning rate in the first epoch. By default the schedule's.
     decay : float, optional
@@ -183,8 +184,8 @@ def _check_device(device: Any) -> None:
     # The type of torch's error depends on the kind of device and on how torch was built.
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise InputError(
-            "device must be one that torch can compute on, such as 'cpu' or 'cuda'; got "
-            f"{device!r}: {error}"
+            "device must be one that torch can compute on, such as 'cpu' or 'cuda', got "
+            f"{device!r} ({error}). Pass device='cpu'."
         ) from error
 
 

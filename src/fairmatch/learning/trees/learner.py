@@ -51,8 +51,8 @@ class GrowingSettings(Settings):
         Share of the columns that each tree is grown on.
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better objective on held-out rows, and keep the trees
-        up to the best round. For this, ``validation_size`` of the training rows is held out and
-        compared among itself. A ready ``coupling`` is then an error.
+        up to the best round. For this, ``validation_size`` of the training rows is held out, and
+        these rows are compared only with each other. A ready ``coupling`` is then an error.
     validation_size : float, default=0.2
         Share of the rows held out for ``early_stopping_rounds``, and for the choice by
         ``max_gap``, stratified by label and group.
@@ -145,7 +145,7 @@ class TreeSettings(GrowingSettings):
     trees_ : lightgbm.Booster
         The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class.
     base_margin_ : float
-        Log-odds of the positive class in the training rows, where boosting starts.
+        Log-odds of the positive class in the rows that trees are grown on, where boosting starts.
     """
 
     scale_pos_weight: float = 1.0

@@ -1,4 +1,4 @@
-"""A display of how near the people are whom models treat alike, one curve per model."""
+"""A display of the distance between people whom models treat alike, one curve per model."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def alternatives_figure(found: Alternatives) -> Figure:
             f"most {found.margin:g}, and its gap counts as smaller if the whole interval of the "
             f"change lies below 0. The {found.confidence:.0%} intervals hold for all "
             f"{len(found.tried)} models at once.",
-            "“No” is said where one of the two is shown to be false, and “not shown” where the "
-            "people are too few to tell.",
+            "“No” means that one of the two is shown to be false, and “not shown” that the people "
+            "are too few to tell.",
             f"The gap is that of {title}, the largest over pairs of groups. Newly selected are "
             f"people whom {shown_name(found.baseline)} does not select and the model does.",
         ),

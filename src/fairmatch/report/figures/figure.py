@@ -102,7 +102,7 @@ def level(audits: Sequence[Audit]) -> str:
 
 
 def least_people(audit: Audit) -> int:
-    """Return of how many people a row is shown: of any, unless the page is without individuals."""
+    """Return the fewest people that a row may show: 1, unless the page is without individuals."""
     if audit.individuals is not None:
         return 1
     return int(audit.provenance.settings.get("min_group_size") or 1)
@@ -114,12 +114,12 @@ def too_few(number: int, least: int) -> str:
 
 
 def noted(rows: Iterable[Mapping[str, Any]], columns: dict[str, str]) -> dict[str, str]:
-    """Return the columns, without that of notes where there are none."""
+    """Return the columns, without the column of notes if there are none."""
     noted = any(row.get("note") for row in rows)
     return {key: words for key, words in columns.items() if noted or key != "note"}
 
 
 def panel(rows: Sequence[Row], name: str = "", **options: Any) -> tuple[Panel, ...]:
-    """Return a chart of dots with intervals; none where no statement is made."""
+    """Return a chart of dots with intervals, or none if no statement is made."""
     stated = [row for row in rows if row["value"] is not None]
     return (Panel(finished(interval_chart(stated, **options)), name),) if stated else ()

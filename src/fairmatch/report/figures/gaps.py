@@ -208,7 +208,7 @@ def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
         "By attribute and by combination",
         (
             "The largest gap over the pairs of groups that one attribute makes, and over those of "
-            "the combinations. Combinations are more and smaller groups, so that their largest gap "
+            "the combinations. Combinations are more and smaller groups, so their largest gap "
             "tends to be larger by chance too.",
         ),
         noted(rows, {**columns, "between": "between", "better": "better off", **NOTE}),

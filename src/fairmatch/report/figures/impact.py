@@ -54,7 +54,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
 
 
 def _meaning(audit: Audit) -> str:
-    """Return whom the tables call selected: in the audit's own words, and by which rule."""
+    """Return what "selected" means in the tables: the audit's own word, and the rule."""
     words = outcome_words(audit)
     return f"{'' if words == 'selected' else f'{words}, '}a {selected_from(audit)}"
 
@@ -98,15 +98,15 @@ def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
         )
     elif few := [group_words(category.category) for category in order if category.is_few]:
         reading.append(
-            f"Nothing else is stated of so few people: {listed(few)}. Their rates stand here "
+            f"Nothing else is stated about so few people: {listed(few)}. Their rates are shown "
             "because every category is filed."
         )
     if not withheld and any(category.n_people == 1 for category in order):
         reading.append("The row of a category of 1 person is the decision on that person.")
     if any(category.is_small for category in order):
         reading.append(
-            "Categories of less than 2% of the people are marked; the rule allows to leave them "
-            "out, and nobody is compared with them."
+            "Categories of less than 2% of the people are marked; the rule allows them to be left "
+            "out, and no other category is compared with them."
         )
     columns = {
         "label": "category",

@@ -35,7 +35,7 @@ from fairmatch.report.wording import (
     told_apart,
 )
 
-# How many bars a chart shows, alone or beside others; the table below it shows all.
+# Most bars in a chart that is alone, and in one of several. The table below it shows all.
 _MOST_BARS, _FEW_BARS = 12, 6
 
 
@@ -232,7 +232,7 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
     several = any(len(m.matched_gaps) > 1 for a in audits for m in a.matchings)
     reading = [
         "The score gap between two matched people, over all pairs. "
-        + (f"A flip is a pair of whom one is {selected} and the other is {other}. " * decides)
+        + (f"A flip is a pair in which one is {selected} and the other is {other}. " * decides)
         + "Intervals take the pairs as given."
     ]
     if several:

@@ -46,8 +46,8 @@ def side_by_side(audits: Sequence[Audit]) -> list[Figure]:
                 "difference between two models may be chance.",
                 ""
                 if same
-                else "The models were audited on different people, so that a difference may come "
-                "from the people and not from the model.",
+                else "The models were audited on different people, so a difference may come from "
+                "the people and not from the model.",
             ),
             {"what": "measure", **{f"m{k}": name for k, name in enumerate(names)}},
             rows,
@@ -179,7 +179,8 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
     gap = "demographic_parity_gap"
     if missing := [c for c in ("fairness_weight", "accuracy", gap) if c not in curve]:
         raise InputError(
-            f"curve has no column {missing[0]!r}; expected a table of FairnessPath.curve."
+            f"curve has no column {missing[0]!r}, which the figure needs. Pass a table of "
+            "FairnessPath.curve."
         )
     names = [name for name in MEASURES if name in curve]
     columns = {"fairness_weight": "fairness weight", "accuracy": "accuracy"}

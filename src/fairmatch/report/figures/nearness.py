@@ -1,4 +1,4 @@
-"""Figures about how near the people are whom their scores match."""
+"""Figures about the distance between people who are matched by their scores."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def curve_figure(audits: Sequence[Audit]) -> Figure | None:
         "How near can matched people be?",
         (
             "Each curve begins at the least mean score gap that a matching can have, and ends at "
-            "the nearest matching at all. The farther a curve lies to the left and below, the "
-            "nearer are the people whom their scores match.",
+            "the nearest matching of all. The farther a curve lies to the left and below, the "
+            "nearer are the people who are matched by their scores.",
             f"The dot is the matching that is shown: its mean score gap is at most {slack:.3g} "
             "above the least.",
         ),
@@ -150,7 +150,7 @@ def _points(audit: Audit, matching: Matching, model: str) -> list[Row]:
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of how many people have somebody near who is scored alike."""
+    """Return the figure of the share of people with a near person who is scored alike."""
     models = model_labels(audits)
     rows: list[Row] = []
     reading: list[str] = []

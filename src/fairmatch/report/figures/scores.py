@@ -110,14 +110,14 @@ def is_comb(totals: Sequence[float], n_people: int) -> bool:
 
 
 def filled_cells(rows: Sequence[Row], values: Sequence[float]) -> list[Row]:
-    """Return the intervals that hold somebody, with the number there where it is only one.
+    """Return the intervals that hold people. An interval with a single number gets that number.
 
     Parameters
     ----------
     rows : sequence of mappings
         With ``low``, ``high`` and ``share``.
     values : sequence of float
-        The numbers that occur, where they are known.
+        The numbers that occur, if they are known.
     """
     filled = {row["low"] for row in rows if row["share"]}
     end = max(row["high"] for row in rows)
@@ -125,7 +125,7 @@ def filled_cells(rows: Sequence[Row], values: Sequence[float]) -> list[Row]:
 
 
 def _only(row: Row, values: Sequence[float], end: float) -> float | None:
-    """Return the number of an interval that holds one; None where it may hold several."""
+    """Return the number of an interval that holds a single one, or None if it may hold several."""
     low, high = row["low"], row["high"]
     noise = 1e-6 * (high - low)
     # The last interval holds its upper end too.
@@ -171,7 +171,7 @@ def _panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
         if own == reference:
             continue
         both = [row for row in rows if row["series"] in (own, reference)]
-        # The own group first, so that its colour is the same in every chart.
+        # The group itself comes first, which gives it the same colour in every chart.
         both.sort(key=lambda row: row["series"] != own)
         panels.append(_spread(audit, both, f"{model}: {own}" if model else own))
     return panels

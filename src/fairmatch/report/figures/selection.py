@@ -132,8 +132,8 @@ def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
     return Figure(
         "Each attribute by itself",
         (
-            "The groups of one attribute, whatever the others; the first figure shows their "
-            "combinations. Two attributes can each look even and their combinations not.",
+            "The groups of one attribute at a time; the first figure shows their combinations. "
+            "Each attribute can look even while the combinations do not.",
             *ratios,
         ),
         noted(rows, {**columns, **_RATIO, **NOTE}),

@@ -122,7 +122,7 @@ def _searched(audit: Audit, rows: list[Row]) -> str:
 
 
 def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of gaps in random subsets, beside those of shuffled groups."""
+    """Return the figure of gaps in random subsets, next to those of shuffled groups."""
     rows: list[Row] = []
     panels: list[Panel] = []
     n_empty = 0
