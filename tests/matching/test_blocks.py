@@ -157,6 +157,8 @@ def test_parts_add_up_their_doubts():
 
 @pytest.mark.parametrize("block_size", [1, 2.5, "large"])
 def test_sizes_that_are_none(block_size):
+    with pytest.raises(InputError, match="one of the two"):
+        OptimalTransportMatcher(batch_size=64, block_size=64)
     with pytest.raises(InputError, match="block_size"):
         OptimalTransportMatcher(block_size=block_size)
 
@@ -219,6 +221,10 @@ def test_blocks_of_another_matching_are_not_taken(tmp_path):
     plan(keep=tmp_path / "a")
     with pytest.raises(CouplingError, match="another matching"):
         plan(keep=tmp_path / "a", random_state=1)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "matching.json").write_text('{"format": 2, "mat')
+    with pytest.raises(CouplingError, match=r"matching\.json is damaged"):
+        plan(keep=tmp_path / "c")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.txt").write_text("mine")
     with pytest.raises(CouplingError, match="no blocks"):

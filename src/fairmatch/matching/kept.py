@@ -63,7 +63,7 @@ class KeptBlocks:
                     "that is new or empty."
                 )
             self._try(lambda: write_whole(file, json.dumps(about)))
-        elif json.loads(file.read_text(encoding="utf-8")) != about:
+        elif _read_about(file) != about:
             raise CouplingError(
                 f"{self.folder} keeps blocks of another matching: the rows, weights, block_size, "
                 "random_state or file format differ. Pass another folder, or delete this one."
@@ -119,6 +119,16 @@ class KeptBlocks:
             self.folder = None
             return False
         return True
+
+
+def _read_about(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise CouplingError(
+            f"{file} is damaged: {error}. It should say which matching the folder keeps. Delete "
+            "the folder, or pass another one."
+        ) from error
 
 
 def _write(file: Path, pairs: Pairs) -> None:

@@ -61,9 +61,9 @@ class OptimalTransportMatcher:
         is the paper's marginal map. With a positive weight it is the joint map.
     batch_size : int, optional
         None matches all rows at once. A number matches random batches of up to this many people of
-        each group, and overrides ``block_size``. Without sample weights, every row of the larger
-        group is used. With them, rows are drawn in proportion to their weight. The marginals are
-        approximate, and the coupling's ``marginal_error`` measures the error.
+        each group. Without sample weights, every row of the larger group is used. With them, rows
+        are drawn in proportion to their weight. The marginals are approximate, and the coupling's
+        ``marginal_error`` measures the error.
     tolerance : float, default=1e-9
         Relative duality gap that must be proven. A gap of 1e-9 counts as exact. A larger tolerance
         saves a little time on large tables. A matching in blocks has no tolerance, and its
@@ -84,8 +84,8 @@ class OptimalTransportMatcher:
         uses blocks of up to 2,048 pairs if a part has more than four billion pairs of people.
     on_unproven : {"raise", "return"}, default="raise"
         What to do if the tolerance cannot be proven, as for groups that are nearly the same or
-        have far outliers: raise an error, or return the best plan with its true bound. With
-        ``batch_size`` this is always an error. For blocks it is never one.
+        have far outliers: raise an error, or return the best plan with its true bound. For blocks
+        it is never an error.
 
     Notes
     -----
@@ -121,6 +121,12 @@ class OptimalTransportMatcher:
             check_count("block_size", self.block_size, 2, optional=True)
         check_number("label_weight", self.label_weight, "[0, inf)")
         check_count("batch_size", self.batch_size, optional=True)
+        if self.batch_size is not None and isinstance(self.block_size, int):
+            raise InputError(
+                f"batch_size={self.batch_size} matches random batches and "
+                f"block_size={self.block_size} matches everybody in blocks; both were given, and "
+                "one is expected. Leave one of the two out."
+            )
         check_number("tolerance", self.tolerance, "(0, 1)")
         if self.on_unproven not in ("raise", "return"):
             raise InputError(
@@ -326,7 +332,12 @@ class OptimalTransportMatcher:
         drawn = [_draw(r, size, n_batches, weights, generator) for r in rows]
         pairs = []
         for source, target in zip(*drawn, strict=True):
-            plan = solve_transport(points[source], points[target], tolerance=self.tolerance)
+            plan = solve_transport(
+                points[source],
+                points[target],
+                tolerance=self.tolerance,
+                on_unproven=self.on_unproven,
+            )
             pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
         first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
         wanted = np.ones(len(points)) if weights is None else weights
