@@ -152,6 +152,6 @@ def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
         f"sample by {facts.coupling_error:.2f} (root mean square)"
     )
     title = alt.TitleParams(
-        "Whom group 0 would have been in group 1", subtitle=words, anchor="start", fontSize=14
+        "Who group 0 would have been in group 1", subtitle=words, anchor="start", fontSize=14
     )
     return alt.layer(cloud, lines, ends).properties(width=520, height=360, title=title)
