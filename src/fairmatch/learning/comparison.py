@@ -12,7 +12,8 @@ from fairmatch.learning.rows import TrainingRows, seed_sequence
 from fairmatch.learning.settings import Settings
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
-from fairmatch.matching.parts import PART_WEIGHTS, PartRows, match_parts, plan_parts
+from fairmatch.matching.parts import PART_WEIGHTS, PartRows, plan_parts
+from fairmatch.matching.samples import match_parts
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.criterion import read_criterion
 from fairmatch.tables.groups import listed

@@ -22,7 +22,7 @@ from fairmatch.learning.settings import estimator
 from fairmatch.learning.weights import REPAIR_AMOUNTS
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
-from fairmatch.matching.parts import match_parts
+from fairmatch.matching.samples import match_parts
 from fairmatch.tables.arrays import FloatArray
 from fairmatch.tables.parameters import check_count, check_number
 
