@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
@@ -20,7 +21,12 @@ from fairmatch.learning.curve import FairnessPath
 from fairmatch.learning.groupsizes import DecidedSizes
 from fairmatch.learning.limits import LIMITED, noise, upper_limit
 from fairmatch.learning.notice import notify
-from fairmatch.learning.rows import TrainingRows, stratified_split, take_rows
+from fairmatch.learning.rows import (
+    TrainingRows,
+    check_same_rows,
+    stratified_split,
+    take_rows,
+)
 from fairmatch.learning.settings import Settings
 from fairmatch.measures import MEASURES
 from fairmatch.tables.arrays import read_column, read_weights
@@ -137,7 +143,16 @@ class GapChoice(Settings):
             Weight of every row.
         """
         reader = estimator._reader()
-        given = read_groups(reader.split(X, sensitive_features)[1])
+        features, sensitive = reader.split(X, sensitive_features)
+        given = read_groups(sensitive)
+        # The split takes rows by position, so columns of other lengths are refused before it.
+        labels, _ = estimator._target.read(y, sample_weight)
+        check_same_rows(len(labels), len(given))
+        read_weights(sample_weight, n_rows=len(labels))
+        if (n_rows := _num_samples(features)) != len(labels):
+            raise InputError(
+                f"X has {n_rows} rows, y has {len(labels)}. Pass one label for every row."
+            )
         groups, ignored = estimator._sizes().apply(given)
         # Which groups are small is decided on the whole table, and holds for both parts of it.
         small = frozenset(given.labels) - frozenset(groups.labels)

@@ -158,8 +158,9 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
+        what = str(error).rstrip(". ")
         raise LabelError(
-            f"y cannot be used as labels: {error} y must hold one of two classes for every row. "
+            f"y cannot be used as labels: {what}. y must hold one of two classes for every row. "
             "Leave out rows without a label, and use a regressor for numbers."
         ) from error
     classes = np.unique(labels)
