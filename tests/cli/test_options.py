@@ -38,6 +38,12 @@ def test_the_advice_after_a_constant_model_can_be_typed():
     assert "Classifier" not in typed
 
 
+def test_the_advice_for_small_groups_can_be_typed():
+    told = "Set confidence=, hold out more rows (validation_size=), or pool groups."
+    typed = as_typed(told, ["confidence", "transport"])
+    assert typed == "Set --confidence, take more rows, or pool groups."
+
+
 @pytest.mark.parametrize(
     "told",
     [

@@ -315,3 +315,23 @@ def test_missing_labels_in_words_are_told_with_and_without_a_bound(rows, max_gap
     words[7] = np.nan
     with pytest.raises(LabelError, match=r"contains NaN\. y must hold one of two classes"):
         FTMClassifier(max_gap=max_gap, **SETTINGS).fit(X, words, sensitive_features=group)
+
+
+@pytest.mark.parametrize(
+    ("weight", "gaps", "told"),
+    [
+        (
+            "fairness_weight",
+            [0.3, 0.2, 0.1],
+            "No fairness weight reached.* at weight 1. Try larger",
+        ),
+        ("fairness_weight", [0.3, 0.1, 0.2], "at weight 0.5. Larger ones, up to 1, were tried"),
+        ("strength", [0.3, 0.2, 0.1], "No strength reached.* at strength 1, the largest there is"),
+    ],
+)
+def test_the_advice_for_a_gap_out_of_reach_fits_what_was_tried(weight, gaps, told):
+    columns = {"fairness_weight": [0.0, 0.5, 1.0], "accuracy": 0.9, "acceptance_rate": 0.5}
+    curve = pd.DataFrame({**columns, "demographic_parity_gap": gaps})
+    with pytest.warns(GapNotReachedWarning, match=told) as caught:
+        GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap", weight=weight)
+    assert ("Try larger fairness_weights" in str(caught[0].message)) == told.endswith("larger")

@@ -21,6 +21,8 @@ _RENAMED = {
 _ADVICE = {
     "FTMBoostingClassifier('predicted', warmup=0.5)": "--learner boosting --transport predicted",
     "QuantileAlignmentClassifier": "fairmatch adjust",
+    "hold out more rows (validation_size=)": "take more rows",
+    "Try larger fairness_weights where the method allows them": "Take more rows",
 }
 # Arguments whose option has the same name.
 _SAME = (
