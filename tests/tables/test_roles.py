@@ -174,6 +174,7 @@ class TestSuspicions:
     def test_decimal_commas(self):
         values = [f"{i % 9},{i % 7}" for i in range(400)]
         assert "decimal comma" in self.doubt("income", values)[1]
+        assert "--decimal ," in self.doubt("income", values)[1]
 
     def test_a_label_is_not_asked_for_twice(self):
         frame = pd.DataFrame({"y": [0, 1, 1], "class": ["a", "b", "a"]})
@@ -239,9 +240,19 @@ class TestColumnsAsPeopleWriteThem:
             "numbers"
         )
 
+    @pytest.mark.parametrize("written", ["{} €", "EUR {}", "{}", "CHF {}"])
+    @pytest.mark.parametrize("thousands", [".", " ", "\u202f"])
+    def test_european_money_is_asked_about(self, written, thousands):
+        numbers = [f"{1000 + 37 * number:,}".replace(",", thousands) for number in range(60)]
+        values = [written.format(f"{number},50") for number in numbers]
+        role, words = doubt(values)
+        assert role == "feature"
+        assert f"numbers with signs, such as {values[0]!r}" in words
+
     def test_codes_with_digits_are_no_numbers_with_signs(self):
         codes = [f"AP-{number}" for number in range(60)]
         assert "identifier" in doubt(codes)[1]
+        assert "identifier" in doubt([f"10.0.{number}.{number}" for number in range(60)])[1]
         assert doubt(["3 rooms", "4 rooms", "5 rooms"] * 20) == ("feature", "")
 
     def test_levels_that_differ_in_case_or_spaces_alone_are_named(self):
