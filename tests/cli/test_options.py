@@ -12,7 +12,17 @@ from fairmatch.cli.output import plain_output
 from fairmatch.exceptions import ConstantModelWarning, FairmatchWarning
 from fairmatch.learning.choice import GapChoice
 
-KNOWN = ("max_gap", "confidence", "keep", "min_group_size", "scale", "positive", "missing")
+KNOWN = (
+    "max_gap",
+    "score",
+    "sensitive",
+    "confidence",
+    "keep",
+    "min_group_size",
+    "scale",
+    "positive",
+    "missing",
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +34,9 @@ KNOWN = ("max_gap", "confidence", "keep", "min_group_size", "scale", "positive",
         ("Pass pos_label=.", "Pass --positive."),
         ("on purpose: keep=['a', 'b c'].", "on purpose: --keep a 'b c'."),
         ("pass scale='real' (--scale real) for", "pass --scale real for"),
+        ("y_score must be numeric", "--score must be numeric"),
+        ("sensitive_features holds 'x'", "--sensitive holds 'x'"),
+        ("sensitive_features['job type'] has", "--sensitive 'job type' has"),
     ],
 )
 def test_an_argument_is_written_as_its_option(told, typed):
