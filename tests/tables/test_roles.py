@@ -196,6 +196,11 @@ class TestErrors:
         with pytest.raises(ColumnError, match=r"has no column 'Race'. Did you mean 'race'\?$"):
             Roles(sensitive="Race").read(compas)
 
+    def test_a_list_with_commas(self, compas):
+        told = r"no column 'id,name'. Put spaces between the names of 'id,name' instead of commas.$"
+        with pytest.raises(ColumnError, match=told):
+            Roles(sensitive="race", ignored=["id,name"]).read(compas)
+
     def test_two_roles(self, compas):
         roles = Roles(scores=["score"], label="score", sensitive="race", id="race")
         with pytest.raises(ColumnError, match=r"'score' \(score and label\); 'race' \(sensitive"):
