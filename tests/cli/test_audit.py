@@ -272,6 +272,16 @@ def test_tables_of_other_people_are_not_compared(run, table, tmp_path):
         assert said in error
 
 
+def test_a_pattern_without_quotes_is_told(run, table, tmp_path):
+    people = pd.read_csv(table)
+    files = [tmp_path / f"part{half}.parquet" for half in (0, 1)]
+    for half, file in enumerate(files):
+        people.iloc[half * 500 : half * 500 + 500].to_parquet(file)
+    code, _, error = run(tables=files)
+    assert code == 2
+    assert f"put quotes around the pattern, such as '{tmp_path}/*.parquet'" in error
+
+
 def test_people_can_be_left_out(run, tmp_path):
     out = tmp_path / "audit.json"
     run(*FEATURES, "--json", out, "--no-individuals")
@@ -435,6 +445,8 @@ def test_a_ratio_is_held_to_a_bound(run):
     code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=0.95", "--gate", "upper")
     assert code == 1
     assert "the lower limit of selection_ratio" in printed
+    _, _, error = run(*FEATURES, "--fail-above", "selection_ratio=0.8")
+    assert "Type --fail-below selection_ratio=0.8." in error
     for bad, said in (("mean_parity_gap=0.8", "no ratio"), ("selection_ratio=0", "(0, 1]")):
         code, _, error = run(*FEATURES, "--fail-below", bad)
         assert code == 2

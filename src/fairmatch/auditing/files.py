@@ -137,17 +137,24 @@ def _privileged(table: pd.DataFrame, read: RoleTable, written: str) -> Any:
 
 
 def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: RoleTable) -> None:
+    pattern = ""
+    if all(Path(path).suffix == ".parquet" for path in paths):
+        pattern = (
+            " To read the files as one table, put quotes around the pattern, such as "
+            f"'{Path(paths[0]).parent / '*.parquet'}', or name the folder."
+        )
     for path, table in zip(paths[1:], tables[1:], strict=True):
         if len(table) != len(tables[0]):
             raise InputError(
                 f"{path} has {len(table)} rows and {paths[0]} has {len(tables[0])}. Only models "
-                "of the same people can be compared: pass tables with the same rows."
+                f"of the same people can be compared: pass tables with the same rows.{pattern}"
             )
         for column in (name for role in ("id", "sensitive", "label") for name in read.named(role)):
             if not table[column].equals(tables[0][column]):
                 raise InputError(
                     f"{path} and {paths[0]} differ in column {column!r}. Only models of the same "
                     "people can be compared: pass tables with the same rows in the same order."
+                    f"{pattern}"
                 )
 
 
