@@ -335,3 +335,16 @@ def test_the_advice_for_a_gap_out_of_reach_fits_what_was_tried(weight, gaps, tol
     with pytest.warns(GapNotReachedWarning, match=told) as caught:
         GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap", weight=weight)
     assert ("Try larger fairness_weights" in str(caught[0].message)) == told.endswith("larger")
+
+
+def test_a_number_is_for_a_regressor(rows):
+    X, y, group = rows
+    for target, told in (
+        (
+            np.arange(len(y)) % 50,
+            "Numbers are predicted by a regressor, such as FTMBoostingRegressor",
+        ),
+        (np.arange(len(y)) % 3, "Join classes until two are left"),
+    ):
+        with pytest.raises(LabelError, match=told):
+            FTMClassifier(**SETTINGS).fit(X, target, sensitive_features=group)
