@@ -94,12 +94,13 @@ def test_a_warning_names_the_option(capsys):
     ("given", "told"),
     [
         (["--resamples", "1"], "--resamples must be"),
+        (["--weight", "job"], "--weight must be numeric"),
         (["--privileged", "x, y"], "--privileged 'x, y' is not one of the groups"),
     ],
 )
 def test_an_error_of_the_audit_names_the_option(tmp_path, capsys, given, told):
     people = pd.DataFrame({"a": [0.2, 0.7] * 40, "sex": ["f", "m"] * 40, "race": [*"uvwvw"] * 16})
-    people.assign(b=people.a).to_csv(tmp_path / "people.csv", index=False)
+    people.assign(b=people.a, job="x").to_csv(tmp_path / "people.csv", index=False)
     command = ["audit", str(tmp_path / "people.csv"), "--score", "a", "--score", "b"]
     assert cli.main([*command, "--sensitive", "sex,race", *given]) == 2
     assert told in capsys.readouterr().err

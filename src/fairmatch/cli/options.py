@@ -15,6 +15,7 @@ _RENAMED = {
     "n_sample": "--sample",
     "pos_label": "--positive",
     "random_state": "--seed",
+    "sample_weight": "--weight",
     "sensitive_features": "--sensitive",
     "sensitive_at_prediction=False": "--without-sensitive",
     "y_score": "--score",
