@@ -88,13 +88,15 @@ def test_wrong_usage(argv, capsys):
         ("train p.csv --max-gap 5% --out m", "invalid float value: '5%'"),
         (
             "audit p.csv --score s --sensitive g --label y --positive paid back",
-            "unrecognized arguments: back\nA value that contains a space needs quotes.",
+            "unrecognized arguments: back\nA value that contains a space needs quotes; most "
+            "options take one.",
         ),
         (
             "audit p.csv --score s --sensitive g --fail-above ks_parity_gap 0.1",
             "--fail-above takes GAP=BOUND without a space.",
         ),
         ("paper run --seeds 3 --foo", "error: unrecognized arguments: --foo"),
+        ("paper walk", '"fairmatch paper --help" shows what can be typed.'),
     ],
 )
 def test_what_may_have_been_meant_is_suggested(argv, told, capsys):

@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
             What could not be used.
         """
         if self._subparsers is not None:  # the options belong to a command
-            return []
+            return [f'"{self.prog} --help" shows what can be typed.']
         known = [option for option in self._option_string_actions if option.startswith("--")]
         told = list(self._misspelt(typed, known))
         if left and not left[0].startswith("-") and not told:
@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
                 for option, action in self._option_string_actions.items()
                 if option in typed and "=" in str(action.metavar)
             ]
-            told = told or ["A value that contains a space needs quotes."]
+            told = told or ["A value that contains a space needs quotes; most options take one."]
         return told
 
     @staticmethod
