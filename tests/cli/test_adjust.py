@@ -169,6 +169,11 @@ def test_a_saved_adjustment_serves_a_file_with_few_groups(scores, capsys, rows, 
 def test_groups_of_one_person_are_refused(scores, capsys):
     scores.assign(income=range(500)).to_csv("scores.csv", index=False)
     assert main([*GIVEN[:4], "--sensitive", "income", "--out", "a.csv"]) == 2
+    assert "forms no groups that can be compared" in capsys.readouterr().err
+    scores.assign(town=[f"{row}" if row < 200 else "x" for row in range(500)]).to_csv(
+        "scores.csv", index=False
+    )
+    assert main([*GIVEN[:4], "--sensitive", "town", "--out", "a.csv"]) == 2
     assert "fewer than --min-group-size 2 rows" in capsys.readouterr().err
 
 

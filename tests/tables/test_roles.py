@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.tables.roles import ROLES, Roles
 
 DATES = (
@@ -205,6 +205,12 @@ class TestErrors:
         roles = Roles(scores=["score"], label="score", sensitive="race", id="race")
         with pytest.raises(ColumnError, match=r"'score' \(score and label\); 'race' \(sensitive"):
             roles.read(compas)
+
+    def test_a_column_of_numbers_forms_no_groups(self):
+        people = pd.DataFrame({"income": np.arange(100.0), "town": np.arange(100) % 40})
+        with pytest.raises(GroupError, match=r"'income' has 100 different values in 100 rows"):
+            Roles(sensitive="income").read(people)
+        assert Roles(sensitive="town").read(people).named("sensitive") == ["town"]
 
     def test_no_rows(self):
         with pytest.raises(InputError, match="no rows"):
