@@ -91,7 +91,7 @@ def test_missing_groups_and_scores_are_named(scores, capsys):
     scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
     told = capsys.readouterr().err
-    assert "--scale rank" in told
+    assert "Divide percentages by 100, or choose a scale: --scale rank" in told
     assert "y_score" not in told
     assert main([*GIVEN, "--scale", "rank", "--out", "a.csv", "--save", "rank.json"]) == 0
     assert main([*GIVEN, "--with", "rank.json", "--out", "a.csv"]) == 0

@@ -213,8 +213,8 @@ def _scores(
     scale = (arguments.scale or "probability") if ready is None else ready.scale
     if scale == "probability" and not (scores.min() >= 0.0 and scores.max() <= 1.0):
         ways = (
-            "Choose a scale: --scale rank uses the order alone, and --scale real adjusts numbers "
-            "in their own unit."
+            "Divide percentages by 100, or choose a scale: --scale rank uses the order alone, and "
+            "--scale real adjusts numbers in their own unit."
             if ready is None
             else f"{arguments.ready} adjusts probabilities. Apply it to scores of the same model."
         )
