@@ -312,6 +312,15 @@ def test_a_column_that_identifies_people_is_refused():
         audit(scores, sensitive_features=group, X=named, **QUICK)
 
 
+@pytest.mark.parametrize("written", ["${:,.2f}", "{:.2f} €", "{}%"])
+def test_money_in_words_is_not_taken_for_names(written):
+    scores, groups = np.linspace(0, 1, 1200), ["a", "b"] * 600
+    X = pd.DataFrame({"income": [written.format(1000 + row) for row in range(1200)]})
+    told = "Column 'income' holds numbers with signs, such as .* Turn it into numbers"
+    with pytest.raises(InputError, match=told):
+        audit(scores, sensitive_features=groups, X=X)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [

@@ -168,7 +168,9 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     asked = ["audit", str(folder / "*.parquet"), "--score", "score", "--sensitive", "race"]
     options = ["--label", "repaid", "--positive", "yes", "--resamples", "100", "--sample", "100"]
     assert main([*asked, *options, "--json", str(out)]) == 0
-    assert "all 6,000 people" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Groups and gaps are of all 6,000 people." in printed
+    assert "random sample of 6,000" not in printed  # it is everybody
     assert Audit.from_json(out.read_text()).n_rows == 6000
     assert json.loads(out.read_text())["provenance"]["source"].endswith("(4 files)")
     assert main([*asked, "--weight", "age"]) == 2

@@ -107,6 +107,13 @@ def test_a_column_that_is_the_group_is_refused_unless_it_is_wanted(table):
             compare_models(models, sensitive_features=group, X=leaking, **QUICK)
 
 
+def test_a_column_that_gives_the_group_away_can_be_typed(table):
+    scores, _, group, X = table
+    told = r"Leave it out of X \(--drop 'sex of person'\), or keep it, as where a model reads it"
+    with pytest.raises(ColumnError, match=told):
+        audit(scores, sensitive_features=group, X=X.assign(**{"sex of person": group}), **QUICK)
+
+
 def test_everybody_the_same_is_audited():
     X = pd.DataFrame({"a": [1.0] * 120})
     found = audit(np.full(120, 0.5), sensitive_features=["f", "m"] * 60, X=X, **QUICK)

@@ -69,7 +69,8 @@ def test_other_scores_and_several_columns(scores):
     ("more", "message"),
     [
         (["--out", "scores.csv"], "would overwrite a file"),
-        (["--out", "a.csv", "--with", "no.json"], "not a file of an adjustment"),
+        (["--out", "a.csv", "--with", "no.json"], "There is no file no.json. Name a file"),
+        (["--out", "a.csv", "--with", "."], "not a file of an adjustment"),
         (["--out", "a.csv", "--with", "no.json", "--scale", "rank"], "Leave one of the two out"),
         (["--out", "a.csv", "--label", "lable"], "label"),
         (["--out", "a.csv", "--criterion", "equal_opportunity"], "the labels with --label"),
@@ -90,7 +91,7 @@ def test_missing_groups_and_scores_are_named(scores, capsys):
     scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
     told = capsys.readouterr().err
-    assert "--scale rank" in told
+    assert "Divide percentages by 100, or choose a scale: --scale rank" in told
     assert "y_score" not in told
     assert main([*GIVEN, "--scale", "rank", "--out", "a.csv", "--save", "rank.json"]) == 0
     assert main([*GIVEN, "--with", "rank.json", "--out", "a.csv"]) == 0
@@ -168,6 +169,11 @@ def test_a_saved_adjustment_serves_a_file_with_few_groups(scores, capsys, rows, 
 def test_groups_of_one_person_are_refused(scores, capsys):
     scores.assign(income=range(500)).to_csv("scores.csv", index=False)
     assert main([*GIVEN[:4], "--sensitive", "income", "--out", "a.csv"]) == 2
+    assert "forms no groups that can be compared" in capsys.readouterr().err
+    scores.assign(town=[f"{row}" if row < 200 else "x" for row in range(500)]).to_csv(
+        "scores.csv", index=False
+    )
+    assert main([*GIVEN[:4], "--sensitive", "town", "--out", "a.csv"]) == 2
     assert "fewer than --min-group-size 2 rows" in capsys.readouterr().err
 
 

@@ -108,6 +108,41 @@ def test_decisions_that_cannot_be_read_are_errors(run, score, accepted, said):
     assert said in error
 
 
+def test_a_word_to_type_is_quoted(run, table):
+    pd.read_csv(table).replace({"repaid": {"yes": "paid back"}}).to_csv(table, index=False)
+    _, _, error = run(score=("--score", "repaid"))
+    assert "such as --accepted 'paid back'." in error
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{:.4f}", "--decimal , reads those of a CSV file"),
+        ("{:.2f}%", "holds numbers with signs, such as"),
+    ],
+)
+def test_scores_that_are_written_otherwise_are_told(run, table, written, said):
+    people = pd.read_csv(table)
+    comma = "%" not in written
+    people["score"] = [
+        written.format(score).replace(".", "," if comma else ".") for score in people["score"]
+    ]
+    people.to_csv(table, index=False)
+    code, _, error = run()
+    assert code == 2
+    assert said in error
+    assert "y_score" not in error
+
+
+def test_percentages_are_to_be_divided(run, table):
+    people = pd.read_csv(table)
+    people.assign(score=100 * people["score"]).to_csv(table, index=False)
+    code, _, error = run()
+    assert code == 2
+    assert "--score must lie in [0, 1]" in error
+    assert "divide percentages by 100" in error
+
+
 def test_the_other_columns_are_the_features(run, tmp_path):
     out = tmp_path / "audit.json"
     run("--label", "repaid", "--positive", "yes", "--id", "name", "--json", out)
@@ -235,6 +270,16 @@ def test_tables_of_other_people_are_not_compared(run, table, tmp_path):
         code, _, error = run("--id", "name", tables=[table, other])
         assert code == 2
         assert said in error
+
+
+def test_a_pattern_without_quotes_is_told(run, table, tmp_path):
+    people = pd.read_csv(table)
+    files = [tmp_path / f"part{half}.parquet" for half in (0, 1)]
+    for half, file in enumerate(files):
+        people.iloc[half * 500 : half * 500 + 500].to_parquet(file)
+    code, _, error = run(tables=files)
+    assert code == 2
+    assert f"put quotes around the pattern, such as '{tmp_path}/*.parquet'" in error
 
 
 def test_people_can_be_left_out(run, tmp_path):
@@ -400,6 +445,8 @@ def test_a_ratio_is_held_to_a_bound(run):
     code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=0.95", "--gate", "upper")
     assert code == 1
     assert "the lower limit of selection_ratio" in printed
+    _, _, error = run(*FEATURES, "--fail-above", "selection_ratio=0.8")
+    assert "Type --fail-below selection_ratio=0.8." in error
     for bad, said in (("mean_parity_gap=0.8", "no ratio"), ("selection_ratio=0", "(0, 1]")):
         code, _, error = run(*FEATURES, "--fail-below", bad)
         assert code == 2

@@ -78,6 +78,36 @@ def test_wrong_usage(argv, capsys):
     assert "usage: fairmatch" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ("audit p.csv --scores s --sensitive g", "Did you mean --score instead of --scores?"),
+        ("audit p.csv --score s --group g", "Did you mean --sensitive instead of --group?"),
+        ("train p.csv --max_gap 0.1 --out m", "Did you mean --max-gap instead of --max_gap?"),
+        ("train p.csv --label y --out m", "Did you mean --target instead of --label?"),
+        ("train p.csv --max-gap 5% --out m", "invalid float value: '5%'"),
+        (
+            "audit p.csv --score s --sensitive g --label y --positive paid back",
+            "unrecognized arguments: back\nA value that contains a space needs quotes; most "
+            "options take one.",
+        ),
+        (
+            "audit p.csv --score s --sensitive g --fail-above ks_parity_gap 0.1",
+            "--fail-above takes GAP=BOUND without a space.",
+        ),
+        ("paper run --seeds 3 --foo", "error: unrecognized arguments: --foo"),
+        ("paper walk", '"fairmatch paper --help" shows what can be typed.'),
+    ],
+)
+def test_what_may_have_been_meant_is_suggested(argv, told, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(argv.split())
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.rstrip().endswith(told)
+    assert f"fairmatch {argv.split()[0]}" in said
+
+
 def test_help_tells_what_each_command_does(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--help"])

@@ -12,7 +12,17 @@ from fairmatch.cli.output import plain_output
 from fairmatch.exceptions import ConstantModelWarning, FairmatchWarning
 from fairmatch.learning.choice import GapChoice
 
-KNOWN = ("max_gap", "confidence", "keep", "min_group_size", "scale", "positive", "missing")
+KNOWN = (
+    "max_gap",
+    "score",
+    "sensitive",
+    "confidence",
+    "keep",
+    "min_group_size",
+    "scale",
+    "positive",
+    "missing",
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +34,9 @@ KNOWN = ("max_gap", "confidence", "keep", "min_group_size", "scale", "positive",
         ("Pass pos_label=.", "Pass --positive."),
         ("on purpose: keep=['a', 'b c'].", "on purpose: --keep a 'b c'."),
         ("pass scale='real' (--scale real) for", "pass --scale real for"),
+        ("y_score must be numeric", "--score must be numeric"),
+        ("sensitive_features holds 'x'", "--sensitive holds 'x'"),
+        ("sensitive_features['job type'] has", "--sensitive 'job type' has"),
     ],
 )
 def test_an_argument_is_written_as_its_option(told, typed):
@@ -36,6 +49,12 @@ def test_the_advice_after_a_constant_model_can_be_typed():
     typed = as_typed(str(told[0].message), ["max_gap", "transport"])
     assert "try --learner boosting --transport predicted or fairmatch adjust, which" in typed
     assert "Classifier" not in typed
+
+
+def test_the_advice_for_small_groups_can_be_typed():
+    told = "Set confidence=, hold out more rows (validation_size=), or pool groups."
+    typed = as_typed(told, ["confidence", "transport"])
+    assert typed == "Set --confidence, take more rows, or pool groups."
 
 
 @pytest.mark.parametrize(
@@ -75,12 +94,13 @@ def test_a_warning_names_the_option(capsys):
     ("given", "told"),
     [
         (["--resamples", "1"], "--resamples must be"),
+        (["--weight", "job"], "--weight must be numeric"),
         (["--privileged", "x, y"], "--privileged 'x, y' is not one of the groups"),
     ],
 )
 def test_an_error_of_the_audit_names_the_option(tmp_path, capsys, given, told):
     people = pd.DataFrame({"a": [0.2, 0.7] * 40, "sex": ["f", "m"] * 40, "race": [*"uvwvw"] * 16})
-    people.assign(b=people.a).to_csv(tmp_path / "people.csv", index=False)
+    people.assign(b=people.a, job="x").to_csv(tmp_path / "people.csv", index=False)
     command = ["audit", str(tmp_path / "people.csv"), "--score", "a", "--score", "b"]
     assert cli.main([*command, "--sensitive", "sex,race", *given]) == 2
     assert told in capsys.readouterr().err

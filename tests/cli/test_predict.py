@@ -203,3 +203,19 @@ def test_the_entry_that_is_no_number_is_shown(people, capsys):
     people.assign(score=["0.5", "high"] + ["0.1"] * 298).to_csv("p.csv", index=False)
     assert main(["audit", "p.csv", "--score", "score", "--sensitive", "sex"]) == 2
     assert "row 1 holds 'high'" in capsys.readouterr().err
+
+
+def test_a_model_and_a_table_that_are_swapped_are_told(people, capsys):
+    main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"])
+    assert main(["predict", "people.csv", "model", "--out", "s.csv"]) == 2
+    told = "The model comes first: fairmatch predict model people.csv --out s.csv"
+    assert told in capsys.readouterr().err
+
+
+def test_remarks_are_not_carried_along_as_identifiers(people):
+    people["number"] = [f"n{k:05}" if k else None for k in range(300)]
+    people["remark"] = [f"remark {k}" if k % 3 else None for k in range(300)]
+    people.to_csv("people.csv", index=False)
+    main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"])
+    assert main(["predict", "model", "people.csv", "--out", "s.csv"]) == 0
+    assert pd.read_csv("s.csv").columns.tolist() == ["number", "score", "prediction"]

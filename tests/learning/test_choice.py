@@ -282,3 +282,69 @@ def test_groups_are_small_where_few_of_their_rows_are_compared(criterion, few):
         warnings.simplefilter("always")
         model.fit(X, y.astype(int), sensitive_features=group)
     assert any(issubclass(w.category, SmallGroupWarning) for w in caught) == few
+
+
+@pytest.mark.parametrize("max_gap", [None, 0.2])
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("y", "y has 300 samples, sensitive_features has 400"),
+        ("group", "y has 400 samples, sensitive_features has 300"),
+        ("weight", "sample_weight has 300 rows where 400 were expected"),
+        ("X", "300 rows"),
+    ],
+)
+def test_columns_of_other_lengths_are_told_with_and_without_a_bound(rows, max_gap, column, message):
+    X, y, group = rows
+    columns = {"X": X, "y": y, "group": group, "weight": np.ones(len(y))}
+    columns[column] = columns[column][:300]
+    model = FTMClassifier(max_gap=max_gap, **SETTINGS)
+    with pytest.raises(InputError, match=message):
+        model.fit(
+            columns["X"],
+            columns["y"],
+            sensitive_features=columns["group"],
+            sample_weight=columns["weight"],
+        )
+
+
+@pytest.mark.parametrize("max_gap", [None, 0.2])
+def test_missing_labels_in_words_are_told_with_and_without_a_bound(rows, max_gap):
+    X, y, group = rows
+    words = np.where(y == 1, "yes", "no").astype(object)
+    words[7] = np.nan
+    with pytest.raises(LabelError, match=r"contains NaN\. y must hold one of two classes"):
+        FTMClassifier(max_gap=max_gap, **SETTINGS).fit(X, words, sensitive_features=group)
+
+
+@pytest.mark.parametrize(
+    ("weight", "gaps", "told"),
+    [
+        (
+            "fairness_weight",
+            [0.3, 0.2, 0.1],
+            "No fairness weight reached.* at weight 1. Try larger",
+        ),
+        ("fairness_weight", [0.3, 0.1, 0.2], "at weight 0.5. Larger ones, up to 1, were tried"),
+        ("strength", [0.3, 0.2, 0.1], "No strength reached.* at strength 1, the largest there is"),
+    ],
+)
+def test_the_advice_for_a_gap_out_of_reach_fits_what_was_tried(weight, gaps, told):
+    columns = {"fairness_weight": [0.0, 0.5, 1.0], "accuracy": 0.9, "acceptance_rate": 0.5}
+    curve = pd.DataFrame({**columns, "demographic_parity_gap": gaps})
+    with pytest.warns(GapNotReachedWarning, match=told) as caught:
+        GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap", weight=weight)
+    assert ("Try larger fairness_weights" in str(caught[0].message)) == told.endswith("larger")
+
+
+def test_a_number_is_for_a_regressor(rows):
+    X, y, group = rows
+    for target, told in (
+        (
+            np.arange(len(y)) % 50,
+            "Numbers are predicted by a regressor, such as FTMBoostingRegressor",
+        ),
+        (np.arange(len(y)) % 3, "Join classes until two are left"),
+    ):
+        with pytest.raises(LabelError, match=told):
+            FTMClassifier(**SETTINGS).fit(X, target, sensitive_features=group)

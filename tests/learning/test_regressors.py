@@ -28,6 +28,8 @@ from fairmatch.exceptions import (
     SmallGroupWarning,
 )
 from fairmatch.learning.limits import mean_gap_limit
+from fairmatch.learning.realchoice import RealGapChoice
+from fairmatch.learning.rows import TrainingRows
 from fairmatch.measures.real import real_gaps
 from fairmatch.tables.groups import read_groups
 
@@ -139,6 +141,14 @@ def test_what_a_bound_cannot_promise_is_told():
         fitted(FTMBoostingRegressor, settings, max_gap=0.01)
     with pytest.warns(ConstantModelWarning, match="tells nobody apart"):
         fitted(FTMRegressor, {**NETWORK, "fairness_weights": (1000.0,)}, max_gap=2.0)
+
+
+def test_large_numbers_are_written_out():
+    choice = RealGapChoice(max_gap=10.0)
+    kept = pd.Series({"spread": 1500.0, "mean_parity_gap": 1234.5})
+    rows = TrainingRows(np.zeros(40), read_groups(["a", "b"] * 20), None, *2 * [np.zeros((40, 1))])
+    with pytest.warns(SmallGroupWarning, match=r"±930, .* 1,234 on these rows; .* up to 2,164\."):
+        choice._warn_of_few(rows, (), kept, "mean_parity_gap")
 
 
 def test_with_a_confidence_the_limit_counts():

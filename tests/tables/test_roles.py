@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.tables.roles import ROLES, Roles
 
 DATES = (
@@ -174,6 +174,7 @@ class TestSuspicions:
     def test_decimal_commas(self):
         values = [f"{i % 9},{i % 7}" for i in range(400)]
         assert "decimal comma" in self.doubt("income", values)[1]
+        assert "--decimal ," in self.doubt("income", values)[1]
 
     def test_a_label_is_not_asked_for_twice(self):
         frame = pd.DataFrame({"y": [0, 1, 1], "class": ["a", "b", "a"]})
@@ -195,10 +196,21 @@ class TestErrors:
         with pytest.raises(ColumnError, match=r"has no column 'Race'. Did you mean 'race'\?$"):
             Roles(sensitive="Race").read(compas)
 
+    def test_a_list_with_commas(self, compas):
+        told = r"no column 'id,name'. Put spaces between the names of 'id,name' instead of commas.$"
+        with pytest.raises(ColumnError, match=told):
+            Roles(sensitive="race", ignored=["id,name"]).read(compas)
+
     def test_two_roles(self, compas):
         roles = Roles(scores=["score"], label="score", sensitive="race", id="race")
         with pytest.raises(ColumnError, match=r"'score' \(score and label\); 'race' \(sensitive"):
             roles.read(compas)
+
+    def test_a_column_of_numbers_forms_no_groups(self):
+        people = pd.DataFrame({"income": np.arange(100.0), "town": np.arange(100) % 40})
+        with pytest.raises(GroupError, match=r"'income' has 100 different values in 100 rows"):
+            Roles(sensitive="income").read(people)
+        assert Roles(sensitive="town").read(people).named("sensitive") == ["town"]
 
     def test_no_rows(self):
         with pytest.raises(InputError, match="no rows"):
@@ -239,9 +251,19 @@ class TestColumnsAsPeopleWriteThem:
             "numbers"
         )
 
+    @pytest.mark.parametrize("written", ["{} €", "EUR {}", "{}", "CHF {}"])
+    @pytest.mark.parametrize("thousands", [".", " ", "\u202f"])
+    def test_european_money_is_asked_about(self, written, thousands):
+        numbers = [f"{1000 + 37 * number:,}".replace(",", thousands) for number in range(60)]
+        values = [written.format(f"{number},50") for number in numbers]
+        role, words = doubt(values)
+        assert role == "feature"
+        assert f"numbers with signs, such as {values[0]!r}" in words
+
     def test_codes_with_digits_are_no_numbers_with_signs(self):
         codes = [f"AP-{number}" for number in range(60)]
         assert "identifier" in doubt(codes)[1]
+        assert "identifier" in doubt([f"10.0.{number}.{number}" for number in range(60)])[1]
         assert doubt(["3 rooms", "4 rooms", "5 rooms"] * 20) == ("feature", "")
 
     def test_levels_that_differ_in_case_or_spaces_alone_are_named(self):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -19,6 +21,7 @@ from fairmatch.exceptions import InputError
 from fairmatch.tables.files import MISSING_WORDS, class_written, find_value, read_table
 from fairmatch.tables.names import check_names
 from fairmatch.tables.roles import Roles, RoleTable
+from fairmatch.tables.suspicions import describe_column, suspect
 
 
 def audit_files(
@@ -134,17 +137,24 @@ def _privileged(table: pd.DataFrame, read: RoleTable, written: str) -> Any:
 
 
 def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: RoleTable) -> None:
+    pattern = ""
+    if all(Path(path).suffix == ".parquet" for path in paths):
+        pattern = (
+            " To read the files as one table, put quotes around the pattern, such as "
+            f"'{Path(paths[0]).parent / '*.parquet'}', or name the folder."
+        )
     for path, table in zip(paths[1:], tables[1:], strict=True):
         if len(table) != len(tables[0]):
             raise InputError(
                 f"{path} has {len(table)} rows and {paths[0]} has {len(tables[0])}. Only models "
-                "of the same people can be compared: pass tables with the same rows."
+                f"of the same people can be compared: pass tables with the same rows.{pattern}"
             )
         for column in (name for role in ("id", "sensitive", "label") for name in read.named(role)):
             if not table[column].equals(tables[0][column]):
                 raise InputError(
                     f"{path} and {paths[0]} differ in column {column!r}. Only models of the same "
                     "people can be compared: pass tables with the same rows in the same order."
+                    f"{pattern}"
                 )
 
 
@@ -156,10 +166,12 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
     shown = ", ".join(str(value) for value in values[:5])
     if accepted is None:
         if len(values) != 2:
+            _refuse_written_numbers(column)
             return column  # the audit's error then names the row with a word among numbers
         raise InputError(
             f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
-            f"are decisions, name the one that means yes, such as --accepted {values[-1]}."
+            "are decisions, name the one that means yes, such as --accepted "
+            f"{shlex.quote(str(values[-1]))}."
         )
     if len(values) > 2:
         raise InputError(
@@ -170,6 +182,14 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
     yes = _value(column, accepted, "--accepted")
     decided: pd.Series[Any] = (column == yes).astype(float).where(column.notna())
     return decided
+
+
+def _refuse_written_numbers(column: pd.Series[Any]) -> None:
+    """Raise if scores are numbers that are read as text, and say how to write them."""
+    facts = describe_column(str(column.name), nw.from_native(column, series_only=True))
+    found = suspect(facts)
+    if found is not None and found.words.startswith("holds numbers with"):
+        raise InputError(f"Column {column.name!r} {found.words}. Scores must be numbers.")
 
 
 def _positive(table: pd.DataFrame, label: str | None, written: str, scale: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from typing import Any
 
@@ -56,10 +57,10 @@ def leaks_of(
     exact = [leak for leak in found if leak.is_exact and leak.column not in kept]
     if exact:
         told = "; ".join(leak.words for leak in exact)
-        names = " ".join(dict.fromkeys(leak.column for leak in exact))
+        names = shlex.join(dict.fromkeys(leak.column for leak in exact))
         raise ColumnError(
             f"X gives the group away: {told}. Then nobody has a near person in the other group. "
-            f"Leave it out of X (--drop {names}), or keep it on purpose: "
+            f"Leave it out of X (--drop {names}), or keep it, as where a model reads it from X: "
             f"keep={list(dict.fromkeys(leak.column for leak in exact))} (--keep {names})."
         )
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,6 +31,7 @@ from fairmatch.tables.arrays import (
 from fairmatch.tables.columns import Column, read_columns, split_column
 from fairmatch.tables.encoder import TableEncoder
 from fairmatch.tables.groups import Groups, attribute_columns, listed, read_groups
+from fairmatch.tables.suspicions import ColumnFacts, suspect
 
 # A column in which nearly everybody has a value of their own identifies people. It is not a
 # property that people share.
@@ -229,6 +231,7 @@ def read_people(
         if column.name in keep or column.levels is None:
             continue
         if identifies(len(column.levels), n_rows):
+            _refuse_written_numbers(column)
             raise InputError(
                 f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
                 "rows: it looks like a name or a number that identifies people. Leave it out of "
@@ -260,6 +263,18 @@ def read_people(
         samples={},
         target=None if y_true is None or scale != "real" else _read_target(y_true, n_rows),
     )
+
+
+def _refuse_written_numbers(column: Column) -> None:
+    """Raise if a column of text holds numbers, such as money, rather than names."""
+    levels = np.asarray(column.levels, dtype=object)
+    found = suspect(ColumnFacts(column.name, "text", levels, 0))
+    if found is not None and found.asks:
+        words = found.words.partition(";")[0]
+        raise InputError(
+            f"Column {column.name!r} {words}. Turn it into numbers, or leave it out of X (--drop "
+            f"{shlex.quote(column.name)})."
+        )
 
 
 def _read_target(y_true: ArrayLike, n_rows: int) -> FloatArray:

@@ -119,15 +119,20 @@ def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit
             "described_by": drawn.provenance.settings["described_by"],
         },
     )
-    note = (
-        f"Groups and gaps are those of all {whole.n_rows:,} people. Matchings, subsets and people "
-        f"are those of a random sample of {drawn.n_rows:,} of them. The kinds of columns were "
-        "found on this sample."
-    )
+    is_sample = drawn.n_rows < whole.n_rows
+    note = f"Groups and gaps are those of all {whole.n_rows:,} people."
+    if is_sample:
+        note += (
+            f" Matchings, subsets and people are those of a random sample of {drawn.n_rows:,} of "
+            "them. The kinds of columns were found on this sample."
+        )
     return replace(
         whole,
         gaps=(*whole.gaps, *matched),
-        matchings=tuple(replace(matching, is_sample=True) for matching in drawn.matchings),
+        matchings=tuple(
+            replace(matching, is_sample=is_sample or matching.is_sample)
+            for matching in drawn.matchings
+        ),
         subsets=drawn.subsets,
         individuals=drawn.individuals,
         provenance=provenance,

@@ -81,6 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_outputs(read, {"--out": arguments.out, "--save": arguments.save})
     _refuse_contradictions(arguments)
     _check_numbers(arguments)
+    ready = ScoreAdjustment.load(arguments.ready) if arguments.ready else None
     texts = {*arguments.sensitive, *split_names(arguments.sensitive, ())}
     frame = read_table(arguments.table, **reading(arguments, ids=sorted(texts)))
     attributes = split_names(arguments.sensitive, list(frame.columns))
@@ -98,7 +99,6 @@ def _run(arguments: argparse.Namespace) -> int:
             )
     print_roles(roles)
     groups = _groups(frame, attributes)
-    ready = ScoreAdjustment.load(arguments.ready) if arguments.ready else None
     scores = _scores(frame, arguments, ready)
     positive = _positive(frame, arguments.label, arguments.positive)
     weights = None if arguments.weight is None else read_numbers(frame[arguments.weight], "weight")
@@ -213,8 +213,8 @@ def _scores(
     scale = (arguments.scale or "probability") if ready is None else ready.scale
     if scale == "probability" and not (scores.min() >= 0.0 and scores.max() <= 1.0):
         ways = (
-            "Choose a scale: --scale rank uses the order alone, and --scale real adjusts numbers "
-            "in their own unit."
+            "Divide percentages by 100, or choose a scale: --scale rank uses the order alone, and "
+            "--scale real adjusts numbers in their own unit."
             if ready is None
             else f"{arguments.ready} adjusts probabilities. Apply it to scores of the same model."
         )

@@ -116,6 +116,11 @@ def read_gates(
 def _read(given: str, option: str, known: list[str], what: str, most: float = 1.0) -> Gate:
     name, _, bound = given.partition("=")
     if name not in known:
+        if name == RATIO:
+            raise InputError(
+                f"{option} holds a gap to an upper bound, and {RATIO} has a lower one. Type "
+                f"--fail-below {given}."
+            )
         near = get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise InputError(

@@ -11,6 +11,7 @@ from fairmatch import __version__
 from fairmatch.cli import adjust, alternatives, audit, datasets, groups, paper, predict, train
 from fairmatch.cli.options import as_typed
 from fairmatch.cli.output import plain_output, print_line
+from fairmatch.cli.parsing import Parser
 from fairmatch.exceptions import FairmatchError
 
 COMMANDS = (
@@ -117,7 +118,7 @@ def _spare_backends() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="fairmatch",
         description="Group-fair classifiers that can say how they are fair.",
         epilog=_EPILOG,

@@ -15,12 +15,18 @@ _RENAMED = {
     "n_sample": "--sample",
     "pos_label": "--positive",
     "random_state": "--seed",
+    "sample_weight": "--weight",
+    "sensitive_features": "--sensitive",
     "sensitive_at_prediction=False": "--without-sensitive",
+    "y_score": "--score",
+    "y_true": "--label",
 }
 # Advice for Python, and what has the same effect on the command line, in commands that train.
 _ADVICE = {
     "FTMBoostingClassifier('predicted')": "--learner boosting --transport predicted",
     "QuantileAlignmentClassifier": "fairmatch adjust",
+    "hold out more rows (validation_size=)": "take more rows",
+    "Try larger fairness_weights where the method allows them": "Take more rows",
 }
 # Arguments whose option has the same name.
 _SAME = (
@@ -62,6 +68,9 @@ def as_typed(text: str, destinations: Collection[str]) -> str:
             given = re.compile(f"{_BEFORE}{name}=({_VALUE}){_AFTER}")
             text = given.sub(partial(_typed, option), text)
         if "_" in name:  # a word of everyday English has none
+            # One of several attributes: sensitive_features['sex'].
+            chosen = re.compile(f"{_BEFORE}{name}\\[('[^']*')\\]")
+            text = chosen.sub(partial(_typed, option), text)
             text = re.sub(f"{_BEFORE}{name}{_AFTER}", option, text)
     # A message may name both already.
     return re.sub(r"(--[a-z-]+(?: [^()]+)?) \(\1\)", r"\1", text)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from fairmatch.tables.roles import RoleTable
 
 
+# A column that more than this share of the people lack is no identifier.
+_MOST_MISSING = 0.05
+
+
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Predictions of a model for the rows of a table.
@@ -116,7 +120,13 @@ def _identifiers(frame: pd.DataFrame, roles: RoleTable) -> list[str]:
     if not len(unused.columns):
         return []
     found = Roles().read(unused)
-    return [c.name for c in found.columns if c.doubt.startswith("looks like an identifier")]
+    return [
+        column.name
+        for column in found.columns
+        # Remarks differ between people too, but many people have none.
+        if column.doubt.startswith("looks like an identifier")
+        and column.n_missing <= _MOST_MISSING * found.n_rows
+    ]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,6 +147,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.tables.files import check_table_name, read_table, write_table
 
+    if (Path(arguments.table) / "model.json").is_file():
+        raise InputError(
+            f"{arguments.table} is the folder of a model, and a table was expected. The model "
+            f"comes first: fairmatch predict {arguments.table} {arguments.model} --out "
+            f"{arguments.out}"
+        )
     check_outputs([arguments.table], {"--out": arguments.out})
     check_table_name(arguments.out)
     found = predict_table(

@@ -17,7 +17,7 @@ from fairmatch.learning.comparison import Comparison, Transport
 from fairmatch.learning.groupsizes import DecidedSizes, GroupSizes
 from fairmatch.learning.reader import GroupSettings, TableReader
 from fairmatch.learning.routing import refuse_lost_groups
-from fairmatch.learning.rows import TrainingRows, take_rows
+from fairmatch.learning.rows import TrainingRows, check_same_rows, take_rows
 from fairmatch.learning.saving import State, save_model
 from fairmatch.learning.site import page_of
 from fairmatch.learning.state import reader_facts, restore_reader, weight_from
@@ -282,11 +282,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         _, sensitive = reader.split(X, sensitive_features)
         labels, learned_target = self._target.read(y, sample_weight)
         features, groups, ignored = reader.read_training(X, sensitive_features, sizes)
-        if len(labels) != len(groups):
-            raise InputError(
-                f"y has {len(labels)} samples, sensitive_features has {len(groups)}. Pass one "
-                "label and one group for every row."
-            )
+        check_same_rows(len(labels), len(groups))
         weights = read_weights(sample_weight, n_rows=len(labels))
         rows_with_mass(groups, weights)
         if weights is not None and not weights.all() and not coupled:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
@@ -20,7 +21,12 @@ from fairmatch.learning.curve import FairnessPath
 from fairmatch.learning.groupsizes import DecidedSizes
 from fairmatch.learning.limits import LIMITED, noise, upper_limit
 from fairmatch.learning.notice import notify
-from fairmatch.learning.rows import TrainingRows, stratified_split, take_rows
+from fairmatch.learning.rows import (
+    TrainingRows,
+    check_same_rows,
+    stratified_split,
+    take_rows,
+)
 from fairmatch.learning.settings import Settings
 from fairmatch.measures import MEASURES
 from fairmatch.tables.arrays import read_column, read_weights
@@ -137,7 +143,16 @@ class GapChoice(Settings):
             Weight of every row.
         """
         reader = estimator._reader()
-        given = read_groups(reader.split(X, sensitive_features)[1])
+        features, sensitive = reader.split(X, sensitive_features)
+        given = read_groups(sensitive)
+        # The split takes rows by position, so columns of other lengths are refused before it.
+        labels, _ = estimator._target.read(y, sample_weight)
+        check_same_rows(len(labels), len(given))
+        read_weights(sample_weight, n_rows=len(labels))
+        if (n_rows := _num_samples(features)) != len(labels):
+            raise InputError(
+                f"X has {n_rows} rows, y has {len(labels)}. Pass one label for every row."
+            )
         groups, ignored = estimator._sizes().apply(given)
         # Which groups are small is decided on the whole table, and holds for both parts of it.
         small = frozenset(given.labels) - frozenset(groups.labels)
@@ -175,7 +190,7 @@ class GapChoice(Settings):
         )
         if self.confidence is not None:
             curve[f"{measure}_limit"] = self._limits(path, measure, kept, rows)
-        best = self.best(curve, measure)
+        best = self.best(curve, measure, weight=estimator._weight_name or "fairness_weight")
         self._warn_of_few(rows, ignored, curve.iloc[best], measure)
         chosen = models[best]
         if self.refit:
@@ -192,7 +207,7 @@ class GapChoice(Settings):
         weights = read_weights(kept[3], n_rows=len(labels))
         return TrainingRows(labels, groups, weights, points, points)
 
-    def best(self, curve: pd.DataFrame, measure: str) -> int:
+    def best(self, curve: pd.DataFrame, measure: str, *, weight: str = "fairness_weight") -> int:
         """Return the position of the model to keep.
 
         Among the models within ``max_gap``, this is the most accurate one that decides. If each of
@@ -215,7 +230,8 @@ class GapChoice(Settings):
             # A confidence limit is smallest for a model that decides nothing. Such a model is the
             # last choice here too.
             best = int(np.argmin(np.where(decides, gaps, np.inf) if decides.any() else gaps))
-            self._warn_of_the_smallest(curve, gaps, best, measure, constant=not decides.any())
+            constant = not decides.any()
+            self._warn_of_the_smallest(curve, gaps, best, measure, weight, constant)
             return best
         candidates = within & decides if (within & decides).any() else within
         best = int(np.argmax(np.where(candidates, curve["accuracy"].to_numpy(), -np.inf)))
@@ -263,21 +279,34 @@ class GapChoice(Settings):
             f"The held-out groups are small ({fewest.sized()} rows): a gap of rates between them "
             f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model that is "
             f"kept has {measure} {gap:.3g} on these rows; on new rows it may be up to "
-            f"{min(1.0, gap + half):.2g}. Set confidence=, hold out more rows, or pool groups.",
+            f"{min(1.0, gap + half):.2g}. Set confidence=, hold out more rows "
+            "(validation_size=), or pool groups.",
             SmallGroupWarning,
         )
 
     def _warn_of_the_smallest(
-        self, curve: pd.DataFrame, gaps: Any, kept: int, measure: str, constant: bool = False
+        self,
+        curve: pd.DataFrame,
+        gaps: Any,
+        kept: int,
+        measure: str,
+        weight: str,
+        constant: bool = False,
     ) -> None:
+        tried = curve["fairness_weight"]
+        at = f"at {weight.removeprefix('fairness_')} {tried[kept]:g}"
         what, advice = measure, "Try larger fairness_weights where the method allows them"
         if self.confidence is not None:
             what = f"an upper limit of {measure}"
             advice = "Hold out more rows, or ask for a smaller confidence"
+        elif tried[kept] < tried.max():
+            advice = f"Larger ones, up to {tried.max():g}, were tried. Take more rows"
+        elif weight != "fairness_weight" and tried[kept] == 1.0:
+            at, advice = f"{at}, the largest there is", "Take more rows"
         notify(
-            f"No fairness weight reached {what} <= {self.max_gap:g} on the held-out rows. The "
-            f"model that is kept has {gaps[kept]:.4g}, at weight "
-            f"{curve['fairness_weight'][kept]:g}. {advice}, or allow a larger max_gap.",
+            f"No {weight.replace('_', ' ')} reached {what} <= {self.max_gap:g} on the held-out "
+            f"rows. The model that is kept has {gaps[kept]:.4g}, {at}. {advice}, or allow a "
+            "larger max_gap.",
             GapNotReachedWarning,
         )
         if constant:

@@ -32,10 +32,17 @@ class TrainingProgress:
     verbose : int, optional
         1 shows a bar at once, and 0 shows none. None shows one if training takes longer than two
         seconds.
+    unit : str, default="epoch"
+        What is counted: "epoch" or "round".
     """
 
     def __init__(
-        self, n_epochs: int, fairness_weights: FloatArray, *, verbose: int | None = None
+        self,
+        n_epochs: int,
+        fairness_weights: FloatArray,
+        *,
+        verbose: int | None = None,
+        unit: str = "epoch",
     ) -> None:
         self.n_epochs, self.weights = n_epochs, fairness_weights
         console = Console(stderr=True)
@@ -44,9 +51,10 @@ class TrainingProgress:
         self._bar = Progress(
             TextColumn("training"),
             BarColumn(),
-            TextColumn("epoch {task.completed}/{task.total}  {task.fields[state]}"),
+            TextColumn(f"{unit} {{task.completed}}/{{task.total}}  {{task.fields[state]}}"),
             TimeRemainingColumn(),
             console=console,
+            transient=True,  # a path has one bar per weight, and few of them are drawn to the end
         )
         self._task = self._bar.add_task("training", total=n_epochs, state="")
 

@@ -45,7 +45,7 @@ class RealGapChoice(GapChoice):
     _limited: ClassVar[Collection[str]] = _LIMITED
     _bounds: ClassVar[str] = "[0, inf)"
 
-    def best(self, curve: pd.DataFrame, measure: str) -> int:
+    def best(self, curve: pd.DataFrame, measure: str, *, weight: str = "fairness_weight") -> int:
         """Return the position of the model to keep.
 
         Among the models within ``max_gap``, this is the one with the least error. If no model is
@@ -55,7 +55,7 @@ class RealGapChoice(GapChoice):
         gaps, errors = curve[counted].to_numpy(), curve["rmse"].to_numpy()
         within = gaps <= self.max_gap
         if not within.any():
-            self._warn_of_the_smallest(curve, gaps, int(gaps.argmin()), measure)
+            self._warn_of_the_smallest(curve, gaps, int(gaps.argmin()), measure, weight)
             return int(gaps.argmin())
         best = int(np.argmin(np.where(within, errors, np.inf)))
         # The target's own spread follows from the error and from R squared.
@@ -93,8 +93,14 @@ class RealGapChoice(GapChoice):
             return
         notify(
             f"The held-out groups are small ({groups.sized()} rows): a gap of mean predictions "
-            f"is known to about ±{half:.2g}, more than max_gap={self.max_gap:g}. The model that is "
-            f"kept has {measure} {kept[measure]:.3g} on these rows; on new rows it may be up to "
-            f"{kept[measure] + half:.2g}. Set confidence=, hold out more rows, or pool groups.",
+            f"is known to about ±{_short(half)}, more than max_gap={self.max_gap:g}. The model "
+            f"that is kept has {measure} {_short(kept[measure])} on these rows; on new rows it may "
+            f"be up to {_short(kept[measure] + half)}. Set confidence=, hold out more rows "
+            "(validation_size=), or pool groups.",
             SmallGroupWarning,
         )
+
+
+def _short(number: float) -> str:
+    """Return a number of units with three digits, or whole where it has more before the point."""
+    return f"{number:,.0f}" if abs(number) >= 100.0 else f"{number:.3g}"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
-from fairmatch.exceptions import GroupError
+from fairmatch.exceptions import GroupError, InputError
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.tables.arrays import BoolArray, FloatArray
 from fairmatch.tables.groups import Groups, read_groups
@@ -137,6 +137,15 @@ def stratified_split(
                 "the group with another (small_groups='pool'), or hold out another share."
             )
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+
+def check_same_rows(n_labels: int, n_groups: int) -> None:
+    """Raise unless there are as many labels as groups of rows."""
+    if n_labels != n_groups:
+        raise InputError(
+            f"y has {n_labels} samples, sensitive_features has {n_groups}. Pass one label and one "
+            "group for every row."
+        )
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:

@@ -23,6 +23,9 @@ from fairmatch.tables.arrays import (
 
 Read = tuple[FloatArray, dict[str, Any]]
 
+# Whole numbers of more different values than this are no classes.
+_MOST_CLASSES = 10
+
 
 class Target(Protocol):
     """What an estimator predicts."""
@@ -158,8 +161,9 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
+        what = str(error).rstrip(". ")
         raise LabelError(
-            f"y cannot be used as labels: {error} y must hold one of two classes for every row. "
+            f"y cannot be used as labels: {what}. y must hold one of two classes for every row. "
             "Leave out rows without a label, and use a regressor for numbers."
         ) from error
     classes = np.unique(labels)
@@ -170,11 +174,14 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
                 f"y must hold two classes, but it holds only one class: {shown}. Pass rows of both "
                 "classes."
             )
+        advice = "Join classes until two are left, or train one model per class against the rest."
+        if labels.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
+            advice = "Numbers are predicted by a regressor, such as FTMBoostingRegressor."
         # The first sentences are the words that scikit-learn asks for.
         raise LabelError(
             "Only binary classification is supported. The type of the target is "
             f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}. "
-            "Join classes until two are left, or train one model per class against the rest."
+            f"{advice}"
         )
     positive = read_labels(labels, n_rows=len(labels), pos_label=classes[1], name="y")
     return classes, positive.astype(np.float64)

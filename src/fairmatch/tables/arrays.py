@@ -85,9 +85,12 @@ def read_scores(
                 f"{int(np.argmax(bad))}). Every row needs a finite score: score those rows, or "
                 "leave them out."
             )
+        advice = "turn margins or logits into probabilities first"
+        if low >= 0.0 and high <= 100.0:
+            advice = "divide percentages by 100"
         raise InputError(
             f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. Pass probabilities "
-            "or 0/1 decisions; turn margins or logits into probabilities first."
+            f"or 0/1 decisions; {advice}."
         )
     return scores
 

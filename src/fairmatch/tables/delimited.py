@@ -105,7 +105,7 @@ def _decode(file: Path, encoding: str | None) -> str:
     text = content.decode(_FALLBACK, errors="replace")
     warnings.warn(
         f"{file} is not written in UTF-8 (line {line}), so it is read as {_FALLBACK} (latin-1). "
-        "Name the encoding if its letters look wrong.",
+        "Name the encoding (--encoding) if its letters look wrong.",
         FairmatchWarning,
         stacklevel=4,
     )

@@ -79,14 +79,23 @@ def check_names(wanted: Iterable[str], known: Sequence[str], *, table: object) -
     absent = [name for name in dict.fromkeys(wanted) if name not in known]
     if not absent:
         return
-    near = {name: other for name in absent if (other := nearest_name(name, known))}
+    lists = [name for name in absent if _is_list(name, known)]
+    near = {name: nearest_name(name, known) for name in absent if name not in lists}
+    near = {name: other for name, other in near.items() if other}
     several = len(absent) > 1
-    hints = [
+    hints = [f"Put spaces between the names of {name!r} instead of commas." for name in lists]
+    hints += [
         f"Did you mean {other!r}{f' by {name!r}' if several else ''}?"
         for name, other in near.items()
     ]
-    if len(near) < len(absent):
+    if len(near) + len(lists) < len(absent):
         rest = ", …" if len(known) > _SHOWN else ""
         hints.append(f"There are: {', '.join(known[:_SHOWN])}{rest}.")
     listed = ", ".join(repr(name) for name in absent[:-1]) + " and " * several + repr(absent[-1])
     raise ColumnError(f"{table} has no column{'s' * several} {listed}. {' '.join(hints)}")
+
+
+def _is_list(name: str, known: Sequence[str]) -> bool:
+    """Return whether a name is a list of known names, with commas between them."""
+    parts = [part.strip() for part in name.split(",")]
+    return len(parts) > 1 and all(part in known for part in parts)

@@ -85,6 +85,8 @@ def ask(
 
 
 def _words(leak: Leak, label: str) -> str:
+    if leak.group is not None:
+        return f"column {leak.column!r} shows where the label {label!r} is {leak.group!r}"
     verb = "is" if leak.kind == "copy" else "determines"
     return f"column {leak.column!r} {verb} the label {label!r}"
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import narwhals as nw
 
-from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.tables.names import check_names
 from fairmatch.tables.suspicions import ColumnFacts, Suspicion, describe_column, suspect
 
 ROLES = ("score", "sensitive", "label", "id", "weight", "feature", "ignored")
 """The roles that a column can have, in the order in which tables show them."""
+
+# So many groups are compared in a table of any size.
+_FEW_GROUPS = 30
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,8 @@ class Roles:
             If named columns are missing or are named for two roles. The error lists all of them.
         InputError
             If the table has no rows.
+        GroupError
+            If nearly everybody has a group of their own.
         """
         frame = nw.from_native(table, eager_only=True)
         columns = [str(column) for column in frame.columns]
@@ -209,6 +214,8 @@ class Roles:
         read = []
         for column, series in zip(columns, frame.iter_columns(), strict=True):
             facts = describe_column(column, series)
+            if roles.get(column) == "sensitive":
+                _refuse_no_groups(facts, len(frame))
             read.append(self._role(facts, roles.get(column)))
         return RoleTable(tuple(read), len(frame))
 
@@ -230,3 +237,13 @@ class Roles:
         asks = found is not None and found.asks and role == "feature" and why != "named"
         counted = facts.n_missing, facts.n_distinct
         return ColumnRole(facts.name, role, facts.type, *counted, why, doubt, asks)
+
+
+def _refuse_no_groups(facts: ColumnFacts, n_rows: int) -> None:
+    """Raise if a column of groups has a value of its own for nearly everybody."""
+    if facts.n_distinct > _FEW_GROUPS and facts.n_distinct > n_rows / 2:
+        raise GroupError(
+            f"Column {facts.name!r} has {facts.n_distinct:,} different values in {n_rows:,} rows, "
+            "so it forms no groups that can be compared. Name another column, or cut numbers into "
+            "ranges first."
+        )

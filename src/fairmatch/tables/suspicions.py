@@ -28,6 +28,10 @@ _CURRENCY = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|kr)"
 _SIGNED = re.compile(
     rf"{_CURRENCY}?\s?[+-]?(?:[1-9]\d{{0,2}}(?:[,' ]\d{{3}})+|\d+)(?:\.\d+)?\s?{_CURRENCY}?"
 )
+# The same with a decimal comma: 2.645,05 € or 2 645,05 €.
+_SIGNED_COMMA = re.compile(
+    rf"{_CURRENCY}?\s?[+-]?(?:[1-9]\d{{0,2}}(?:[.'\s]\d{{3}})+|\d+)(?:,\d+)?\s?{_CURRENCY}?"
+)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
@@ -225,7 +229,9 @@ def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
 
 
 def _numbers_with_signs(facts: ColumnFacts) -> Suspicion | None:
-    if facts.n_distinct <= _FEW_VALUES or not _written_like(_SIGNED, facts):
+    if facts.n_distinct <= _FEW_VALUES:
+        return None
+    if not _written_like(_SIGNED, facts) and not _written_like(_SIGNED_COMMA, facts):
         return None
     signed = [value for value in facts.values if not _NUMBER.fullmatch(str(value).strip())]
     if not signed:
@@ -262,7 +268,7 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
         _written_like(_SIGNED, facts)
     ):
         words = "holds numbers with a decimal comma, which are read as text"
-        return Suspicion(words, asks=True)
+        return Suspicion(f"{words}; --decimal , reads those of a CSV file", asks=True)
     return None
 
 

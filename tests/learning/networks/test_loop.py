@@ -125,6 +125,19 @@ class TestProgress:
         assert "λ=0: loss 0.5000" in shown
         assert "λ=2: loss 0.6000 penalty 0.1000" in shown
 
+    def test_a_bar_that_has_ended_does_not_stay(self, capsys, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+        self.show()
+        assert capsys.readouterr().err.endswith("\x1b[1A\x1b[2K")  # up, and clear the line
+
+    def test_rounds_are_called_rounds(self, capsys, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+        with TrainingProgress(3, np.array([2.0]), verbose=1, unit="round") as progress:
+            progress.update(0, lambda: self.TERMS)
+        assert "round 1/3" in capsys.readouterr().err
+
     def test_silent_where_not_asked_for(self, capsys, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
         with TrainingProgress(3, np.array([0.0, 2.0]), verbose=0) as progress:

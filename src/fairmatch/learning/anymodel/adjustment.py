@@ -161,6 +161,8 @@ class ScoreAdjustment:
         """
         file = Path(path)
         try:
+            if not file.exists():
+                raise ModelFileError(f"There is no file {file}. {_EXPECTED}")
             if not file.is_file() or file.stat().st_size > _MOST_BYTES:
                 raise ModelFileError(f"{file} is not a file of an adjustment. {_EXPECTED}")
             content = json.loads(file.read_bytes())

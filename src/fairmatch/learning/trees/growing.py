@@ -106,7 +106,9 @@ class TreeTrainer:
             watching = {"valid_sets": [self.held_out], "feval": watch, "callbacks": [stop]}
         parameters = {**self.parameters, "objective": derivatives}
         weight = np.array([objective.fairness_weight])
-        with TrainingProgress(self.n_rounds, weight, verbose=self.verbose) as progress:
+        with TrainingProgress(
+            self.n_rounds, weight, verbose=self.verbose, unit="round"
+        ) as progress:
             trees = lgb.train(parameters, self.data, self.n_rounds, **watching)
         best = int(np.argmin(watched)) + 1 if watched else -1
         # Keep the trees in the form that is saved; this frees the training rows.
