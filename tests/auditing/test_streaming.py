@@ -152,14 +152,14 @@ def test_memory_and_disk_that_are_full_are_said(tmp_path, monkeypatch):
     generator = np.random.default_rng(0)
     many = pd.DataFrame({"score": generator.random(2_000_000)})
     many.assign(race="a").to_parquet(tmp_path / "many.parquet", index=False)
-    monkeypatch.setattr(parquet, "_MEMORY", "60MB")
+    monkeypatch.setattr(parquet, "_MEMORY", "80MB")
     files = parquet.ParquetFiles(str(tmp_path))
     asked = "score, count(*) AS n", "GROUP BY ALL ORDER BY ALL"
     monkeypatch.chdir(tmp_path)
     assert len(files.ask(*asked)) == 2_000_000  # spilled, and not beside the user's files
     assert [path.name for path in tmp_path.iterdir()] == ["many.parquet"]
     monkeypatch.setattr(parquet.tempfile, "gettempdir", lambda: str(tmp_path / "many.parquet"))
-    with pytest.raises(InputError, match=r"60MB .* could not be written .* TMPDIR"):
+    with pytest.raises(InputError, match=r"80MB .* could not be written .* TMPDIR"):
         parquet.ParquetFiles(str(tmp_path)).ask(*asked)
 
 
@@ -169,7 +169,7 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     options = ["--label", "repaid", "--positive", "yes", "--resamples", "100", "--sample", "100"]
     assert main([*asked, *options, "--json", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "Groups and gaps are of all 6,000 people." in printed
+    assert "Groups and gaps are those of all 6,000 people." in printed
     assert "random sample of 6,000" not in printed  # it is everybody
     assert Audit.from_json(out.read_text()).n_rows == 6000
     assert json.loads(out.read_text())["provenance"]["source"].endswith("(4 files)")

@@ -275,7 +275,7 @@ def test_tables_may_mix_numbers_and_flags(table):
         (lambda: OptimalTransportMatcher(label_weight=np.inf), InputError, "label_weight"),
         (lambda: OptimalTransportMatcher(batch_size=0), InputError, "batch_size"),
         (lambda: OptimalTransportMatcher(tolerance=0.0), InputError, "tolerance"),
-        (lambda: OptimalTransportMatcher(label_weight=1.0).match(X, GROUPS), InputError, "pass y"),
+        (lambda: OptimalTransportMatcher(label_weight=1.0).match(X, GROUPS), InputError, "Pass y"),
         (lambda: OptimalTransportMatcher(label_weight=1.0).match(X, GROUPS, [0, 1, 2, 1]),
          LabelError, "two classes"),
         (lambda: OptimalTransportMatcher(label_weight=1.0).match(X, GROUPS, [0, 1, None, 1]),
