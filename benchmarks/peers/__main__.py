@@ -162,7 +162,7 @@ def page(found: dict) -> str:
                 else f"{one['test_accuracy']:.4f} [{one['test_gap']:.3f}]"
                 for one in picked
             ]  # fmt: skip
-            middle = picked[1]
+            middle, n_done = picked[1], len(result["candidates"])
             more = [
                 "" if middle is None or middle.get(name) is None else f"{middle[name]:.3f}"
                 for name in ("consistency", "half_space_gap")
@@ -174,7 +174,7 @@ def page(found: dict) -> str:
                     *more,
                     "random" if peer.random else "yes",
                     f"{result['seconds']:.0f}"
-                    + (f", {len(result['candidates'])} settings" if result["stopped"] else ""),
+                    + (f", {n_done} setting{'s' * (n_done != 1)}" if result["stopped"] else ""),
                 ]
             )
         head = [f"accuracy [gap] at {level:g}" for level in LEVELS]
