@@ -3,9 +3,9 @@
 # The weights of the paper's Appendix D.2.
 PAPER_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10)
 
-# Among the larger weights, trees that match people on features alone pass from deciding to accepting
-# nobody or everybody. On each of the four tables and on ACSIncome, one of these weights has a model
-# that decides with a gap of .02, with that map and with the default one.
+# Among the larger weights, trees with the marginal map pass from deciding to accepting nobody or
+# everybody. On each of the four tables and on ACSIncome, one of these weights has a model that
+# decides with a gap of .02, with that map and with the default one.
 BOOSTING_CHOICES = (
     *(0.0, *PAPER_WEIGHTS[:14]),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 5.5, 6.0, 7.0, 10.0, 20.0, 50.0),
