@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: what was measured, the ratio, and the most it may be."""
+    """A line of the table: what was measured, the ratio (or NaN), and the most it may be."""
 
     what: str
     ratio: float
@@ -23,7 +24,8 @@ class Row:
     def markdown(self):
         goal = "–" if self.goal is None else f"≤ {self.goal:g}"
         verdict = "" if self.goal is None else ("yes" if self.ratio <= self.goal else "**no**")
-        return f"| {self.what} | {self.ratio:.{self.digits}f} | {goal} | {verdict} |"
+        ratio = "not reached" if isnan(self.ratio) else f"{self.ratio:.{self.digits}f}"
+        return f"| {self.what} | {ratio} | {goal} | {verdict} |"
 
 
 class Spent:
