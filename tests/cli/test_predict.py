@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from fairmatch import FTMBoostingClassifier, load
+from fairmatch.cli import train
 from fairmatch.cli.main import main
+from fairmatch.exceptions import FairmatchError
 
 GIVEN = ["--target", "hired", "--sensitive", "sex"]
 SHORT = ["--rounds", "5", "--fairness-weight", "0", "--no-picture"]
@@ -40,6 +42,40 @@ def test_the_class_of_a_score_is_told_and_can_be_chosen(people, capsys):
     assert ((first.score > 0.5) == (first.prediction == "accepted")).all()
     assert main([*chosen[:4], "hired", *chosen[5:]]) == 2
     assert "knows the classes 'accepted' and 'refused'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], "named; positive: 'refused', the last in order (--positive names another)"),
+        (["--positive", "accepted"], "named; positive: 'accepted'"),
+    ],
+)
+def test_the_positive_label_is_told_before_the_training(people, more, told, monkeypatch, capsys):
+    def stop(*args, **settings):
+        raise FairmatchError("the training begins")
+
+    monkeypatch.setattr(train, "train_model", stop)
+    assert main(["train", "people.csv", *GIVEN, *SHORT, *more, "--out", "model"]) == 2
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("hired ")]
+    assert line.endswith(f"  {told}")
+
+
+def test_the_positive_label_of_a_dataset_is_told_without_the_option(monkeypatch, capsys):
+    def stop(*args, **settings):
+        raise FairmatchError("the training begins")
+
+    monkeypatch.setattr(train, "train_model", stop)
+    assert main(["train", "german", "--no-picture", "--out", "model"]) == 2
+    out = capsys.readouterr().out
+    assert "named; positive: 1\n" in out
+    assert "--positive" not in out
+
+
+def test_labels_that_are_not_two_have_no_positive_one(people, capsys):
+    people.assign(hired=["a", "b", "c"] * 100).to_csv("people.csv", index=False)
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 2
+    assert "positive:" not in capsys.readouterr().out
 
 
 def test_scores_and_the_model_itself_give_the_same_audit(people):

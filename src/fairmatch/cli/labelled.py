@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
@@ -11,6 +13,7 @@ from fairmatch.exceptions import ColumnError, InputError
 
 if TYPE_CHECKING:
     from fairmatch.tables.files import LabelledTable
+    from fairmatch.tables.roles import RoleTable
 
 
 def add_labelled(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +22,12 @@ def add_labelled(parser: argparse.ArgumentParser) -> None:
     add("table", help="a .csv or .parquet file, or the name of a dataset")
     add("--target", metavar="COL", help="column with the labels (of a file)")
     add_sensitive(parser, "column with the groups (of a file)")
-    add("--positive", metavar="LABEL", help="the label that is positive; all others are negative")
+    add(
+        "--positive",
+        metavar="LABEL",
+        help="the label that is positive; all others are negative (default: the last of two in "
+        "order)",
+    )
     add("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
     add("--id", metavar="COL", help="the identifier of each person; not a feature")
     add(
@@ -77,7 +85,7 @@ def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str
         ignored=arguments.drop,
         kept=arguments.keep,
     ).read(table.frame, name=arguments.table)
-    print_roles(roles)
+    print_roles(_telling_positive(roles, table, arguments))
     asked = ask(
         table.frame,
         roles,
@@ -92,6 +100,28 @@ def _read_roles(table: LabelledTable, arguments: argparse.Namespace) -> list[str
             "learn from it with --keep. --missing WORD reads a word among numbers as missing."
         )
     return [column.name for column in roles.columns if column.role in ("ignored", "id")]
+
+
+def _telling_positive(
+    roles: RoleTable, table: LabelledTable, arguments: argparse.Namespace
+) -> RoleTable:
+    """Return the roles with the positive label beside the column of the labels."""
+    if table.classes is not None:
+        told = f"positive: {table.classes[1]!r}"
+    else:
+        labels = table.frame[table.target].unique().tolist()
+        if len(labels) != 2 or len(set(map(type, labels))) > 1:
+            return roles  # the training refuses them, in words of its own
+        told = f"positive: {max(labels)!r}"
+        if Path(arguments.table).exists():  # a dataset has its own
+            told += ", the last in order (--positive names another)"
+    return replace(
+        roles,
+        columns=tuple(
+            replace(column, why=f"{column.why}; {told}") if column.role == "label" else column
+            for column in roles.columns
+        ),
+    )
 
 
 def _sentences(lines: Sequence[str]) -> str:
