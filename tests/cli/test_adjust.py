@@ -126,7 +126,7 @@ def test_what_cannot_be_is_said(scores, capsys, more, message):
 def test_missing_groups_and_scores_are_named(scores, capsys):
     scores.assign(sex=scores.sex.where(scores.index != 3)).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
-    assert "missing in 1 rows (the first in row 3)" in capsys.readouterr().err
+    assert "missing in 1 rows (the first in row 3, counted from 0)" in capsys.readouterr().err
     scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
     told = capsys.readouterr().err
@@ -144,7 +144,10 @@ def test_missing_groups_and_scores_are_named(scores, capsys):
     assert "scale" not in told
     scores.assign(score=scores.score.where(scores.index != 3)).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
-    assert "Column score is missing in 1 rows (the first in row 3)" in capsys.readouterr().err
+    assert (
+        "Column score is missing in 1 rows (the first in row 3, counted from 0)"
+        in capsys.readouterr().err
+    )
 
 
 def test_columns_with_commas_between_them_and_how_they_are_read(scores, capsys):

@@ -238,7 +238,7 @@ def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, capsys)
 def test_the_entry_that_is_no_number_is_shown(people, capsys):
     people.assign(score=["0.5", "high"] + ["0.1"] * 298).to_csv("p.csv", index=False)
     assert main(["audit", "p.csv", "--score", "score", "--sensitive", "sex"]) == 2
-    assert "row 1 holds 'high'" in capsys.readouterr().err
+    assert "row 1, counted from 0, holds 'high'" in capsys.readouterr().err
 
 
 def test_a_model_and_a_table_that_are_swapped_are_told(people, capsys):

@@ -254,8 +254,8 @@ def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
     if missing.any():
         raise InputError(
             f"Column {name} is missing in {int(missing.sum())} rows (the first in row "
-            f"{int(missing.to_numpy().argmax())}). Every person needs {what}. Fill in the values, "
-            "or leave these rows out."
+            f"{int(missing.to_numpy().argmax())}, counted from 0). Every person needs {what}. Fill "
+            "in the values, or leave these rows out."
         )
 
 

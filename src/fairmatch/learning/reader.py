@@ -279,7 +279,7 @@ class TableReader:
             if n := int(missing.sum()):
                 raise GroupError(
                     f"sensitive_features has no group in {n} row{'s' * (n > 1)} (the first is row "
-                    f"{int(np.argmax(missing))}); the model knows the groups "
+                    f"{int(np.argmax(missing))}, counted from 0); the model knows the groups "
                     f"{_and(self.groups_)}. It cannot score a person without the group. Leave "
                     "those rows out, or fill in the group."
                 )
