@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairmatch.cli.output import print_line
 from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
 from fairmatch.exceptions import ColumnError, InputError
 
 if TYPE_CHECKING:
     from fairmatch.tables.files import LabelledTable
     from fairmatch.tables.roles import RoleTable
+
+
+# From this accuracy on, a model may have seen the answer.
+_HARDLY_WRONG = 0.999
 
 
 def add_labelled(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +59,40 @@ def read_labelled(arguments: argparse.Namespace) -> tuple[LabelledTable, list[st
     )
     _check_positive(table, arguments)
     return table, _read_roles(table, arguments)
+
+
+def tell_answers(
+    table: LabelledTable, left_out: Sequence[str], accuracy: float, chance: float
+) -> None:
+    """Warn of plain training that is hardly ever wrong: a column may hold the answer.
+
+    Parameters
+    ----------
+    table : LabelledTable
+        The table.
+    left_out : sequence of str
+        Columns that the model does not see.
+    accuracy : float
+        Accuracy of plain training on test rows.
+    chance : float
+        Share of the more frequent label among these rows.
+    """
+    from fairmatch.tables.leaks import find_leaks
+
+    if not accuracy > max(_HARDLY_WRONG, chance):
+        return
+    seen = table.frame.drop(columns=[table.target, *table.attributes, *left_out])
+    labels = table.frame[table.target].to_numpy()
+    names = [leak.column for leak in find_leaks(seen, labels) if leak.is_exact]
+    told = ". Look for a column that is known only after the label, and leave it out with --drop."
+    if names:
+        verb = "determines" if len(names) == 1 else "each determine"
+        told = f": {', '.join(map(repr, names))} {verb} the label {table.target!r}. Leave out with "
+        told += f"--drop {shlex.join(names)} what is known only after the label."
+    print_line(
+        f"fairmatch: warning: With a fairness weight of 0, {100 * accuracy:.4g}% of the test rows "
+        f"are predicted correctly. Such a model has usually seen the answer in a column{told}"
+    )
 
 
 def _check_positive(table: LabelledTable, arguments: argparse.Namespace) -> None:
