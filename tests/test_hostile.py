@@ -285,7 +285,7 @@ NEW_ROWS = [
          command="predict", call=predict),
     Case("a group that was not seen", "holds 'x'; the model knows the groups 'f' and 'm'",
          set_in("sex", 3, "x"), command="predict", call=predict),
-    Case("a group that is missing", "has no group in 1 row (the first is row 3)",
+    Case("a group that is missing", "has no group in 1 row (the first is row 3, counted from 0)",
          set_in("sex", 3, None), command="predict", call=predict),
     Case("a class that is none", "The model knows the classes 0 and 1, and not 'yes'",
          command="predict", typed="--positive yes"),

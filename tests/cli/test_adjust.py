@@ -1,12 +1,14 @@
 """The command ``fairmatch adjust``."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairmatch import align_scores, fit_adjustment
 from fairmatch.cli.main import main
-from fairmatch.measures import demographic_parity_gap
+from fairmatch.measures import MEASURES, demographic_parity_gap
 from fairmatch.measures.real import real_gaps
 
 GIVEN = ["adjust", "scores.csv", "--score", "score", "--sensitive", "sex"]
@@ -40,6 +42,43 @@ def test_a_bound_is_kept_and_the_adjustment_used_again(scores, capsys):
     again = [*GIVEN[:1], "scores.parquet", *GIVEN[2:], "--with", "adjustment.json"]
     assert main([*again, "--out", "again.csv"]) == 0
     assert (pd.read_csv("again.csv").adjusted_score == adjusted.adjusted_score).all()
+
+
+BY_LABEL = ["--label", "label", "--positive", "yes", "--criterion"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], "the demographic_parity_gap at the threshold 0.5."),
+        ([*BY_LABEL, "equal_opportunity"], "the true_positive_gap at the threshold 0.5."),
+        (
+            [*BY_LABEL, "equalized_odds", "--decisions", "threshold"],
+            "the larger of true_positive_gap and false_positive_gap at the threshold 0.5.",
+        ),
+        (["--scale", "rank"], "the wasserstein_parity_gap of adjusted ranks."),
+        (["--scale", "real"], "the wasserstein_parity_gap of adjusted scores, in their unit."),
+        (
+            ["--scale", "real", *BY_LABEL, "equal_opportunity"],
+            "the wasserstein_parity_gap of adjusted scores, in their unit, among people with the "
+            "positive label.",
+        ),
+    ],
+)
+def test_the_gap_that_is_bounded_is_named_and_kept(scores, capsys, more, told):
+    assert main([*GIVEN, "--max-gap", "0.03", "--out", "a.csv", *more]) == 0
+    assert f"--max-gap 0.03 bounds {told}\n" in capsys.readouterr().out
+    a = pd.read_csv("a.csv")
+    kept = a[a.label == "yes"] if told.endswith("positive label.") else a
+    for name in set(MEASURES).intersection(re.findall(r"\w+_gap", told)):
+        measure = MEASURES[name].function
+        given = (kept.label == "yes").to_numpy(), kept.adjusted_score
+        assert measure(*given, sensitive_features=kept.sex) <= 0.03 + 1e-12
+
+
+def test_no_gap_is_bounded_without_a_bound(scores, capsys):
+    assert main([*GIVEN, "--out", "a.csv"]) == 0
+    assert "bounds" not in capsys.readouterr().out
 
 
 def test_thresholds_need_labels_which_are_named(scores, capsys):
@@ -87,7 +126,7 @@ def test_what_cannot_be_is_said(scores, capsys, more, message):
 def test_missing_groups_and_scores_are_named(scores, capsys):
     scores.assign(sex=scores.sex.where(scores.index != 3)).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
-    assert "missing in 1 rows (the first in row 3)" in capsys.readouterr().err
+    assert "missing in 1 rows (the first in row 3, counted from 0)" in capsys.readouterr().err
     scores.assign(score=5 * scores.score).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
     told = capsys.readouterr().err
@@ -105,7 +144,10 @@ def test_missing_groups_and_scores_are_named(scores, capsys):
     assert "scale" not in told
     scores.assign(score=scores.score.where(scores.index != 3)).to_csv("scores.csv", index=False)
     assert main([*GIVEN, "--out", "a.csv"]) == 2
-    assert "Column score is missing in 1 rows (the first in row 3)" in capsys.readouterr().err
+    assert (
+        "Column score is missing in 1 rows (the first in row 3, counted from 0)"
+        in capsys.readouterr().err
+    )
 
 
 def test_columns_with_commas_between_them_and_how_they_are_read(scores, capsys):

@@ -501,6 +501,22 @@ def test_a_column_that_gives_the_group_away_is_refused(run, table, tmp_path):
     assert "Look at it: column 'title' determines the group." in printed
 
 
+def test_all_columns_that_stop_an_audit_are_named_at_once(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people["title"] = np.where(people.sex == "female", "Ms", "Mr")
+    people["wage"] = [f"${1000 + row:,}" for row in range(len(people))]
+    people["debt"] = [f"${9000 + row:,}" for row in range(len(people))]
+    doubtful = tmp_path / "doubtful.csv"
+    people.to_csv(doubtful, index=False)
+    code, _, error = run("--id", "name", tables=[doubtful])
+    assert code == 2
+    assert "column 'title' determines the group" in error
+    for name in ("wage", "debt"):
+        assert f"Column '{name}' holds numbers with signs" in error
+    code, _, _ = run("--id", "name", "--drop", "title", "wage", "debt", tables=[doubtful])
+    assert code == 0
+
+
 def test_an_aggregated_table_is_audited_by_its_counts(tmp_path, capsys):
     people = pd.DataFrame({"score": [0.2, 0.8] * 2, "sex": ["f", "f", "m", "m"]})
     people["n"] = [600, 400, 300, 700]

@@ -8,7 +8,11 @@ import pandas as pd
 import pytest
 
 from fairmatch import FTMBoostingClassifier, load
+from fairmatch.cli import train
+from fairmatch.cli.labelled import tell_answers
 from fairmatch.cli.main import main
+from fairmatch.exceptions import FairmatchError
+from fairmatch.tables.files import LabelledTable
 
 GIVEN = ["--target", "hired", "--sensitive", "sex"]
 SHORT = ["--rounds", "5", "--fairness-weight", "0", "--no-picture"]
@@ -40,6 +44,80 @@ def test_the_class_of_a_score_is_told_and_can_be_chosen(people, capsys):
     assert ((first.score > 0.5) == (first.prediction == "accepted")).all()
     assert main([*chosen[:4], "hired", *chosen[5:]]) == 2
     assert "knows the classes 'accepted' and 'refused'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], "named; positive: 'refused', the last in order (--positive names another)"),
+        (["--positive", "accepted"], "named; positive: 'accepted'"),
+    ],
+)
+def test_the_positive_label_is_told_before_the_training(people, more, told, monkeypatch, capsys):
+    def stop(*args, **settings):
+        raise FairmatchError("the training begins")
+
+    monkeypatch.setattr(train, "train_model", stop)
+    assert main(["train", "people.csv", *GIVEN, *SHORT, *more, "--out", "model"]) == 2
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("hired ")]
+    assert line.endswith(f"  {told}")
+
+
+def test_the_positive_label_of_a_dataset_is_told_without_the_option(monkeypatch, capsys):
+    def stop(*args, **settings):
+        raise FairmatchError("the training begins")
+
+    monkeypatch.setattr(train, "train_model", stop)
+    assert main(["train", "german", "--no-picture", "--out", "model"]) == 2
+    out = capsys.readouterr().out
+    assert "named; positive: 1\n" in out
+    assert "--positive" not in out
+
+
+def test_labels_that_are_not_two_have_no_positive_one(people, capsys):
+    people.assign(hired=["a", "b", "c"] * 100).to_csv("people.csv", index=False)
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 2
+    assert "positive:" not in capsys.readouterr().out
+
+
+ANSWER = "fairmatch: warning: With a fairness weight of 0, 100% of the test rows are predicted"
+
+
+@pytest.mark.parametrize("how", [["--fairness-weight", "1"], ["--max-gap", "0.9"]])
+def test_a_model_that_has_seen_the_answer_is_told(people, how, capsys):
+    lost = np.where(people.hired == "refused", people.age + 100, 0)
+    people.assign(lost=lost).to_csv("people.csv", index=False)
+    given = ["train", "people.csv", *GIVEN, "--rounds", "20", *how, "--no-picture"]
+    assert main([*given, "--out", "model"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith(ANSWER)
+    assert "'lost' determines the label 'hired'" in told
+    assert "--drop lost" in told
+    assert told.count("\n") == 1
+    assert main([*given, "--out", "model", "--keep", "lost"]) == 0
+    assert "--drop lost" in capsys.readouterr().err
+    assert main([*given, "--out", "model", "--drop", "lost"]) == 0
+    assert "fairness weight of 0, " not in capsys.readouterr().err
+
+
+def test_an_answer_in_several_columns_is_told_without_their_names(people, capsys):
+    bits = np.random.default_rng(1).integers(0, 2, (300, 2))
+    people = people.assign(a=bits[:, 0], b=bits[:, 1], hired=bits.max(axis=1))
+    people.to_csv("people.csv", index=False)
+    given = ["train", "people.csv", *GIVEN, "--rounds", "50", "--no-picture", "--out", "model"]
+    assert main([*given, "--fairness-weight", "0"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith(ANSWER)
+    assert "determines" not in told
+    assert "--drop" in told
+
+
+def test_nothing_is_told_where_one_answer_is_nearly_always_right(people, capsys):
+    table = LabelledTable(people, "hired", "sex")
+    tell_answers(table, [], accuracy=0.9995, chance=0.9995)
+    assert capsys.readouterr().err == ""
+    tell_answers(table, [], accuracy=0.9995, chance=0.6)
+    assert "99.95% of the test rows" in capsys.readouterr().err
 
 
 def test_scores_and_the_model_itself_give_the_same_audit(people):
@@ -202,7 +280,7 @@ def test_a_group_that_is_spelt_like_a_missing_value_is_explained(people, capsys)
 def test_the_entry_that_is_no_number_is_shown(people, capsys):
     people.assign(score=["0.5", "high"] + ["0.1"] * 298).to_csv("p.csv", index=False)
     assert main(["audit", "p.csv", "--score", "score", "--sensitive", "sex"]) == 2
-    assert "row 1 holds 'high'" in capsys.readouterr().err
+    assert "row 1, counted from 0, holds 'high'" in capsys.readouterr().err
 
 
 def test_a_model_and_a_table_that_are_swapped_are_told(people, capsys):

@@ -43,7 +43,7 @@ def scores(model, table):
     ids=lambda model: type(model).__name__,
 )
 def test_without_an_encoder_they_are_named(model, value):
-    told = r"X holds -?1e\+\d+ \(row 3, column 1\), beyond 1e\+18"
+    told = r"X holds -?1e\+\d+ \(row 3, column 1, counted from 0\), beyond 1e\+18"
     with pytest.raises(InputError, match=told):
         model.fit(with_one(value), Y, sensitive_features=GROUP)
     model.fit(X, Y, sensitive_features=GROUP)

@@ -189,7 +189,8 @@ def test_a_combination_with_a_missing_attribute_is_called_missing():
     reader = TableReader("FTMClassifier")
     reader.groups_, reader.attributes_ = ("f, u", "m, u"), ("sex", "race")
     rows = pd.DataFrame({"sex": ["m", "f"], "race": ["u", None]})
-    with pytest.raises(GroupError, match=r"no group in 1 row \(the first is row 1\)"):
+    told = r"no group in 1 row \(the first is row 1, counted from 0\)"
+    with pytest.raises(GroupError, match=told):
         reader.codes(reader.labels(rows))
 
 

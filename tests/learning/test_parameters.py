@@ -33,7 +33,7 @@ from fairmatch.measures import (
     undesirable_flips,
 )
 from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.parameters import check_number, check_weights
+from fairmatch.tables.parameters import check_flag, check_number, check_weights
 
 X, Y, GROUP = people(40)
 CRITICS = [LAFTRTransformer, SIPMTransformer]
@@ -262,6 +262,12 @@ class TestChecks:
             with pytest.raises(InputError, match=r"x must be a number in .*, got ") as caught:
                 check_number("x", value, within)
             assert within in str(caught.value)
+
+    def test_flags(self):
+        check_flag("x", np.True_)
+        told = "^x must be True or False, got 'no'. Pass one of the two.$"
+        with pytest.raises(InputError, match=told):
+            check_flag("x", "no")
 
     def test_weights(self):
         check_weights("weight", pd.Series([0, 1.0]), "[0, 1]")

@@ -131,6 +131,12 @@ def test_what_it_cannot_use_is_refused():
         model.set_params(eps=0.0).fit(X, Y, sensitive_features=GROUP)
 
 
+def test_a_bad_encoder_is_told_all_that_is_accepted():
+    told = "encoder must be 'table', 'columns', None or a transformer, got 'onehot'. Pass one"
+    with pytest.raises(InputError, match=told):
+        ExponentiatedGradientClassifier(encoder="onehot").fit(X, Y, sensitive_features=GROUP)
+
+
 BLOCK = """
 import sys
 class Block:

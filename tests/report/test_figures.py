@@ -10,6 +10,7 @@ import pytest
 
 from fairmatch import audit, compare_models
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
+from fairmatch.auditing.nearness import ALIKE
 from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
 from fairmatch.report.figures.impact import impact_figures, impact_lead
 from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
@@ -245,6 +246,10 @@ class TestMatching:
         assert said(alike).startswith("For 100%")
         assert "of group a there is somebody in group b within squared distance" in said(alike)
         assert {row["value"] for row in apart.rows} == {0.0}
+
+    def test_alike_is_defined_beside_near(self, twins):
+        told = said(reach_figure([twins["person"]]))
+        assert f"Alike is a score gap of at most {ALIKE:g}." in told
 
     def test_a_sample_is_called_one(self, twins):
         assert "Everybody in these groups was matched." in said(position_figure([twins["person"]]))

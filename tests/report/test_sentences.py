@@ -162,6 +162,7 @@ SAID = {
         "How far apart are people matched by their",
         "Is somebody near scored alike?",
         "Near is the distance within which nine in",
+        ". Alike is a score gap of at most",
         "Counterparts are matched, and a counterpart need not be the",
         "can be chosen instead. People who are matched by",
         "near: squared distance up to",

@@ -73,8 +73,8 @@ weighted_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS.
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([0.1, np.nan, 0.4, 0.6], r"1 entries that are NaN or infinite \(the first in row 1\)"),
-        ([0.1, 0.9, np.inf, 0.6], r"NaN or infinite \(the first in row 2\)"),
+        ([0.1, np.nan, 0.4, 0.6], r"1 entries .* \(the first in row 1, counted from 0\)"),
+        ([0.1, 0.9, np.inf, 0.6], r"NaN or infinite \(the first in row 2, counted from 0\)"),
         ([0.1, 0.9, -np.inf, np.nan], r"2 entries that are NaN or infinite"),
         ([0.1, 1.5, 0.4, 0.6], r"must lie in \[0, 1\], got values from 0.1 to 1.5"),
         ([-2.0, 0.9, 0.4, 0.6], r"turn margins or logits into probabilities"),
@@ -83,7 +83,7 @@ weighted_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS.
         ([[0.1, 0.9], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]], r"one-dimensional.*\(4, 2\)"),
         ([], "is empty"),
         (np.ma.array(SCORES, mask=[0, 1, 0, 0]), "y_score has 1 masked entries"),
-        (np.array([0.1, pd.NA, 0.4, 0.6], dtype=object), "row 1 holds <NA>"),
+        (np.array([0.1, pd.NA, 0.4, 0.6], dtype=object), "row 1, counted from 0, holds <NA>"),
     ],
     ids=[
         "nan",
@@ -182,7 +182,8 @@ def test_masked_features():
 
 def test_features_that_are_too_large():
     assert read_features([[1e40]]).tolist() == [[1e40]]
-    with pytest.raises(InputError, match=r"X holds -1e\+40 \(row 1, column 0\), beyond 1e\+18"):
+    told = r"X holds -1e\+40 \(row 1, column 0, counted from 0\), beyond 1e\+18"
+    with pytest.raises(InputError, match=told):
         read_features([[1.0], [-1e40]], largest=1e18)
 
 
@@ -225,7 +226,7 @@ def test_bad_subset(subset, error, message):
         ([[0.0], [1.0]], "X has 2 rows where 4 were expected"),
         ([["x"], ["y"], ["x"], ["y"]], "Encode its text columns first"),
         (np.zeros((4, 1, 1)), "rows and columns"),
-        ([[0.0], [np.nan], [0.0], [1.0]], r"row 1, column 0\)"),
+        ([[0.0], [np.nan], [0.0], [1.0]], r"row 1, column 0, counted from 0\)"),
         (pd.DataFrame({"u": [1, 2, 3, 4], "v": list("xyxy")}), "Encode its text columns first"),
     ],
 )

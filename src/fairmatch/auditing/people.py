@@ -222,6 +222,7 @@ def read_people(
         )
     features = X if X is None else _without(X, sensitive_column)
     columns = [] if X is None else read_columns(features)
+    refused: list[InputError] = []
     for column in columns:
         if len(column.values) != n_rows:
             raise InputError(
@@ -231,13 +232,14 @@ def read_people(
         if column.name in keep or column.levels is None:
             continue
         if identifies(len(column.levels), n_rows):
-            _refuse_written_numbers(column)
-            raise InputError(
-                f"Column {column.name!r} has {len(column.levels)} different values in {n_rows} "
-                "rows: it looks like a name or a number that identifies people. Leave it out of "
-                "X, and pass it as ids (--id) if the audit should show it."
-            )
-    leaks = leaks_of(features, sensitive_features, n_rows, keep) if columns else []
+            refused.append(_no_feature(column, n_rows))
+    leaks: list[LeakFacts] = []
+    try:
+        leaks = leaks_of(features, sensitive_features, n_rows, keep) if columns else []
+    except ColumnError as error:
+        refused.append(error)
+    if refused:  # all at once, so that nobody repairs a table one column at a time
+        raise refused[0] if len(refused) == 1 else ColumnError("\n".join(map(str, refused)))
     names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
     if names and len(names) != n_rows:
         raise InputError(
@@ -265,16 +267,21 @@ def read_people(
     )
 
 
-def _refuse_written_numbers(column: Column) -> None:
-    """Raise if a column of text holds numbers, such as money, rather than names."""
+def _no_feature(column: Column, n_rows: int) -> InputError:
+    """Return the error about a text column in which most values differ: numbers, or names."""
     levels = np.asarray(column.levels, dtype=object)
     found = suspect(ColumnFacts(column.name, "text", levels, 0))
     if found is not None and found.asks:
         words = found.words.partition(";")[0]
-        raise InputError(
+        return InputError(
             f"Column {column.name!r} {words}. Turn it into numbers, or leave it out of X (--drop "
             f"{shlex.quote(column.name)})."
         )
+    return InputError(
+        f"Column {column.name!r} has {len(levels)} different values in {n_rows} rows: it looks "
+        "like a name or a number that identifies people. Leave it out of X, and pass it as ids "
+        "(--id) if the audit should show it."
+    )
 
 
 def _read_target(y_true: ArrayLike, n_rows: int) -> FloatArray:

@@ -33,7 +33,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--positive", default="1", metavar="VALUE", help="the label that is positive (default: 1)")
     add("--weight", metavar="COL", help="the weight of each person")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--max-gap", type=float, metavar="GAP", help="adjust only to this gap")
+    how.add_argument(
+        "--max-gap",
+        type=float,
+        metavar="GAP",
+        help="adjust only to this gap: the criterion's, of decisions at the threshold 0.5 (the "
+        "larger of two with equalized_odds); with --scale rank or real, the Wasserstein gap of "
+        "the adjusted scores",
+    )
     how.add_argument("--strength", type=float, help="how far to adjust, from 0 to 1 (default: 1)")
     how.add_argument("--with", dest="ready", metavar="FILE", help="apply a saved adjustment")
     add(
@@ -121,6 +128,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if adjustment.scale == "probability":
         added[DECISION] = (adjusted >= 0.5).astype(int)
     write_table(frame.assign(**added), arguments.out)
+    if arguments.max_gap is not None:
+        print(f"--max-gap {arguments.max_gap:g} bounds {_bounded(arguments)}.")
     _print_gaps(adjustment, scores, adjusted, groups, positive, weights)
     if not arguments.ready:
         _print_remaining(adjustment)
@@ -164,6 +173,21 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
                 f"--{name.replace('_', '-')} was given, and --with {arguments.ready} applies an "
                 "adjustment that is already fitted. Leave one of the two out."
             )
+
+
+def _bounded(arguments: argparse.Namespace) -> str:
+    """Return which gap ``--max-gap`` bounds, in words."""
+    from fairmatch.tables.criterion import read_criterion
+
+    criterion = read_criterion(arguments.criterion or "demographic_parity")
+    if arguments.scale not in ("rank", "real"):
+        named = f"the {criterion.gap_measure}"
+        if len(criterion.labels) > 1:  # their mean is the measure, and both are bounded
+            named = "the larger of true_positive_gap and false_positive_gap"
+        return f"{named} at the threshold 0.5"
+    what = "ranks" if arguments.scale == "rank" else "scores, in their unit"
+    whose = ", among people with the positive label" if criterion.needs_labels else ""
+    return f"the wasserstein_parity_gap of adjusted {what}{whose}"
 
 
 def _sizes(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -230,8 +254,8 @@ def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
     if missing.any():
         raise InputError(
             f"Column {name} is missing in {int(missing.sum())} rows (the first in row "
-            f"{int(missing.to_numpy().argmax())}). Every person needs {what}. Fill in the values, "
-            "or leave these rows out."
+            f"{int(missing.to_numpy().argmax())}, counted from 0). Every person needs {what}. Fill "
+            "in the values, or leave these rows out."
         )
 
 

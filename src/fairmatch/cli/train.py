@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairmatch import __version__
 from fairmatch.cli.command import Command
-from fairmatch.cli.labelled import add_labelled, read_labelled
+from fairmatch.cli.labelled import add_labelled, read_labelled, tell_answers
 from fairmatch.cli.output import print_table
 from fairmatch.exceptions import InputError
 from fairmatch.storage.atomic import check_place, write_whole
@@ -313,6 +313,9 @@ def _run(arguments: argparse.Namespace) -> int:
     print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
     label = trained.model.classes_.tolist()[1]
     print(f"Its scores are the probability of {table.target} = {label!r}.")
+    truth = table.frame[table.target].iloc[trained.test_index]
+    plain = trained.curve.loc[trained.curve["fairness_weight"] == 0.0, "accuracy"]
+    tell_answers(table, left_out, max(plain, default=0.0), truth.value_counts(normalize=True).max())
     return 0
 
 

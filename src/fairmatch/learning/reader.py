@@ -99,6 +99,8 @@ class TableReader:
         Whether the method can be fitted without the need for groups in new rows.
     keep : "all" or a list of str
         Columns that the model may see although they give the group away.
+    words : tuple of str
+        The words that the model takes as its ``encoder``, for errors.
     """
 
     who: str
@@ -108,6 +110,7 @@ class TableReader:
     sees: str = "numbers"
     optional: bool = True
     keep: str | Sequence[str] = ()
+    words: tuple[str, ...] = ("table",)
     encoder_: Any = None
     groups_: tuple[Any, ...] = ()
     attributes_: tuple[str, ...] = ()
@@ -168,7 +171,10 @@ class TableReader:
             encoder = TableEncoder()
         is_transformer = hasattr(encoder, "fit_transform") and not isinstance(encoder, type)
         if not (encoder is None or is_transformer):
-            raise InputError(f"encoder must be 'table', None or a transformer, got {encoder!r}.")
+            raise InputError(
+                f"encoder must be {', '.join(map(repr, self.words))}, None or a transformer, got "
+                f"{encoder!r}. Pass one of these."
+            )
         self.encoder_ = None if encoder is None else clone(encoder)
         if isinstance(self.encoder_, TableEncoder):
             # One-hot columns are made only where a learner needs them.
@@ -279,7 +285,7 @@ class TableReader:
             if n := int(missing.sum()):
                 raise GroupError(
                     f"sensitive_features has no group in {n} row{'s' * (n > 1)} (the first is row "
-                    f"{int(np.argmax(missing))}); the model knows the groups "
+                    f"{int(np.argmax(missing))}, counted from 0); the model knows the groups "
                     f"{_and(self.groups_)}. It cannot score a person without the group. Leave "
                     "those rows out, or fill in the group."
                 )

@@ -285,7 +285,7 @@ class ExponentiatedGradientClassifier(FairClassifier):
         return TableEncoder(missing="encode") if self._takes_columns() else self.encoder
 
     def _reader(self) -> TableReader:
-        reader = super()._reader()
+        reader = replace(super()._reader(), words=("table", "columns"))
         return replace(reader, sees="frame") if self._takes_columns() else reader
 
     def _check_parameters(

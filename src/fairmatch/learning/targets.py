@@ -144,7 +144,8 @@ def read_targets(y: ArrayLike) -> FloatArray:
         return numbers
     raise LabelError(
         f"y has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-        f"{int(np.argmax(bad))}). Every row needs a finite number. Leave those rows out."
+        f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite number. Leave those "
+        "rows out."
     )
 
 

@@ -103,7 +103,7 @@ def read_predictions(y_pred: Any, name: str = "y_pred") -> FloatArray:
     if bad.any():
         raise InputError(
             f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-            f"{int(np.argmax(bad))}). Every row needs a finite number: correct these rows, or "
-            "leave them out."
+            f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite number: correct "
+            "these rows, or leave them out."
         )
     return predicted

@@ -82,8 +82,8 @@ def read_scores(
         if bad.any():
             raise InputError(
                 f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
-                f"{int(np.argmax(bad))}). Every row needs a finite score: score those rows, or "
-                "leave them out."
+                f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite score: score "
+                "those rows, or leave them out."
             )
         advice = "turn margins or logits into probabilities first"
         if low >= 0.0 and high <= 100.0:
@@ -102,8 +102,8 @@ def read_numbers(values: ArrayLike, name: str) -> FloatArray:
         return array.astype(np.float64, copy=False)
     row = next((row for row, value in enumerate(array) if not _is_number(value)), 0)
     raise InputError(
-        f"{name} must be numeric, got dtype {array.dtype} (row {row} holds {array[row]!r}). "
-        "Convert it to numbers first."
+        f"{name} must be numeric, got dtype {array.dtype} (row {row}, counted from 0, holds "
+        f"{array[row]!r}). Convert it to numbers first."
     )
 
 
@@ -153,8 +153,8 @@ def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray 
     if not (np.isfinite(weights).all() and weights.min() >= 0.0):
         row = int(np.argmax(~(np.isfinite(weights) & (weights >= 0.0))))
         raise InputError(
-            f"sample_weight must be finite and not negative, and row {row} has {weights[row]:g}. "
-            "Correct this weight, or leave the row out."
+            f"sample_weight must be finite and not negative, and row {row}, counted from 0, has "
+            f"{weights[row]:g}. Correct this weight, or leave the row out."
         )
     if weights.max() > np.finfo(np.float64).max / len(weights):
         raise InputError(
@@ -197,14 +197,14 @@ def read_features(
     if not np.isfinite(array).all():
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))
         raise InputError(
-            f"{name} has a NaN or infinite entry (row {row}, column {column}), and every entry "
-            "must be finite. Impute it, or leave the row out."
+            f"{name} has a NaN or infinite entry (row {row}, column {column}, counted from 0), "
+            "and every entry must be finite. Impute it, or leave the row out."
         )
     if largest < np.inf and (far := np.abs(array) > largest).any():
         row, column = (int(i[0]) for i in np.nonzero(far))
         raise InputError(
-            f"{name} holds {array[row, column]:g} (row {row}, column {column}), beyond "
-            f"{largest:g}, the largest number allowed. Scale the columns first."
+            f"{name} holds {array[row, column]:g} (row {row}, column {column}, counted from 0), "
+            f"beyond {largest:g}, the largest number allowed. Scale the columns first."
         )
     return array
 

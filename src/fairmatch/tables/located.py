@@ -48,8 +48,8 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
         if not np.isfinite(points.numbers).all():
             row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
             raise InputError(
-                f"{name} has a NaN or infinite number (row {row}), and numbers must be finite. "
-                "Impute it, or leave the row out."
+                f"{name} has a NaN or infinite number (row {row}, counted from 0), and numbers "
+                "must be finite. Impute it, or leave the row out."
             )
     elif _has_categories(X):
         # Imported only for tables: measures and matchings of numbers do without pandas.

@@ -49,7 +49,7 @@ def check_weights(name: str, weights: Any, within: str) -> None:
 def check_flag(name: str, value: Any) -> None:
     """Raise unless a parameter is True or False, because words and numbers would count as True."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} must be True or False, got {value!r}.")
+        raise InputError(f"{name} must be True or False, got {value!r}. Pass one of the two.")
 
 
 def check_verbose(value: Any) -> None:

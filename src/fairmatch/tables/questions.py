@@ -52,7 +52,7 @@ def ask(
         The role of each column.
     sees_groups : bool
         Whether the model is meant to see the group. If it is not, a feature that gives the group
-        away needs a decision.
+        away needs a decision. If it is, such a feature is a note.
     kept : collection of str
         Features on which a decision was already made.
 
@@ -76,10 +76,12 @@ def ask(
                 few = table[leak.column].nunique() <= frame[label].nunique()
                 if leak.is_exact:
                     (told if few else notes).append((leak.column, _words(leak, label)))
-        if not sees_groups:
-            attributes = roles.named("sensitive")
-            groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
-            for leak in find_leaks(table, groups):
+        attributes = roles.named("sensitive")
+        groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
+        for leak in find_leaks(table, groups):
+            if sees_groups:
+                notes.append((leak.column, f"{leak.words}, which the model sees anyway"))
+            else:
                 (told if leak.is_exact else notes).append((leak.column, leak.words))
     return Questions((*looks, *_by_column(told)), _by_column(notes))
 

@@ -448,7 +448,7 @@ class TestBadInput:
             ({"decay": 0.0}, "decay must be a number in"),
             ({"learning_rate": 0.0}, "learning_rate must be a number in"),
             ({"learning_rate": 1e38}, "Training diverged"),
-            ({"encoder": "onehot"}, "encoder must be"),
+            ({"encoder": "onehot"}, "encoder must be 'table', None or a transformer, got"),
             ({"network": 5}, "network must be a list of widths"),
             ({"network": (8, 0)}, "network must be a list of widths"),
             ({"network": "mlp"}, "network must be a list of widths"),

@@ -180,7 +180,7 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
         (
             *reading,
             "Near is the distance within which nine in ten people of the two groups have somebody "
-            f"of the other group{among}.",
+            f"of the other group{among}. Alike is a score gap of at most {rows[0]['alike']:.3g}.",
         ),
         {
             "label": "people",
