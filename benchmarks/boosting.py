@@ -58,22 +58,6 @@ def curve(transport):
     return time.perf_counter() - start
 
 
-def threads(n_jobs, rounds):
-    """Seconds on the clock of one model with a ready coupling, by so many threads."""
-    from fairmatch import FTMBoostingClassifier, OptimalTransportMatcher
-
-    X, y, group = _training_rows()
-    coupling = OptimalTransportMatcher(tolerance=1e-3, block_size=2_048).match(X, group)
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        FTMBoostingClassifier(n_rounds=rounds, n_jobs=n_jobs, warmup=0.0).fit(
-            X, y, sensitive_features=group, coupling=coupling
-        )
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
-
-
 def rows():
     steps_per_epoch = -(-len(_training_rows()[1]) // BATCH)
     literal = in_subprocess(paper_literal, 40, threads=2) * steps_per_epoch * EPOCHS
@@ -83,10 +67,6 @@ def rows():
             "one FTM model of trees with a ready coupling / plain LightGBM, same rounds, CPU time",
             one["ftm"] / one["plain"],
             2.5,
-        ),
-        Row(
-            "one FTM model of trees with a ready coupling, two threads / one",
-            in_subprocess(threads, 2, ROUNDS, threads=2) / in_subprocess(threads, 1, ROUNDS),
         ),
         *(
             Row(

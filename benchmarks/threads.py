@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.timing import Row, Spent, in_subprocess
 
 ROUNDS = 200
-WEIGHTS = [0.25, 0.5, 1.0, 2.0]
+WEIGHTS = np.geomspace(0.1, 10.0, 18).tolist()
 
 
 def _given():
