@@ -173,7 +173,6 @@ def test_a_cycle_that_is_added_by_hand_is_found():
     assert cycles({**graph, "c": set()}) == []
 
 
-@pytest.mark.xfail(reason="choice, path and estimators still know each other", strict=False)
 def test_there_is_no_cycle():
     """Also none that an import inside a function hides.
 
@@ -189,7 +188,6 @@ def test_there_is_no_cycle():
 DYNAMIC = {"", "experiments.custom.method", "experiments.custom.study"}
 
 
-@pytest.mark.xfail(reason="learners are loaded by their names when a model is read", strict=False)
 def test_modules_are_named_where_they_are_used():
     """A name that is put together when the program runs could hide any arrow."""
     found = {name for name in FILES if "importlib.import_module" in imports(FILES[name])}

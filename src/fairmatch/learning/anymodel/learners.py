@@ -1,9 +1,9 @@
 """Learners of other libraries: their scores, their weights, and fits on soft targets."""
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -222,7 +222,8 @@ def cross_entropy_learner(learner: Any) -> Any:
         return None  # class weights, or another objective, have no equivalent
     for name_of_weight in _CLASS_WEIGHTS:
         parameters.pop(name_of_weight, None)
-    return getattr(import_module(known[0]), name)(**{**parameters, "objective": objective})
+    package = sys.modules[known[0]]  # it is loaded, because the learner is from it
+    return getattr(package, name)(**{**parameters, "objective": objective})
 
 
 def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
