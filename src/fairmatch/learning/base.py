@@ -260,7 +260,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} matches nobody, so matched_parity_gap cannot be its "
                 "gap_measure. Choose another gap_measure."
             )
-        return self._transport().match_held_out(rows)
+        return self._transport().match(rows)
 
     def _read_training(
         self,

@@ -186,7 +186,7 @@ class GapChoice(Settings):
             kept[1],
             sensitive_features=kept[2],
             sample_weight=kept[3],
-            coupling=plain._match_held_out(rows) if measure == "matched_parity_gap" else None,
+            coupling=models[0]._match_held_out(rows) if measure == "matched_parity_gap" else None,
         )
         if self.confidence is not None:
             curve[f"{measure}_limit"] = self._limits(path, measure, kept, rows)
@@ -201,11 +201,12 @@ class GapChoice(Settings):
 
     def _rows(self, model: Any, kept: list[Any], groups: Groups) -> TrainingRows:
         """Return the held-out rows in the form that the models read them."""
-        features, _ = model.reader_.split(kept[0], kept[2])
-        points = model.reader_.points(features)
+        reader = model.reader_
+        features, codes = reader.read_new(kept[0], kept[2], "fit")
+        points = reader.points(features)
         labels = model._target.labels(model, kept[1])
         weights = read_weights(kept[3], n_rows=len(labels))
-        return TrainingRows(labels, groups, weights, points, points)
+        return TrainingRows(labels, groups, weights, points, reader.inputs(features, codes, points))
 
     def best(self, curve: pd.DataFrame, measure: str, *, weight: str = "fairness_weight") -> int:
         """Return the position of the model to keep.

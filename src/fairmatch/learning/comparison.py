@@ -225,16 +225,6 @@ class Transport:
         """Return the coupling of rows."""
         return self.comparison.match(self.matcher(), rows, self.sampling, self._points(rows))
 
-    def match_held_out(self, rows: TrainingRows) -> Coupling:
-        """Return the coupling of rows that no model was trained on."""
-        if self._is("predicted"):
-            raise InputError(
-                "With transport='predicted' people are matched on scores of the training rows, "
-                "which held-out rows do not have, so matched_parity_gap cannot be the gap_measure. "
-                "Choose another gap_measure, or transport='marginal'."
-            )
-        return self.match(rows)
-
     def matcher(self) -> Matcher:
         """Return the matcher of a single part."""
         chosen: Any = self.transport
