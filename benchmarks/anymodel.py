@@ -12,7 +12,7 @@ N_SCORES = 10_000_000
 
 def alignment(n_scores):
     """Seconds to fit and apply an alignment, and of `np.argsort`, of the same scores."""
-    from fairmatch.learning.anymodel.alignment import align_scores
+    from fairmatch.learning.alignment import align_scores
 
     generator = np.random.default_rng(0)
     scores = generator.random(n_scores)
@@ -33,10 +33,10 @@ def smoothing(rounds):
     from lightgbm import LGBMClassifier
 
     from fairmatch import OptimalTransportMatcher
-    from fairmatch.learning.anymodel.learners import Learner, read_folds
-    from fairmatch.learning.anymodel.seen import add_columns
-    from fairmatch.learning.anymodel.smoothing import smooth_scores
-    from fairmatch.tables.encoder import TableEncoder
+    from fairmatch.learning.learners import Learner, read_folds
+    from fairmatch.learning.smoothing import smooth_scores
+    from fairmatch.learning.wrappers import add_columns
+    from fairmatch.people.encoding import TableEncoder
 
     X, y, group = _training_rows()
     codes = (group == np.unique(group)[1]).astype(np.float64)

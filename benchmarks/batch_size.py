@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairmatch import fair_matching
 from fairmatch.datasets import load_adult, paper_split
-from fairmatch.matching.minibatches import minibatch_transport_cost
+from fairmatch.matching.fair import minibatch_transport_cost
 
 
 def main():

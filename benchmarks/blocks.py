@@ -13,7 +13,7 @@ SECONDS_PER_ROW = 5.0  # at most so many times those of the exact coupling of Ad
 def people(name, most=None):
     """Rows of a table as points, and their groups; at most so many of each group."""
     from fairmatch.datasets import load_dataset, paper_split
-    from fairmatch.tables.encoder import TableEncoder
+    from fairmatch.people.encoding import TableEncoder
 
     dataset = load_dataset(name)
     rows = (
@@ -30,7 +30,7 @@ def people(name, most=None):
 
 def mixture(n):
     """Two groups of n generated people: 5 numbers and 7 categories, 100 one-hot columns in all."""
-    from fairmatch.tables.points import Points
+    from fairmatch.people.encoding import Points
 
     generator = np.random.default_rng(0)
     group = np.repeat([0, 1], n)

@@ -25,7 +25,7 @@ def single(rounds):
     from lightgbm import LGBMClassifier
 
     from fairmatch import FTMBoostingClassifier, OptimalTransportMatcher
-    from fairmatch.tables.encoder import TableEncoder
+    from fairmatch.people.encoding import TableEncoder
 
     X, y, group = _training_rows()
     matcher = OptimalTransportMatcher(tolerance=1e-3)

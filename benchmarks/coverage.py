@@ -9,8 +9,14 @@ import sys
 import numpy as np
 from scipy import stats
 
-from fairmatch.measures.closed_forms import fold, rate_difference, rate_ratio
-from fairmatch.measures.intervals import ScoreGrid, mean_of_rate_gaps, pair_mean
+from fairmatch.measures.intervals import (
+    ScoreGrid,
+    fold,
+    mean_of_rate_gaps,
+    pair_mean,
+    rate_difference,
+    rate_ratio,
+)
 
 GRID_MEASURES = "mean_gap", "wasserstein", "kolmogorov_smirnov", "total_variation"
 SYMBOLS = "Δ‾DP", "ΔWDP", "ΔKSDP", "ΔTVDP", "ΔDP", "ratio", "ΔEO", "ΔMDP"

@@ -20,8 +20,8 @@ from fairmatch import FTMBoostingClassifier
 from fairmatch.datasets import load_dataset, paper_split
 from fairmatch.exceptions import FairmatchWarning
 from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.weights import BOOSTING_CHOICES
-from fairmatch.storage.atomic import write_whole
+from fairmatch.learning.settings import BOOSTING_CHOICES
+from fairmatch.people.files import write_whole
 
 RECORDS = Path(__file__).parent / "records" / "deciding.json"
 TABLES = ("adult", "german", "bank", "dutch", "acsincome")

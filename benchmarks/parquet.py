@@ -54,7 +54,7 @@ def grouped(folder, columns, memory):
 def audited(folder):
     """CPU seconds and peak GB of the whole audit, sample and subsets included."""
     from fairmatch.auditing.streaming import audit_dataset
-    from fairmatch.tables.roles import Roles
+    from fairmatch.people.roles import Roles
 
     roles = Roles(scores=["score"], sensitive="race", label="repaid")
     steps = []

@@ -19,8 +19,8 @@ from sklearn.model_selection import cross_val_predict
 
 from fairmatch import audit
 from fairmatch.datasets import load_german
+from fairmatch.people.encoding import TableEncoder
 from fairmatch.report import sentences, write_report
-from fairmatch.tables.encoder import TableEncoder
 
 german = load_german()
 numbers = TableEncoder().fit_transform(german.X)

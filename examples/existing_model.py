@@ -20,7 +20,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from fairmatch import MatchSmoothingClassifier, QuantileAlignmentClassifier, fair_matching
 from fairmatch.datasets import load_adult
 from fairmatch.measures import gap_table
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 adult = load_adult()
 X, X_test, y, y_test, sex, sex_test = train_test_split(

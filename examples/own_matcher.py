@@ -20,7 +20,7 @@ import numpy as np
 
 from fairmatch import FTMBoostingClassifier, fair_matching
 from fairmatch.datasets import load_german
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 german = load_german()
 sex = german.sensitive_features

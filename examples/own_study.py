@@ -20,11 +20,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-
-from fairmatch.experiments.custom.study import extend_study
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.runs.runner import run_all
-from fairmatch.experiments.study import FULL, Study
+from paper.custom import extend_study
+from paper.records import RecordStore
+from paper.runs import run_all
+from paper.study import FULL, Study
 
 folder = Path(tempfile.mkdtemp())
 generator = np.random.default_rng(0)

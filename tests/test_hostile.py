@@ -11,11 +11,11 @@ import pytest
 
 from fairmatch import FTMBoostingClassifier, load
 from fairmatch.cli.main import main
-from fairmatch.datasets.labelled import read_labelled
+from fairmatch.datasets.catalogue import read_labelled
 from fairmatch.exceptions import FairmatchError
 from fairmatch.measures import demographic_parity_gap, gap_table, gaps_by_pair, true_positive_gap
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.files import read_table
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.files import read_table
 
 N = 240
 

@@ -16,12 +16,12 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from paper.groups import CASES, Case, CaseSplit, Trial, case_spec
+from paper.records import RecordStore
+from paper.tables import table
+
 from benchmarks.peers.methods import ODDS, PEERS, Peer
-from fairmatch.experiments.groups.cases import CASES, Case, CaseSplit
-from fairmatch.experiments.groups.trial import Trial, case_spec
-from fairmatch.experiments.page.markdown import table
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.storage.atomic import write_whole
+from fairmatch.people.files import write_whole
 
 LEVELS = (0.02, 0.05, 0.08)
 SEED = 0

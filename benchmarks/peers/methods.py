@@ -10,10 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from paper.groups import CANDIDATES, Decide, Rows, Trial
 from sklearn.base import BaseEstimator, ClassifierMixin
-
-from fairmatch.experiments.groups.cases import Rows
-from fairmatch.experiments.groups.trial import CANDIDATES, Decide, Trial
 
 BOUNDS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1)
 ODDS = "equalized_odds"
@@ -231,7 +229,7 @@ def _fairret(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from fairret.loss import NormLoss
     from fairret.statistic import FalsePositiveRate, PositiveRate, TruePositiveRate
 
-    from fairmatch.tables.encoder import TableEncoder
+    from fairmatch.people.encoding import TableEncoder
 
     torch.set_num_threads(1)
     encoder = TableEncoder(missing="encode").fit(trial.split.fit.X)

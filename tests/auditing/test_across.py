@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from fairmatch import OptimalTransportMatcher, audit
-from fairmatch.auditing.across import N_ACROSS
 from fairmatch.auditing.facts import Audit
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.auditing.matchings import N_ACROSS
+from fairmatch.people.encoding import TableEncoder
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 SIZES = {"a": 300, "b": 60, "c": 50, "d": 200}

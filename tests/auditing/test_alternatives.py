@@ -6,7 +6,7 @@ from fairlearn.metrics import demographic_parity_difference, equalized_odds_diff
 from sklearn.metrics import accuracy_score
 
 from fairmatch import find_alternatives
-from fairmatch.auditing.facts.alternatives import Alternatives
+from fairmatch.auditing.facts import Alternatives
 from fairmatch.exceptions import InputError, LabelError
 
 

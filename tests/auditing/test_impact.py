@@ -12,10 +12,9 @@ from scipy import stats
 
 from fairmatch import audit
 from fairmatch.auditing.files import audit_files
-from fairmatch.auditing.filing import write_tables
-from fairmatch.auditing.impact import fisher, weighted_median
-from fairmatch.auditing.weighting import RowWeights
-from fairmatch.tables.roles import Roles
+from fairmatch.auditing.impact import fisher, weighted_median, write_tables
+from fairmatch.auditing.people import RowWeights
+from fairmatch.people.roles import Roles
 
 QUICK = {"n_resamples": 100}
 

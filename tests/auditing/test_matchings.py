@@ -6,8 +6,8 @@ from audited import labelled_model, planted_model
 
 from fairmatch import OptimalTransportMatcher, audit, fair_matching, nearest_fair_matching
 from fairmatch.exceptions import ColumnError, SolverError
-from fairmatch.matching.quantiles import transport_cost_range
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.matching.fair import transport_cost_range
+from fairmatch.people.encoding import TableEncoder
 
 QUICK = {"n_resamples": 100, "n_subsets": 50}
 

@@ -7,7 +7,7 @@ from audited import labelled_model
 from scipy.spatial.distance import cdist
 
 from fairmatch import audit, matching_curve
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from fairmatch import audit
-from fairmatch.auditing.order import content_order
-from fairmatch.tables.columns import read_columns
+from fairmatch.auditing.people import content_order
+from fairmatch.people.columns import read_columns
 
 QUICK = {"n_resamples": 100, "n_subsets": 50}
 

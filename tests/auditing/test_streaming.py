@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from fairmatch import audit, measures
-from fairmatch.auditing import dataset, parquet
+from fairmatch.auditing import streaming as dataset
+from fairmatch.auditing import streaming as parquet
 from fairmatch.auditing.facts import Audit
-from fairmatch.auditing.streaming import audit_dataset
-from fairmatch.auditing.sweep import Sweep
+from fairmatch.auditing.streaming import Sweep, audit_dataset
 from fairmatch.cli.main import main
 from fairmatch.exceptions import GroupError, InputError, LabelError
-from fairmatch.tables.roles import Roles
+from fairmatch.people.roles import Roles
 
 pytest.importorskip("duckdb")
 QUICK = {"n_resamples": 100, "n_sample": 200, "n_subsets": 20}
@@ -198,7 +198,7 @@ def test_an_option_for_one_file_is_refused(folder, given, capsys):
 def test_duckdb_prints_no_bar_in_an_interactive_session(folder):
     """DuckDB takes a session without a script for one."""
     code = (
-        "import sys; from fairmatch.auditing.parquet import ParquetFiles; "
+        "import sys; from fairmatch.auditing.streaming import ParquetFiles; "
         "asked = \"current_setting('enable_progress_bar') AS shown\"; "
         "print(ParquetFiles(sys.argv[1]).ask(asked, 'LIMIT 1')['shown'][0])"
     )
@@ -214,7 +214,7 @@ def test_names_of_columns_are_no_code(people, tmp_path):
 
 
 def test_a_sweep_in_pieces_has_the_exact_distances(people, monkeypatch):
-    from fairmatch.auditing import sweep as module
+    from fairmatch.auditing import streaming as module
 
     monkeypatch.setattr(module, "_BLOCK_ROWS", 500)
     scores = people.score.round(2).to_numpy()

@@ -6,9 +6,9 @@ import pytest
 from audited import planted_model
 
 from fairmatch import audit
-from fairmatch.auditing.conditions import code_column
+from fairmatch.auditing.subsets import code_column
 from fairmatch.measures import random_subset_gaps, subset_parity_gap
-from fairmatch.tables.columns import read_columns
+from fairmatch.people.columns import read_columns
 
 QUICK = {"n_resamples": 100, "n_subsets": 50, "n_sample": 50}
 

@@ -7,14 +7,14 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from fairmatch import OptimalTransportMatcher, audit, compare_models
+from fairmatch.auditing.audit import predict_people
 from fairmatch.auditing.facts import Audit
-from fairmatch.auditing.filing import write_tables
-from fairmatch.auditing.scoring import predict_people
+from fairmatch.auditing.impact import write_tables
 from fairmatch.auditing.streaming import audit_dataset
 from fairmatch.exceptions import InputError
-from fairmatch.measures.real import real_gaps
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.roles import Roles
+from fairmatch.measures.registry import real_gaps
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.roles import Roles
 
 QUICK = {"n_resamples": 100, "n_subsets": 20, "n_sample": 200}
 

@@ -6,10 +6,10 @@ import pytest
 from audited import labelled_model
 
 from fairmatch import audit, compare_models
-from fairmatch.auditing.conditions import code_column
 from fairmatch.auditing.facts import Audit
+from fairmatch.auditing.subsets import code_column
 from fairmatch.exceptions import ColumnError, GroupError
-from fairmatch.tables.columns import read_columns
+from fairmatch.people.columns import read_columns
 
 QUICK = {"n_resamples": 100, "n_subsets": 10, "n_sample": 60}
 

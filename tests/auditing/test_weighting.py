@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairmatch import audit, compare_models, measures
-from fairmatch.auditing.weighting import RowWeights, draw_people
+from fairmatch.auditing.people import RowWeights, draw_people
 from fairmatch.exceptions import InputError
 
 QUICK = {"n_resamples": 200, "n_subsets": 50, "n_sample": 400}

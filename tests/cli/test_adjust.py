@@ -9,7 +9,7 @@ import pytest
 from fairmatch import align_scores, fit_adjustment
 from fairmatch.cli.main import main
 from fairmatch.measures import MEASURES, demographic_parity_gap
-from fairmatch.measures.real import real_gaps
+from fairmatch.measures.registry import real_gaps
 
 GIVEN = ["adjust", "scores.csv", "--score", "score", "--sensitive", "sex"]
 

@@ -12,7 +12,7 @@ pytest.importorskip("lightgbm")
 pytest.importorskip("altair")
 
 import fairmatch
-from fairmatch.auditing.facts.alternatives import Alternatives
+from fairmatch.auditing.facts import Alternatives
 from fairmatch.cli.main import main
 
 

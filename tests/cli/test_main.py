@@ -5,13 +5,13 @@ import warnings
 from pathlib import Path
 
 import pytest
+from paper import commands as paper
 from rich.console import Console
 
 import fairmatch
 from fairmatch.cli import main as cli
-from fairmatch.cli import paper
-from fairmatch.cli.output import plain_output, print_line, print_table
-from fairmatch.datasets import download as files
+from fairmatch.cli.command import plain_output, print_line, print_table
+from fairmatch.datasets import registry as files
 from fairmatch.exceptions import FairmatchError, FairmatchWarning
 
 

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from fairmatch.cli import main as cli
-from fairmatch.cli.options import as_typed
-from fairmatch.cli.output import plain_output
+from fairmatch.cli.command import as_typed, plain_output
 from fairmatch.exceptions import ConstantModelWarning, FairmatchWarning
 from fairmatch.learning.choice import GapChoice
 

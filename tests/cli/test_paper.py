@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from paper.records import RecordStore
+from paper.specs import PROFILES
+from paper.study import Study
 from smallruns import loans, wait_for
 
 from fairmatch.cli.main import main
-from fairmatch.experiments.profiles import PROFILES
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.study import Study
 
 PART = ["--quick", "--datasets", "german", "--seeds", "1"]
 
@@ -33,8 +33,8 @@ def results(finished, tmp_path):
 
 
 def test_every_run_has_one_record(finished):
-    from fairmatch.experiments.profiles import QUICK
-    from fairmatch.experiments.study import Study
+    from paper.specs import QUICK
+    from paper.study import Study
 
     wanted = {spec.digest for spec in Study.of(QUICK, datasets=["german"], n_seeds=1).runs()}
     found = [record.spec.digest for record in RecordStore(finished / "records")]
@@ -92,7 +92,7 @@ def test_the_page_says_which_command_made_it(results):
 
 
 def test_the_page_shows_every_line_and_its_number_of_splits(results):
-    from fairmatch.experiments.lines import SERIES
+    from paper.specs import SERIES
 
     assert main(["paper", "tables", *PART, "--out", str(results)]) == 0
     text = (results / "README.md").read_text()
@@ -190,7 +190,7 @@ def test_a_file_in_the_place_of_the_folder_is_told_before_any_training(
     ],
 )
 def test_other_runs_are_kept_apart_from_the_papers(given, folder, tmp_path, monkeypatch, capsys):
-    from fairmatch.experiments.runs import runner as running
+    from paper import runs as running
 
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(

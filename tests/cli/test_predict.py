@@ -9,10 +9,10 @@ import pytest
 
 from fairmatch import FTMBoostingClassifier, load
 from fairmatch.cli import train
-from fairmatch.cli.labelled import tell_answers
+from fairmatch.cli.command import tell_answers
 from fairmatch.cli.main import main
 from fairmatch.exceptions import FairmatchError
-from fairmatch.tables.files import LabelledTable
+from fairmatch.people.files import LabelledTable
 
 GIVEN = ["--target", "hired", "--sensitive", "sex"]
 SHORT = ["--rounds", "5", "--fairness-weight", "0", "--no-picture"]

@@ -1,7 +1,7 @@
 import pytest
 
-from fairmatch.datasets import download as files
-from fairmatch.datasets.sources import SOURCES
+from fairmatch.datasets import registry as files
+from fairmatch.datasets.registry import SOURCES
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 import pytest
 
 from fairmatch.datasets import DATASET_NAMES, summarise
-from fairmatch.datasets.download import locate
-from fairmatch.datasets.sources import SOURCES
+from fairmatch.datasets.registry import SOURCES, locate
 from fairmatch.exceptions import DatasetError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import fairmatch.datasets
-from fairmatch.datasets import download as files
-from fairmatch.datasets.sources import SOURCES, SourceFile
+from fairmatch.datasets import registry as files
+from fairmatch.datasets.registry import SOURCES, SourceFile
 from fairmatch.exceptions import DatasetError
 
 CONTENT = b"a;b\n1;2\n"

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from fairmatch.datasets.labelled import read_labelled, split_names
+from fairmatch.datasets.catalogue import read_labelled, split_names
 from fairmatch.exceptions import ColumnError
 
 

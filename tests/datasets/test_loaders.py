@@ -18,7 +18,7 @@ from fairmatch.datasets import (
     paper_split,
 )
 from fairmatch.exceptions import DatasetError, InputError
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 # rows, encoded features, rows with S=0 and S=1, P(Y=1 | S=0), P(Y=1 | S=1), favoured, batch size
 KNOWN = {

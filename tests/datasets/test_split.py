@@ -4,7 +4,7 @@ import pytest
 
 from fairmatch.datasets import load_dataset, load_german, paper_split
 from fairmatch.exceptions import InputError
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 ARRAYS = ["X", "y", "group", "sensitive_features"]
 

@@ -17,7 +17,7 @@ from fairmatch.exceptions import (
     SmallGroupWarning,
 )
 from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.rows import stratified_split
+from fairmatch.learning.reading import stratified_split
 from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
 
 WEIGHTS = (0.0, 0.5, 2.0)

@@ -32,12 +32,10 @@ from fairmatch.exceptions import (
     LabelError,
     SmallGroupWarning,
 )
-from fairmatch.learning.comparison import Comparison
-from fairmatch.learning.penalties import ConstraintViolation, SquaredMeanGap
-from fairmatch.learning.reader import TableReader
-from fairmatch.learning.rows import TrainingRows
-from fairmatch.matching.parts import plan_parts
-from fairmatch.tables.groups import read_groups
+from fairmatch.learning.penalties import Comparison, ConstraintViolation, SquaredMeanGap
+from fairmatch.learning.reading import TableReader, TrainingRows
+from fairmatch.matching.coupling import plan_parts
+from fairmatch.people.groups import read_groups
 
 TREES = {"n_rounds": 20, "random_state": 0}
 NETWORK = {"network": (8,), "epochs": 12, "learning_rate": 0.02, "random_state": 0}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.limits import LIMITED, upper_limit
-from fairmatch.tables.groups import read_groups
+from fairmatch.learning.choice import LIMITED, GapChoice, upper_limit
+from fairmatch.people.groups import read_groups
 
 
 @pytest.mark.parametrize("measure", LIMITED)

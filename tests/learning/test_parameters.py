@@ -22,7 +22,7 @@ from fairmatch import (
     fairness_path,
 )
 from fairmatch.exceptions import ColumnError, CouplingError, InputError
-from fairmatch.matching.minibatches import minibatch_transport_cost
+from fairmatch.matching.fair import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     demographic_parity_gap,
@@ -32,8 +32,8 @@ from fairmatch.measures import (
     total_variation_parity_gap,
     undesirable_flips,
 )
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.parameters import check_flag, check_number, check_weights
+from fairmatch.people.checks import check_flag, check_number, check_weights
+from fairmatch.people.encoding import TableEncoder
 
 X, Y, GROUP = people(40)
 CRITICS = [LAFTRTransformer, SIPMTransformer]

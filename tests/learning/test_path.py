@@ -11,7 +11,7 @@ from fairmatch import (
     fairness_path,
 )
 from fairmatch.exceptions import InputError
-from fairmatch.learning.weights import PAPER_WEIGHTS
+from fairmatch.learning.settings import PAPER_WEIGHTS
 from fairmatch.measures import gap_table
 
 

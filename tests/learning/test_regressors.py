@@ -27,11 +27,10 @@ from fairmatch.exceptions import (
     ModelFileError,
     SmallGroupWarning,
 )
-from fairmatch.learning.limits import mean_gap_limit
-from fairmatch.learning.realchoice import RealGapChoice
-from fairmatch.learning.rows import TrainingRows
-from fairmatch.measures.real import real_gaps
-from fairmatch.tables.groups import read_groups
+from fairmatch.learning.choice import RealGapChoice, mean_gap_limit
+from fairmatch.learning.reading import TrainingRows
+from fairmatch.measures.registry import real_gaps
+from fairmatch.people.groups import read_groups
 
 TREES = {"n_rounds": 20, "random_state": 0}
 NETWORK = {"epochs": 10, "learning_rate": 0.02, "network": (8,), "random_state": 0}

@@ -34,7 +34,7 @@ from fairmatch import (
 )
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError, ModelFileError
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 X, Y, GROUP = people()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairmatch.learning.site import page_of
+from fairmatch.learning.estimator import page_of
 
 pytest.importorskip("lightgbm")
 

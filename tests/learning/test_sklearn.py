@@ -39,7 +39,7 @@ from fairmatch import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import demographic_parity_gap
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 
 class _GroupsFromX:

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from fairmatch import OptimalTransportMatcher
 from fairmatch.exceptions import CouplingError, FairmatchWarning, InputError, SolverError
-from fairmatch.matching import blocks, kept
-from fairmatch.matching.blocks import match_blocks
-from fairmatch.matching.bounds import lower_bound
-from fairmatch.matching.cells import near_cells, random_staircase
+from fairmatch.matching import blocks
+from fairmatch.matching import blocks as kept
+from fairmatch.matching.blocks import lower_bound, match_blocks, near_cells, random_staircase
 from fairmatch.matching.solver import Transport
-from fairmatch.tables.points import Points
+from fairmatch.people.encoding import Points
 
 
 def group(n, seed, shift=0.0):
@@ -108,7 +107,7 @@ def test_bounds_are_below_the_least_cost():
 
 
 def test_the_mean_is_below_its_limit_as_often_as_promised():
-    from fairmatch.matching.bounds import _mean_at_most
+    from fairmatch.matching.blocks import _mean_at_most
 
     generator = np.random.default_rng(0)
     draws = generator.choice([0.0, 1.0], p=[0.97, 0.03], size=(400, 200))
@@ -145,7 +144,7 @@ def test_parts_add_up_their_doubts():
     assert coupling.certificate.confidence is None
     from dataclasses import replace
 
-    from fairmatch.matching.parts import join_parts
+    from fairmatch.matching.coupling import join_parts
 
     doubted = [
         replace(part, certificate=replace(part.certificate, confidence=0.99))

@@ -15,9 +15,7 @@ from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
 from fairmatch.matching import solver
 from fairmatch.matching.solver import solve_transport
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.located import read_points
-from fairmatch.tables.points import Points
+from fairmatch.people.encoding import Points, TableEncoder, read_points
 
 
 def mixed(n, seed, *, unknown=True, n_levels=5):

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from fairmatch.matching import pricing, problem
-from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
-from fairmatch.matching.problem import Atoms, Problem
+from fairmatch.matching import network as pricing
+from fairmatch.matching import network as problem
+from fairmatch.matching.network import SCORE_UNIT, Atoms, Problem, ScoreTerm
 from fairmatch.matching.solver import solve_transport
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from random_tables import Table, many_groups, tables
 from fairmatch import OptimalTransportMatcher, matching_curve, nearest_fair_matching
 from fairmatch.exceptions import InputError
 from fairmatch.measures import wasserstein_parity_gap
-from fairmatch.tables.points import Points
+from fairmatch.people.encoding import Points
 
 close = pytest.approx
 

@@ -6,11 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance_nd
 
-from fairmatch.matching.line import line_of
-from fairmatch.matching.pricing import column_minima
-from fairmatch.matching.problem import Atoms, Problem
-from fairmatch.matching.solver import Transport, solve_transport
-from fairmatch.tables.points import Points
+from fairmatch.matching.network import Atoms, Problem, column_minima
+from fairmatch.matching.solver import Transport, line_of, solve_transport
+from fairmatch.people.encoding import Points
 
 
 def near_twins(seed):

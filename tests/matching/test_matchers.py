@@ -8,14 +8,17 @@ import ot
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper.illustrations import GaussianMap
 from random_tables import Table, tables
 from scipy.optimize import linear_sum_assignment, linprog
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
-from fairmatch.matching.gaussian import GaussianMap
-from fairmatch.matching.minibatches import minibatch_transport_cost
-from fairmatch.matching.quantiles import transport_cost_range
-from fairmatch.matching.staircase import Staircase, northwest_corner
+from fairmatch.matching.fair import (
+    Staircase,
+    minibatch_transport_cost,
+    northwest_corner,
+    transport_cost_range,
+)
 from fairmatch.measures import matched_parity_gap, wasserstein_parity_gap
 
 close = pytest.approx

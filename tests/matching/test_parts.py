@@ -11,10 +11,9 @@ from random_tables import Table, many_groups
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelError
-from fairmatch.matching.parts import join_parts, plan_parts
-from fairmatch.matching.samples import match_parts
-from fairmatch.tables.criterion import CRITERIA
-from fairmatch.tables.groups import read_groups
+from fairmatch.matching.coupling import join_parts, plan_parts
+from fairmatch.matching.matchers import match_parts
+from fairmatch.people.groups import CRITERIA, read_groups
 
 close = pytest.approx
 criteria = st.sampled_from(sorted(CRITERIA))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fairmatch.matching.parts import plan_parts
-from fairmatch.matching.samples import sample_part
-from fairmatch.tables.groups import read_groups
+from fairmatch.matching.coupling import plan_parts
+from fairmatch.matching.matchers import sample_part
+from fairmatch.people.groups import read_groups
 
 
 @pytest.mark.parametrize(

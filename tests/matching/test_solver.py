@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.spatial.distance import cdist
 
 from fairmatch.exceptions import SolverError
-from fairmatch.matching import column_generation
+from fairmatch.matching import network as column_generation
 from fairmatch.matching import solver as transport
 from fairmatch.matching.solver import TransportPlan, solve_transport
 

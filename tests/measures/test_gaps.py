@@ -180,7 +180,7 @@ def test_random_subsets_are_the_half_spaces_of_the_same_seed(table, seed):
 def test_random_subsets_in_blocks(monkeypatch):
     columns = {"sensitive_features": [0, 0, 1, 1], "X": np.eye(4), "n_subsets": 50}
     gaps = random_subset_gaps(None, [0.1, 0.7, 0.4, 0.3], **columns, random_state=0)
-    monkeypatch.setattr("fairmatch.measures.subsets._BLOCK_CELLS", 12)
+    monkeypatch.setattr("fairmatch.measures.changes._BLOCK_CELLS", 12)
     blocks = random_subset_gaps(None, [0.1, 0.7, 0.4, 0.3], **columns, random_state=0)
     np.testing.assert_allclose(gaps, blocks)
     assert 0 < np.isnan(gaps).sum() < 50

@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairmatch.measures.closed_forms import (
+from fairmatch.measures.distributions import ScoreDistributions
+from fairmatch.measures.intervals import (
+    ScoreGrid,
     fold,
     mean_difference,
     mean_interval,
+    mean_of_rate_gaps,
+    norm_interval,
+    pair_mean,
     rate_difference,
     rate_differences,
     rate_gaps_limit,
     rate_ratio,
     wilson,
 )
-from fairmatch.measures.distributions import ScoreDistributions
-from fairmatch.measures.intervals import (
-    ScoreGrid,
-    mean_of_rate_gaps,
-    norm_interval,
-    pair_mean,
-)
-from fairmatch.tables.groups import Groups
+from fairmatch.people.groups import Groups
 
 
 @pytest.mark.parametrize(("count", "n_rows"), [(0, 12), (1, 12), (6, 12), (12, 12), (300, 1000)])

@@ -6,7 +6,7 @@ from scipy.stats import ks_2samp, wasserstein_distance
 
 from fairmatch import OptimalTransportMatcher
 from fairmatch.exceptions import GroupError, InputError
-from fairmatch.measures.real import IN_UNITS, REAL_GAPS, real_gaps
+from fairmatch.measures.registry import IN_UNITS, REAL_GAPS, real_gaps
 
 
 @st.composite

@@ -8,11 +8,11 @@ import ot
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from paper.illustrations import GaussianMap
 from random_tables import Table, some_coupling, tables
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching, nearest_fair_matching
-from fairmatch.matching.gaussian import GaussianMap
-from fairmatch.matching.quantiles import transport_cost_range
+from fairmatch.matching.fair import transport_cost_range
 from fairmatch.measures import (
     demographic_parity_gap,
     false_positive_gap,

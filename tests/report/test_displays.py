@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from fairmatch import FTMBoostingClassifier, fairness_path
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
-from fairmatch.matching.curve import matching_curve
+from fairmatch.matching.nearest import matching_curve
 from fairmatch.measures import demographic_parity_gap, true_positive_gap
 from fairmatch.report import GapDisplay, MatchingDisplay, TradeoffDisplay
 

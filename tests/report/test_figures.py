@@ -10,16 +10,30 @@ import pytest
 
 from fairmatch import audit, compare_models
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
-from fairmatch.auditing.nearness import ALIKE
-from fairmatch.report.figures.gaps import attribute_gap_figure, gap_figure, pair_figure
-from fairmatch.report.figures.impact import impact_figures, impact_lead
-from fairmatch.report.figures.labels import accuracy_figure, calibration_figure
-from fairmatch.report.figures.matching import feature_figure, matched_figure, transport_figure
-from fairmatch.report.figures.models import changed_decisions, side_by_side
-from fairmatch.report.figures.nearness import curve_figure, position_figure, reach_figure
-from fairmatch.report.figures.scores import score_figure, takes_few_values
-from fairmatch.report.figures.selection import attribute_figure, selection_figure
-from fairmatch.report.figures.subsets import half_space_figure, subset_figure
+from fairmatch.auditing.matchings import ALIKE
+from fairmatch.report.figures import (
+    accuracy_figure,
+    attribute_figure,
+    attribute_gap_figure,
+    calibration_figure,
+    changed_decisions,
+    curve_figure,
+    feature_figure,
+    gap_figure,
+    half_space_figure,
+    impact_figures,
+    impact_lead,
+    matched_figure,
+    pair_figure,
+    position_figure,
+    reach_figure,
+    score_figure,
+    selection_figure,
+    side_by_side,
+    subset_figure,
+    takes_few_values,
+    transport_figure,
+)
 from fairmatch.report.page import _notices
 from fairmatch.report.wording import gap_title, gap_words
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairmatch import audit, compare_models, fair_matching
-from fairmatch.learning.curve import FairnessPath
+from fairmatch.learning.choice import FairnessPath
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -10,7 +10,7 @@ import pytest
 from fairmatch import audit, compare_models
 from fairmatch.exceptions import InputError
 from fairmatch.report import GapDisplay, sentences, write_report
-from fairmatch.report.sections import sections
+from fairmatch.report.page import sections
 
 QUICK = {"n_resamples": 100, "n_subsets": 20, "n_sample": 100}
 

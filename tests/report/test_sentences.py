@@ -8,8 +8,8 @@ import pytest
 from told import made, page_text
 
 import fairmatch.report
-from fairmatch.report.figures.subsets import subset_figure
-from fairmatch.report.summary import sentences
+from fairmatch.report.figures import subset_figure
+from fairmatch.report.wording import sentences
 
 # The audits of `told.made` on whose pages a sentence stands, by how it begins. It stands on none
 # of the others.

@@ -9,7 +9,7 @@ import pytest
 from fairmatch import audit
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.report import sentences
-from fairmatch.report.summary import surest
+from fairmatch.report.wording import surest
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 

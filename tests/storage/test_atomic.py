@@ -6,7 +6,7 @@ import os
 import pytest
 
 from fairmatch.cli.main import main
-from fairmatch.storage.atomic import whole_file, write_whole
+from fairmatch.people.files import whole_file, write_whole
 
 
 def no_space(*_):

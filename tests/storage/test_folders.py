@@ -10,9 +10,8 @@ import time
 
 import pytest
 
-from fairmatch.storage import folders
-from fairmatch.storage.atomic import check_place
-from fairmatch.storage.folders import whole_folder
+from fairmatch.people import files as folders
+from fairmatch.people.files import check_place, whole_folder
 
 
 def write(home, word, n_files=3):
@@ -88,7 +87,7 @@ def test_a_reader_sees_one_whole_folder(tmp_path):
 KILLED = textwrap.dedent(
     """
     import itertools, sys
-    from fairmatch.storage.folders import whole_folder
+    from fairmatch.people.files import whole_folder
 
     for k in itertools.count():
         with whole_folder(sys.argv[1]) as partial:
@@ -130,7 +129,7 @@ def test_a_disk_that_can_only_be_read_is_refused_with_the_name(tmp_path, monkeyp
     def refuse(**_):
         raise OSError(30, "Read-only file system", "/somewhere/else")
 
-    monkeypatch.setattr("fairmatch.storage.atomic.mkdtemp", refuse)
+    monkeypatch.setattr("fairmatch.people.files.mkdtemp", refuse)
     with pytest.raises(OSError, match=r"Read-only file system: .*model") as raised:
         check_place(tmp_path / "model")
     assert raised.value.errno == 30

@@ -1,8 +1,8 @@
 """Records with made-up curves, for tests of what is read from them."""
 
-from fairmatch.experiments.runs.records import Record, RecordStore
-from fairmatch.experiments.runs.spec import RunSpec
-from fairmatch.experiments.study import Study
+from paper.records import Record, RecordStore
+from paper.specs import RunSpec
+from paper.study import Study
 
 
 def record(spec: RunSpec, **curve: list) -> Record:

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from paper.specs import QUICK, Problem
+from paper.study import Study
 
 from fairmatch.datasets import Dataset, paper_split
-from fairmatch.experiments.profiles import QUICK
-from fairmatch.experiments.runs.problem import Problem
-from fairmatch.experiments.study import Study
 
 TINY = replace(
     QUICK,

@@ -9,8 +9,8 @@ from audited import planted_model
 
 from fairmatch import audit, compare_models, find_alternatives
 from fairmatch.auditing.files import audit_files
+from fairmatch.people.roles import Roles
 from fairmatch.report import write_report
-from fairmatch.tables.roles import Roles
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 CURVE = pd.DataFrame(

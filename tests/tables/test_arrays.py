@@ -8,8 +8,7 @@ import pytest
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.exceptions import CouplingError, FairmatchError, GroupError, InputError, LabelError
-from fairmatch.matching.minibatches import minibatch_transport_cost
-from fairmatch.matching.quantiles import transport_cost_range
+from fairmatch.matching.fair import minibatch_transport_cost, transport_cost_range
 from fairmatch.measures import (
     MEASURES,
     consistency,
@@ -25,9 +24,8 @@ from fairmatch.measures import (
     true_positive_gap,
     undesirable_flips,
 )
-from fairmatch.tables.arrays import read_features
-from fairmatch.tables.groups import read_groups
-from fairmatch.tables.parameters import check_count
+from fairmatch.people.checks import check_count, read_features
+from fairmatch.people.groups import read_groups
 
 SCORES = [0.1, 0.9, 0.4, 0.6]
 GROUPS = ["a", "a", "b", "b"]

@@ -5,7 +5,7 @@ import pytest
 
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.measures import MEASURES
-from fairmatch.tables.criterion import CRITERIA, read_criterion
+from fairmatch.people.groups import CRITERIA, read_criterion
 
 POSITIVE = np.array([True, False, True])
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fairmatch.exceptions import FairmatchWarning, InputError
-from fairmatch.tables.files import read_table
+from fairmatch.people.files import read_table
 
 PEOPLE = pd.DataFrame({"name": ["Ann", "Jörg"], "age": [20, 31], "pay": [1.5, 2.25]})
 

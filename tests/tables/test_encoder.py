@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError, ModelFileError
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 
 @parametrize_with_checks([TableEncoder(), TableEncoder(missing="encode")])

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError
-from fairmatch.learning.columns import split_columns
-from fairmatch.tables.groups import read_groups
+from fairmatch.learning.reading import split_columns
+from fairmatch.people.groups import read_groups
 
 SEX = ["f", "m", "f", "m", "f"]
 RACE = ["Black", "Black", "White", "White", "Asian"]

@@ -9,7 +9,7 @@ import pytest
 
 from fairmatch.datasets import load_adult, load_german
 from fairmatch.exceptions import InputError
-from fairmatch.tables.leaks import Leak, find_leaks
+from fairmatch.people.leaks import Leak, find_leaks
 
 N = 400
 RNG = np.random.default_rng(0)

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from fairmatch.exceptions import ColumnError, InputError
-from fairmatch.tables.columns import read_columns
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.levels import find_levels, level_type
+from fairmatch.people.columns import find_levels, level_type, read_columns
+from fairmatch.people.encoding import TableEncoder
 
 
 def through_csv(values):

@@ -9,8 +9,7 @@ from scipy.spatial.distance import cdist
 
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.points import Points
+from fairmatch.people.encoding import Points, TableEncoder
 
 ROWS = st.lists(
     st.tuples(

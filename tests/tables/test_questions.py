@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from fairmatch.tables.questions import ask
-from fairmatch.tables.roles import Roles
+from fairmatch.people.roles import Roles, ask
 
 
 def test_a_column_that_shows_one_value_of_the_label_does_not_determine_it():

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError
-from fairmatch.tables.roles import ROLES, Roles
+from fairmatch.people.roles import ROLES, Roles
 
 DATES = (
     "holds dates, which cannot be used as they are: give a number instead, such as the days since "

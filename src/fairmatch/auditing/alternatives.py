@@ -8,12 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.auditing.facts.alternatives import Alternative, Alternatives
-from fairmatch.auditing.facts.estimates import Estimate
+from fairmatch.auditing.facts import Alternative, Alternatives, Estimate
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.tables.arrays import FloatArray, read_labels, read_scores, read_weights
-from fairmatch.tables.groups import Groups, read_groups
-from fairmatch.tables.parameters import check_number
+from fairmatch.people.checks import FloatArray, check_number, read_labels, read_scores, read_weights
+from fairmatch.people.groups import Groups, read_groups
 
 # Weight of people by group, label, the baseline's decision and the alternative's.
 Cells: TypeAlias = NDArray[np.float64]

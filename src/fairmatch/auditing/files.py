@@ -1,4 +1,4 @@
-"""Audits of tables in files: reading them, finding columns, and checking that the people match."""
+"""Audits of tables in files."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from fairmatch.auditing.assembly import audit, compare_models
+from fairmatch.auditing.audit import audit, compare_models, predict_people, score_people
 from fairmatch.auditing.facts import Audit, Comparison
-from fairmatch.auditing.scoring import predict_people, score_people
-from fairmatch.datasets.labelled import split_names
+from fairmatch.datasets.catalogue import split_names
 from fairmatch.exceptions import InputError
-from fairmatch.tables.files import MISSING_WORDS, class_written, find_value, read_table
-from fairmatch.tables.names import check_names
-from fairmatch.tables.roles import Roles, RoleTable
-from fairmatch.tables.suspicions import describe_column, suspect
+from fairmatch.people.checks import check_names
+from fairmatch.people.files import MISSING_WORDS, class_written, find_value, read_table
+from fairmatch.people.roles import Roles, RoleTable, describe_column, suspect
 
 
 def audit_files(
@@ -55,7 +53,7 @@ def audit_files(
     privileged : sequence of str, optional
         The favoured groups, as they are written in the table.
     reading : mapping, optional
-        Further arguments of `fairmatch.tables.files.read_table`.
+        Further arguments of `fairmatch.people.files.read_table`.
     show : callable, optional
         Called with the `RoleTable`, which describes every column, before the audit starts.
     progress : callable, optional

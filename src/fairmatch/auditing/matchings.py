@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fairmatch.auditing.facts import (
+    CurvePoint,
     Estimate,
     FeatureCost,
     Gap,
@@ -18,20 +19,216 @@ from fairmatch.auditing.facts import (
     NearPeople,
     PairFlips,
     Pairs,
+    Reach,
     Transport,
 )
-from fairmatch.auditing.groups import ROUNDED
-from fairmatch.auditing.nearness import FairFrontier, Neighbours
-from fairmatch.auditing.sample import Sample, SamplePair
-from fairmatch.auditing.scored import Scored
+from fairmatch.auditing.gaps import ROUNDED
+from fairmatch.auditing.people import RowWeights, Sample, SamplePair, Scored, draw_rows
 from fairmatch.exceptions import SolverError
-from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.curve import POSITION_SLACK
-from fairmatch.matching.quantiles import fair_matching
+from fairmatch.matching.coupling import Coupling, IndexArray
+from fairmatch.matching.fair import fair_matching
+from fairmatch.matching.nearest import POSITION_SLACK, Frontier, part_frontier, read_scored
 from fairmatch.measures import MEASURES
-from fairmatch.measures.closed_forms import Limits
-from fairmatch.measures.intervals import pair_mean
-from fairmatch.tables.arrays import FloatArray
+from fairmatch.measures.intervals import Limits, pair_mean
+from fairmatch.people.checks import FloatArray
+
+ALIKE = 0.02
+"""Difference up to which two scores count as alike."""
+
+# Costs are proven to within `_TOLERANCE` of their size, and positions are read off the curve to
+# within `_HEIGHT`. For two groups both are far smaller than the change that another sample makes.
+# Many pairs of groups are solved more roughly, or ten groups would take ten times as long.
+_TOLERANCE = {True: 1e-4, False: 1e-3}
+_HEIGHT = {True: 0.02, False: 1.0}
+# The distance that counts as near is the one within which this share of people have a near person.
+_NEAR_SHARE = 0.9
+_BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class FairFrontier:
+    """The matchings of two groups from the fairest to the nearest, under one model's scores.
+
+    Attributes
+    ----------
+    people : SamplePair
+        The people of the two groups.
+    scores : array of float
+        Their scores.
+    is_only : bool
+        Whether these are the only two groups that are matched.
+    """
+
+    people: SamplePair
+    scores: FloatArray
+    is_only: bool
+
+    @cached_property
+    def _found(self) -> tuple[Frontier, Coupling]:
+        weights = self.people.weights.values
+        given, points = read_scored(
+            "audit",
+            self.scores,
+            self.people.codes,
+            self.people.features,
+            tolerance=_TOLERANCE[self.is_only],
+            sample_weight=weights,
+        )
+        (part,) = given.parts
+        frontier = part_frontier(given, part, points, _TOLERANCE[self.is_only])
+        mixed = frontier.at_slack(POSITION_SLACK)
+        first, second = part.in_order
+        pairs = first[mixed.source], second[mixed.target], mixed.mass
+        coupling = part.coupling(*pairs, given.groups, certificate=mixed.certificate)
+        return frontier, self.people.oriented(coupling)
+
+    @property
+    def coupling(self) -> Coupling:
+        """The nearest matching whose mean score gap exceeds the least one by at most the slack."""
+        return self._found[1]
+
+    @property
+    def strict_cost(self) -> float:
+        """Cost of the nearest matching with the least mean score gap."""
+        return self._found[0].fairest.cost
+
+    def curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
+        """Return points of the curve: mean score gap, least cost and position.
+
+        Parameters
+        ----------
+        least_gap : float
+            The least possible mean score gap.
+        smallest, random : float
+            Cost of the nearest matching, and expected cost of a random one.
+        """
+        frontier, span = self._found[0], random - smallest
+        frontier.refine(_HEIGHT[self.is_only] * max(span, 0.0))
+        points: list[CurvePoint] = []
+        for point in frontier.points:
+            # Rounding may leave two points at one gap. Only points at which the curve falls stay.
+            if points and not (
+                least_gap + point.excess > points[-1].gap and point.cost < points[-1].cost
+            ):
+                continue
+            position = (point.cost - smallest) / span if span > 1e-12 * max(random, 1.0) else None
+            points.append(CurvePoint(least_gap + point.excess, point.cost, position))
+        return tuple(points)
+
+
+def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the squared distance of every two points. Rounding errors of equal points become 0."""
+    squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)
+    distances: FloatArray = np.maximum(squares - 2.0 * (first @ second.T), 0.0)
+    distances[distances < 1e-12 * np.maximum(squares, 1.0)] = 0.0
+    return distances
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The nearest people in the other group, for each person of two groups.
+
+    Attributes
+    ----------
+    people : SamplePair
+        The people of the two groups.
+    n_nearest : int
+        How many to keep for each person.
+    """
+
+    people: SamplePair
+    n_nearest: int = 3
+
+    @cached_property
+    def sides(self) -> tuple[IndexArray, IndexArray]:
+        """Positions of the people of the first group, and of those of the second."""
+        return np.flatnonzero(self.people.codes == 0), np.flatnonzero(self.people.codes == 1)
+
+    @cached_property
+    def nearest(self) -> list[tuple[IndexArray, FloatArray]]:
+        """For each side, the neighbours of its people and their squared distances."""
+        found: list[tuple[IndexArray, FloatArray]] = []
+        for own, others in (self.sides, self.sides[::-1]):
+            kept = min(self.n_nearest, len(others))
+            blocks = []
+            for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS)):
+                distances = self._distances(rows, others)
+                at = np.argpartition(distances, kept - 1, axis=1)[:, :kept]
+                near = np.take_along_axis(distances, at, axis=1)
+                order = np.argsort(near, axis=1, kind="stable")
+                at = np.take_along_axis(at, order, axis=1)
+                blocks.append((others[at], np.take_along_axis(near, order, axis=1)))
+            neighbours, nearest = zip(*blocks, strict=True)
+            found.append((np.concatenate(neighbours), np.concatenate(nearest)))
+        return found
+
+    @cached_property
+    def distance(self) -> float:
+        """Squared distance within which nine in ten people have a person of the other group."""
+        nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
+        weights = self.people.weights.take(np.concatenate(self.sides)).values
+        # This quantile is a distance that occurs, so at least nine in ten are within it.
+        return float(np.quantile(nearest, _NEAR_SHARE, weights=weights, method="inverted_cdf"))
+
+    def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
+        features = self.people.features
+        assert features is not None
+        return squared_distances(features[rows], features[others])
+
+    def reach(
+        self, data: Scored, codes: tuple[int, int], scores: FloatArray
+    ) -> tuple[Reach, Reach]:
+        """Return, for each group, the share of people with a near person who is scored alike.
+
+        Parameters
+        ----------
+        data : Scored
+            The rows to audit.
+        codes : tuple of two int
+            Codes of the two groups.
+        scores : array of float
+            Scores of the people of the two groups.
+        """
+        limit = self.distance * (1.0 + 1e-9)
+        found = []
+        for side, (own, others) in enumerate((self.sides, self.sides[::-1])):
+            alike = [
+                (
+                    (self._distances(rows, others) <= limit)
+                    & (np.abs(scores[rows][:, None] - scores[others]) <= ALIKE + 1e-12)
+                ).any(axis=1)
+                for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS))
+            ]
+            weights: RowWeights = self.people.weights.take(own)
+            near = self.nearest[side][1][:, 0] <= limit
+            found.append(
+                Reach(
+                    group=data.labels[codes[side]],
+                    other=data.labels[codes[1 - side]],
+                    distance=self.distance,
+                    score_gap=ALIKE,
+                    share=data.rate(np.concatenate(alike), weights, codes[side]),
+                    has_near=data.rate(near, weights, codes[side]),
+                )
+            )
+        return found[0], found[1]
+
+    def listed(self, scores: FloatArray) -> NearPeople:
+        """Return each person's nearest people, as positions in the sample."""
+        persons, neighbours, distances = [], [], []
+        for own, (at, near) in zip(self.sides, self.nearest, strict=True):
+            persons.append(np.repeat(own, at.shape[1]))
+            neighbours.append(at.ravel())
+            distances.append(near.ravel())
+        person, neighbour = np.concatenate(persons), np.concatenate(neighbours)
+        gaps = np.abs(scores[person] - scores[neighbour])
+        return NearPeople(
+            tuple(self.people.at[person].tolist()),
+            tuple(self.people.at[neighbour].tolist()),
+            tuple(np.concatenate(distances).tolist()),
+            tuple(gaps.tolist()),
+        )
+
 
 # Dividing whole numbers, as for scores, lets a gap such as 0.3 begin its own interval.
 _GAP_EDGES = np.arange(21) / 20
@@ -328,3 +525,83 @@ def join_pairs(matchers: list[PairMatcher]) -> dict[str, Pairs]:
                 distance=tuple(value for part in parts for value in part.distance),
             )
     return joined
+
+
+N_ACROSS = 128
+"""How many people of each group are matched with those of every other group."""
+
+NEAR = "near"
+"""Name of the pairs of each person with the nearest person drawn. They are not symmetric."""
+
+
+def match_across(data: Scored, sample: Sample) -> dict[str, Pairs]:
+    """Match some people of every two groups, neither of which is the reference.
+
+    Parameters
+    ----------
+    data : Scored
+        The rows to audit.
+    sample : Sample
+        The people drawn. At most `N_ACROSS` people of each group are matched.
+
+    Returns
+    -------
+    dict
+        Matching to its pairs, as positions in the sample. It is empty for two groups.
+
+    Notes
+    -----
+    K groups make K (K - 1) / 2 pairs. The audit makes statements only about the pairs with the
+    reference group, and matches as many people there as time allows. It matches few people of the
+    other pairs, to keep their total time short.
+    """
+    codes = [own for own in data.pairs if own not in data.matched_pairs]
+    if not codes:
+        return {}
+    drawn, weights = draw_rows(sample.groups, sample.weights, N_ACROSS, data.settings.generator(6))
+    few = Sample(
+        rows=sample.rows[drawn],
+        groups=sample.groups.take(drawn),
+        features=None if sample.features is None else sample.features[drawn],
+        feature_groups=sample.feature_groups,
+        positive=None,  # one matching by columns is enough to look at
+        weights=weights,
+    )
+    found = join_pairs([PairMatcher(data, few, own) for own in codes])
+    placed = {
+        name: replace(pairs, first=_placed(pairs.first, drawn), second=_placed(pairs.second, drawn))
+        for name, pairs in found.items()
+    }
+    return (
+        placed if sample.features is None else {**placed, NEAR: _near(data, sample, drawn, codes)}
+    )
+
+
+def _placed(people: tuple[int, ...], drawn: IndexArray) -> tuple[int, ...]:
+    return tuple(drawn[list(people)].tolist())
+
+
+def _near(data: Scored, sample: Sample, drawn: IndexArray, codes: list[tuple[int, int]]) -> Pairs:
+    """Return the nearest person of the other group, for each person drawn and each pair of groups.
+
+    The nearest person is searched among all people of the sample.
+    """
+    features = sample.features
+    assert features is not None
+    of, scores = sample.groups.codes, data.scores[sample.rows]
+    persons, neighbours, distances = [], [], []
+    for first, second in [*codes, *(own[::-1] for own in codes)]:
+        own, others = drawn[of[drawn] == first], np.flatnonzero(of == second)
+        apart = squared_distances(features[own], features[others])
+        at = np.argmin(apart, axis=1)
+        persons.append(own)
+        neighbours.append(others[at])
+        distances.append(apart[np.arange(len(own)), at])
+    person, neighbour = np.concatenate(persons), np.concatenate(neighbours)
+    return Pairs(
+        first=tuple(person.tolist()),
+        second=tuple(neighbour.tolist()),
+        mass=(1.0 / len(person),) * len(person),
+        score_gap=tuple(np.abs(scores[person] - scores[neighbour]).tolist()),
+        distance=tuple(np.concatenate(distances).tolist()),
+    )

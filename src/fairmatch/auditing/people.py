@@ -4,34 +4,853 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
+import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
-from fairmatch.auditing.facts import Individuals, LeakFacts, NearPeople, Pairs
-from fairmatch.auditing.leaking import leaks_of, take
-from fairmatch.auditing.order import content_order
-from fairmatch.auditing.sample import Sample, draw_rows
-from fairmatch.auditing.scored import Scored
-from fairmatch.auditing.weighting import RowWeights, read_row_weights
+from fairmatch.auditing.facts import Estimate, Individuals, LeakFacts, NearPeople, Pairs
 from fairmatch.exceptions import ColumnError, GroupError, InputError
-from fairmatch.matching.coupling import IndexArray
-from fairmatch.measures.real import read_predictions
-from fairmatch.tables.arrays import (
+from fairmatch.matching.coupling import Coupling, IndexArray
+from fairmatch.matching.matchers import OptimalTransportMatcher
+from fairmatch.matching.solver import EXACT
+from fairmatch.measures.intervals import Limits, wilson
+from fairmatch.measures.registry import read_predictions
+from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
+    check_count,
     check_length,
+    check_number,
     read_column,
     read_labels,
+    read_weights,
 )
-from fairmatch.tables.columns import Column, read_columns, split_column
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.groups import Groups, attribute_columns, listed, read_groups
-from fairmatch.tables.suspicions import ColumnFacts, suspect
+from fairmatch.people.columns import Column, read_columns, split_column
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.groups import Groups, attribute_columns, listed, read_groups
+from fairmatch.people.leaks import find_leaks
+from fairmatch.people.roles import ColumnFacts, suspect
+
+
+def content_order(
+    columns: Iterable[Column],
+    known: Iterable[NDArray[Any]],
+    scores: Iterable[NDArray[Any]],
+    weights: NDArray[Any] | None = None,
+) -> IndexArray:
+    """Return the rows in an order that depends on their content, not on their positions.
+
+    Rows with the same content keep the order of the table, which makes no difference.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+        The columns that describe the people.
+    known : iterable of arrays
+        Their groups and labels, as numbers.
+    scores : iterable of arrays
+        Their scores, one array per model. They order people who are alike in all of the above.
+    weights : array, optional
+        Their weights. They order people who also have the same scores.
+
+    Notes
+    -----
+    People are drawn by their positions, and tied distances allow several matchings of least cost.
+    So an audit of the rows in their given order would depend on that order. This function orders
+    rows by a hash of their content, which is as good as random. Unlike in a sorted table,
+    neighbours have nothing in common.
+
+    Examples
+    --------
+    >>> ages, scores = np.array([20.0, 50.0, 30.0]), np.array([0.5, 0.1, 0.9])
+    >>> turned = np.array([2, 0, 1])
+    >>> one = ages[content_order([], [ages], [scores])]
+    >>> other = ages[turned][content_order([], [ages[turned]], [scores[turned]])]
+    >>> bool((one == other).all())
+    True
+    """
+    described = [np.where(column.missing, np.nan, column.values) for column in columns]
+    keys = [_hashed(scores), _hashed([*described, *known])]
+    return np.lexsort(keys if weights is None else [weights, *keys])
+
+
+def _hashed(columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return a number for every row that depends on the numbers in it (SplitMix64)."""
+    state: Any = np.uint64(0)
+    for column in columns:
+        # Adding 0 turns -0.0 into 0.0, which is the same number.
+        state = state ^ (column.astype(np.float64) + 0.0).view(np.uint64)
+        state = state + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state = state ^ (state >> np.uint64(31))
+    return np.asarray(state, dtype=np.uint64)
+
+
+KINDS = ("survey", "counts")
+"""The kinds of weights: survey weights, or the number of people that a row stands for."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A mean, and how well it is known.
+
+    Attributes
+    ----------
+    mean : float
+        The weighted mean.
+    variance : float
+        Variance of one value. The variance of the mean is ``variance / size``.
+    size : float
+        How many people the mean rests on.
+    """
+
+    mean: float
+    variance: float
+    size: float
+
+    @property
+    def error(self) -> float:
+        """Squared standard error of the mean.
+
+        If a few people have equal values, others may still have another value. So the variance is
+        at least about one over the size, as if there were one more success and one more failure.
+        """
+        floor = min(1.0 / self.size, 0.25)
+        return max(self.variance, floor) / self.size
+
+
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    r"""Weight of every row, and what kind of weight it is.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    values : array of shape (n_rows,) or None
+        Weight of every row. None means that every row is one person.
+    is_counts : bool
+        Whether a weight is a number of people rather than a survey weight.
+
+    Notes
+    -----
+    Counts :math:`c` stand for :math:`\sum c` people. Survey weights :math:`w` are worth at most as
+    many people as there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
+    variance of a weighted mean :math:`m` comes from linearisation,
+    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`. It is never smaller than Kish's size implies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.auditing.people import RowWeights
+    >>> weights = RowWeights(3, np.array([1.0, 1.0, 2.0]))
+    >>> weights.total, round(weights.size, 2)
+    (4.0, 2.67)
+    """
+
+    n_rows: int
+    values: FloatArray | None = None
+    is_counts: bool = False
+
+    def take(self, rows: NDArray[Any]) -> RowWeights:
+        """Return the weights of some rows, chosen by position or by a mask."""
+        if self.values is None:
+            return RowWeights(int(rows.sum()) if rows.dtype == bool else len(rows))
+        values = self.values[rows]
+        return RowWeights(len(values), values, self.is_counts)
+
+    @property
+    def is_survey(self) -> bool:
+        """Whether the weights are those of a survey."""
+        return self.values is not None and not self.is_counts
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.n_rows) if self.values is None else float(self.values.sum())
+
+    @property
+    def people(self) -> int:
+        """How many people the rows hold."""
+        return round(self.total) if self.is_counts else self.n_rows
+
+    @property
+    def size(self) -> float:
+        """The effective size: how many people of equal weight the rows are worth."""
+        if not self.is_survey or self.n_rows == 0:
+            return self.total
+        assert self.values is not None
+        return self.total**2 / float(self.values @ self.values)
+
+    @property
+    def evidence(self) -> FloatArray | None:
+        """Weights that sum to the effective size; None where every row is one person."""
+        if self.values is None or self.is_counts or self.n_rows == 0:
+            return self.values
+        return self.values * (self.size / self.total)
+
+    def rate(self, hits: BoolArray) -> tuple[float, float]:
+        """Return the share of hits, and how many people the share rests on."""
+        if self.values is None:
+            return float(hits.sum() / len(hits)), len(hits)
+        share = float(self.values @ hits / self.total)
+        if self.is_counts or not 0.0 < share < 1.0:
+            return share, self.size
+        spread = float(((self.values * (hits - share)) ** 2).sum()) / self.total**2
+        return share, min(self.size, share * (1.0 - share) / spread)
+
+    def moments(self, values: FloatArray) -> Moments:
+        """Return the mean of some values, and how well it is known."""
+        if self.values is None:
+            variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+            return Moments(float(values.mean()), variance, len(values))
+        total, size = self.total, self.size
+        mean = float(self.values @ values / total)
+        spread = float(self.values @ (values - mean) ** 2) / total
+        if not self.is_counts:
+            linear = float(((self.values * (values - mean)) ** 2).sum()) / total**2
+            spread = max(spread, linear * size)
+        return Moments(mean, spread * size / max(size - 1.0, 1.0), size)
+
+
+def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> RowWeights:
+    """Read and check the weights that a caller passes.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        The weights.
+    kind : {"survey", "counts"}
+        What the weights are.
+    n_rows : int
+        Number of rows.
+    """
+    if kind not in KINDS:
+        raise InputError(
+            f"weight_kind must be 'survey' or 'counts', got {kind!r}. Pass one of the two."
+        )
+    values = read_weights(sample_weight, n_rows=n_rows)
+    if values is None:
+        return RowWeights(n_rows)
+    if not values.any():
+        raise InputError(
+            "sample_weight is 0 in every row, so nobody is left to audit. Pass a positive weight "
+            "for the people to audit."
+        )
+    if kind == "counts" and (broken := values != np.rint(values)).any():
+        row = int(np.argmax(broken))
+        raise InputError(
+            f"weight_kind='counts' asks for whole numbers of people, and row {row}, counted from "
+            f"0, has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
+        )
+    return RowWeights(n_rows, values, kind == "counts")
+
+
+def mean_limits(moments: Moments, confidence: float) -> Limits:
+    """Return Student's interval of a weighted mean."""
+    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * np.sqrt(moments.error)
+    return moments.mean - half, moments.mean + half
+
+
+def difference_limits(first: Moments, second: Moments, confidence: float) -> Limits:
+    """Return Welch's interval of the second weighted mean minus the first."""
+    parts = np.array([first.error, second.error])
+    freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
+    freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
+    half = _quantile(freedom, confidence) * float(np.sqrt(parts.sum()))
+    difference = second.mean - first.mean
+    return difference - half, difference + half
+
+
+def _quantile(freedom: float, confidence: float) -> float:
+    return -float(stdtrit(freedom, (1.0 - confidence) / 2.0))
+
+
+def draw_people(
+    counts: FloatArray, n_people: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw people without replacement from rows that stand for many people each.
+
+    Parameters
+    ----------
+    counts : array of shape (n_rows,)
+        Number of people that each row stands for.
+    n_people : int
+        How many people to draw.
+    generator : numpy Generator
+        Source of the random draws.
+
+    Returns
+    -------
+    array of int, shape (n_rows,)
+        How many people of each row were drawn.
+    """
+    whole = counts.astype(np.int64)
+    if (total := int(whole.sum())) < 1_000_000_000:  # what NumPy can draw from
+        drawn: NDArray[np.int64] = generator.multivariate_hypergeometric(
+            whole, min(n_people, total), method="marginals"
+        )
+        return drawn
+    # Among so many people hardly anybody is drawn twice.
+    return np.minimum(generator.multinomial(n_people, counts / counts.sum()), whole)
+
+
+# What people with the favourable outcome are called by default.
+_OUTCOMES = {"high": "selected", "low": "not flagged"}
+
+SCALES = ("probability", "real")
+"""What scores are: probabilities or decisions, or predictions in units of the target."""
+
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """The settings of an audit.
+
+    Attributes
+    ----------
+    threshold : float
+        The score at which decisions change.
+    confidence : float
+        Level of the intervals.
+    n_resamples : int
+        Number of bootstrap resamples, and of permutations.
+    n_sample : int
+        How many people of each group are drawn for the matchings.
+    n_subsets : int
+        Number of random half-spaces to examine.
+    min_group_size : int
+        Nothing is stated about a group of fewer people.
+    random_state : int
+        Seed of all random draws.
+    favourable : {"high", "low"}
+        Which scores are good for a person.
+    outcome : str or None
+        What people with the favourable outcome are called. None uses the default words.
+    weight_kind : {"survey", "counts"}
+        What the weights are, if there are weights.
+    scale : {"probability", "real"}
+        What the scores are. Predictions of a number ("real") decide on nobody.
+
+    Examples
+    --------
+    >>> AuditSettings(favourable="low").named_outcome
+    'not flagged'
+    """
+
+    threshold: float = _HALF
+    confidence: float = 0.95
+    n_resamples: int = 1000
+    n_sample: int = 4096
+    n_subsets: int = 1000
+    min_group_size: int = 30
+    random_state: int = 0
+    favourable: str = "high"
+    outcome: str | None = None
+    weight_kind: str = "survey"
+    scale: str = "probability"
+
+    def __post_init__(self) -> None:
+        check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
+        check_number("confidence", self.confidence, "[0.5, 1)")
+        least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
+        for name, limit in {**least, "random_state": 0}.items():
+            check_count(name, getattr(self, name), limit)
+        choices = {"favourable": tuple(_OUTCOMES), "weight_kind": KINDS, "scale": SCALES}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"{name} must be {' or '.join(map(repr, allowed))}, got "
+                    f"{getattr(self, name)!r}."
+                )
+        if self.outcome is not None and not str(self.outcome).strip():
+            raise InputError(
+                "outcome is empty. Name what happens to the selected, such as 'granted bail'."
+            )
+        if self.is_real and (self.threshold != _HALF or self.outcome is not None):
+            given = "outcome" if self.outcome is not None else "threshold"
+            raise InputError(
+                f"{given}={getattr(self, given)!r} was given with scale='real', and predictions in "
+                f"units of the target select nobody. Leave {given} out."
+            )
+
+    @property
+    def is_real(self) -> bool:
+        """Whether scores are predictions in units of the target, which decide on nobody."""
+        return self.scale == "real"
+
+    @property
+    def named_outcome(self) -> str:
+        """What people with the favourable outcome are called.
+
+        High scores lead to "flagged". So where low scores are good, "flagged" is not the favourable
+        outcome, and "not flagged" takes its place.
+        """
+        if self.outcome is None or (self.favourable == "low" and self.outcome == "flagged"):
+            return _OUTCOMES[self.favourable]
+        return str(self.outcome).strip()
+
+    def generator(self, *part: int) -> np.random.Generator:
+        """Return the random stream of one part of the audit. No part depends on another."""
+        return np.random.default_rng([self.random_state, *part])
+
+
+# The paper's alpha of the joint map (Section 5.3).
+_JOINT_LABEL_WEIGHT = 100.0
+# With many pairs of groups, costs are proven to within this share of their size. Another sample
+# of people would change them far more.
+_MANY_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePair:
+    """The drawn people of two groups.
+
+    Attributes
+    ----------
+    at : array of int
+        Positions of these people in the sample, in its order.
+    codes : array of int
+        0 for people of the first group, 1 for those of the second.
+    features : array or None
+        Their encoded features.
+    positive : array of bool or None
+        Their labels.
+    weights : RowWeights
+        Their weights.
+    tolerance : float
+        Relative gap to which the costs of their matchings are proven.
+    """
+
+    at: IndexArray
+    codes: NDArray[np.int8]
+    features: FloatArray | None
+    positive: BoolArray | None
+    weights: RowWeights
+    tolerance: float = EXACT
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Number of people in the first group, and in the second."""
+        return self._of(0).people, self._of(1).people
+
+    def _of(self, code: int) -> RowWeights:
+        return self.weights.take(self.codes == code)
+
+    @property
+    def has_both_labels(self) -> bool:
+        """Whether there are labels of both classes."""
+        return self.positive is not None and 0 < self.positive.sum() < len(self.positive)
+
+    @cached_property
+    def marginal(self) -> Coupling:
+        """The matching with the least transport cost."""
+        return self._match(OptimalTransportMatcher(tolerance=self.tolerance))
+
+    @cached_property
+    def joint(self) -> Coupling:
+        """The matching with the least transport cost, with a large cost for different labels."""
+        return self._match(
+            OptimalTransportMatcher(label_weight=_JOINT_LABEL_WEIGHT, tolerance=self.tolerance)
+        )
+
+    def _match(self, matcher: OptimalTransportMatcher) -> Coupling:
+        assert self.features is not None
+        labels = self.positive if matcher.label_weight else None
+        weights = self.weights.values
+        return self.oriented(
+            matcher.match(self.features, self.codes, labels, sample_weight=weights)
+        )
+
+    def oriented(self, coupling: Coupling) -> Coupling:
+        """Return a matching of these people, directed from the first group to the second."""
+        return coupling.inverse if self.codes[coupling.source_index[0]] else coupling
+
+    @cached_property
+    def random_costs(self) -> FloatArray:
+        r"""Expected cost of a random matching, by encoded column.
+
+        For independent people, :math:`E (X_0 - X_1)^2` is the sum of both variances and of the
+        squared difference between the means.
+        """
+        assert self.features is not None
+        means, variances = [], []
+        for code in (0, 1):
+            rows, weights = self.features[self.codes == code], self._of(code).values
+            means.append(np.average(rows, axis=0, weights=weights))
+            variances.append(np.average((rows - means[-1]) ** 2, axis=0, weights=weights))
+        costs: FloatArray = variances[0] + variances[1] + (means[0] - means[1]) ** 2
+        return costs
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """People drawn from each group.
+
+    Attributes
+    ----------
+    rows : array of int
+        Row positions in the table.
+    groups : Groups
+        Group of each of these rows.
+    features : array or None
+        Encoded features of these rows.
+    feature_groups : dict
+        Column of the table to its encoded columns.
+    positive : array of bool or None
+        Labels of these rows.
+    weights : RowWeights
+        Weights of these rows.
+    """
+
+    rows: IndexArray
+    groups: Groups
+    features: FloatArray | None
+    feature_groups: dict[str, slice]
+    positive: BoolArray | None
+    weights: RowWeights
+    _pairs: dict[tuple[int, int], SamplePair] = field(default_factory=dict)
+
+    def pair(self, codes: tuple[int, int]) -> SamplePair:
+        """Return the people of two groups. Their matchings are found once for all models."""
+        if codes not in self._pairs:
+            at = np.flatnonzero(np.isin(self.groups.codes, codes))
+            self._pairs[codes] = SamplePair(
+                at,
+                (self.groups.codes[at] == codes[1]).astype(np.int8),
+                None if self.features is None else self.features[at],
+                None if self.positive is None else self.positive[at],
+                self.weights.take(at),
+                EXACT if len(self.groups.labels) == 2 else _MANY_TOLERANCE,
+            )
+        return self._pairs[codes]
+
+
+def draw_rows(
+    groups: Groups, weights: RowWeights, n_sample: int, generator: np.random.Generator
+) -> tuple[IndexArray, RowWeights]:
+    """Draw people from each group without replacement. A smaller group is taken whole.
+
+    Parameters
+    ----------
+    groups : Groups
+        Group of every row.
+    weights : RowWeights
+        Weight of every row.
+    n_sample : int
+        How many people to draw from each group.
+    generator : numpy Generator
+        Source of the random draws.
+
+    Returns
+    -------
+    rows : array of int
+        Row positions, in the table's order.
+    weights : RowWeights
+        Their weights. If a row stands for many people, its weight is how many of them were drawn.
+        A group with at most ``n_sample`` rows keeps all rows and their weights.
+    """
+    drawn, taken = [], []
+    for code in range(len(groups.labels)):
+        rows = groups.rows(code)
+        own = weights.take(rows).values
+        if len(rows) > n_sample and weights.is_counts and own is not None:
+            people = draw_people(own, n_sample, generator)
+            rows, own = rows[people > 0], people[people > 0].astype(np.float64)
+        elif len(rows) > n_sample:
+            rows = generator.choice(rows, size=n_sample, replace=False, shuffle=False)
+            own = weights.take(rows).values
+        drawn.append(rows)
+        taken.append(own)
+    positions = np.concatenate(drawn)
+    order = np.argsort(positions, kind="stable")
+    if weights.values is None:
+        return positions[order], RowWeights(len(positions))
+    values = np.concatenate([own for own in taken if own is not None])[order]
+    return positions[order], RowWeights(len(positions), values, weights.is_counts)
+
+
+# With more rows, a sample is examined first, and then all rows of the columns that it points at.
+_MOST_ROWS = 200_000
+
+
+def take(X: Any, rows: IndexArray) -> Any:
+    """Return some rows of a table or array."""
+    if not nw.dependencies.is_into_dataframe(X):
+        return np.asarray(X)[rows]
+    return nw.from_native(X, eager_only=True)[rows].to_native()
+
+
+def leaks_of(
+    X: Any, sensitive_features: Any, n_rows: int, kept: Collection[str]
+) -> list[LeakFacts]:
+    """Return the columns that give the group away. Raise if one does so in every row.
+
+    Parameters
+    ----------
+    X : table or array of shape (n_rows, n_columns)
+        The columns that describe people.
+    sensitive_features : column, or table of several attributes
+        Group of every row.
+    n_rows : int
+        Number of rows.
+    kept : collection of str
+        Columns to keep although they give the group away.
+
+    Raises
+    ------
+    ColumnError
+        If a column is the group or determines it, and is not listed in ``kept``.
+    """
+    if n_rows > _MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).permutation(n_rows)[: _MOST_ROWS // 2])
+        found = find_leaks(take(X, rows), take(sensitive_features, rows))
+        if found:
+            X = _only(X, {leak.column for leak in found})
+            found = find_leaks(X, sensitive_features)
+    else:
+        found = find_leaks(X, sensitive_features)
+    exact = [leak for leak in found if leak.is_exact and leak.column not in kept]
+    if exact:
+        told = "; ".join(leak.words for leak in exact)
+        names = shlex.join(dict.fromkeys(leak.column for leak in exact))
+        raise ColumnError(
+            f"X gives the group away: {told}. Then nobody has a near person in the other group. "
+            f"Leave it out of X (--drop {names}), or keep it, as where a model reads it from X: "
+            f"keep={list(dict.fromkeys(leak.column for leak in exact))} (--keep {names})."
+        )
+    return [
+        LeakFacts(
+            leak.column,
+            leak.kind,
+            leak.attribute,
+            None if leak.group is None else str(leak.group),
+            leak.agreement,
+            leak.words,
+        )
+        for leak in found
+    ]
+
+
+def _only(X: Any, names: Collection[str]) -> Any:
+    if not nw.dependencies.is_into_dataframe(X):
+        return X
+    frame = nw.from_native(X, eager_only=True)
+    return frame.select([name for name in frame.columns if str(name) in names]).to_native()
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores, groups and labels of the rows to audit, with the settings of the audit.
+
+    Attributes
+    ----------
+    scores : array of float
+        Score of every row.
+    groups : Groups
+        Group of every row.
+    positive : array of bool or None
+        Whether each label is positive. It is None without labels.
+    settings : AuditSettings
+        The settings of the audit.
+    unknown : tuple of int
+        Codes of groups that are shown but not compared, because an attribute is missing.
+    row_weights : RowWeights or None
+        Weight of every row. None means that every row is one person.
+    """
+
+    scores: FloatArray
+    groups: Groups
+    positive: BoolArray | None
+    settings: AuditSettings
+    unknown: tuple[int, ...] = ()
+    row_weights: RowWeights | None = None
+
+    @cached_property
+    def weights(self) -> RowWeights:
+        """Weight of every row."""
+        return self.row_weights or RowWeights(len(self.scores))
+
+    @cached_property
+    def selected(self) -> BoolArray:
+        """Whether each person has the favourable outcome."""
+        above = np.asarray(self.scores >= self.settings.threshold)
+        return above if self.settings.favourable == "high" else ~above
+
+    @cached_property
+    def deserving(self) -> BoolArray | None:
+        """Whether each person has the favourable label: the positive one, unless low is good."""
+        if self.positive is None or self.settings.favourable == "high":
+            return self.positive
+        return ~self.positive
+
+    def among(self, label: bool) -> str:
+        """Return words for people with the favourable label (True) or with the other (False)."""
+        is_positive = label == (self.settings.favourable == "high")
+        return f" with a {'positive' if is_positive else 'negative'} label"
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        return tuple(str(label) for label in self.groups.labels)
+
+    @cached_property
+    def _group_weights(self) -> tuple[RowWeights, ...]:
+        codes = range(len(self.labels))
+        return tuple(self.weights.take(self.groups.is_group(code)) for code in codes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of people in each group."""
+        if self.weights.values is None:
+            return tuple(np.bincount(self.groups.codes, minlength=len(self.labels)).tolist())
+        return tuple(own.people for own in self._group_weights)
+
+    @cached_property
+    def evidence(self) -> tuple[float, ...]:
+        """How many people of equal weight the rows of each group are worth."""
+        if not self.weights.is_survey:
+            return self.sizes
+        return tuple(own.size for own in self._group_weights)
+
+    @cached_property
+    def totals(self) -> tuple[float, ...]:
+        """Sum of the weights of each group."""
+        if self.weights.values is None:
+            return self.sizes
+        return tuple(own.total for own in self._group_weights)
+
+    @cached_property
+    def is_decision(self) -> bool:
+        """Whether the scores are 0/1 decisions."""
+        return bool(np.isin(self.scores, (0.0, 1.0)).all())
+
+    def refuse(self, code: int, size: float, among: str = "") -> str | None:
+        """Return why a group is too small for a statement, or None if it is large enough.
+
+        Parameters
+        ----------
+        code : int
+            The group.
+        size : float
+            How many of its people the statement rests on.
+        among : str
+            Words for these people, such as " with a positive label".
+        """
+        least = self.settings.min_group_size
+        if size >= least:
+            return None
+        one, many = ("person", "people") if self.weights.is_counts else ("row", "rows")
+        people = f"has {size:.0f} {one if f'{size:.0f}' == '1' else many}{among}"
+        if self.weights.is_survey:
+            people = f"has weights worth {size:.1f} people{among}"
+        return f"Group {self.labels[code]!r} {people}, fewer than the {least} a statement needs."
+
+    @cached_property
+    def compared(self) -> tuple[int, ...]:
+        """Codes of the groups that are known and large enough to be compared."""
+        least = self.settings.min_group_size
+        sizes = enumerate(self.evidence)
+        return tuple(c for c, size in sizes if size >= least and c not in self.unknown)
+
+    @cached_property
+    def place(self) -> NDArray[np.int64]:
+        """Position of every row's group among those compared, or -1 if it is not compared."""
+        places = np.full(len(self.labels), -1, dtype=np.int64)
+        places[list(self.compared)] = np.arange(len(self.compared))
+        placed: NDArray[np.int64] = places[self.groups.codes]
+        return placed
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of groups that are compared."""
+        return tuple(combinations(self.compared, 2))
+
+    @cached_property
+    def refused(self) -> str | None:
+        """Why nothing that needs two groups is stated, or None."""
+        if self.pairs:
+            return None
+        sizes = ((c, size) for c, size in enumerate(self.evidence) if c not in self.unknown)
+        return next(reason for c, size in sizes if (reason := self.refuse(c, size)))
+
+    @cached_property
+    def reference(self) -> int:
+        """Code of the largest known group, with which every other group is compared."""
+        known = [c for c in range(len(self.labels)) if c not in self.unknown]
+        return max(known, key=lambda code: self.totals[code])
+
+    @cached_property
+    def matched_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of groups whose people are matched: every group with the reference group."""
+        return tuple(codes for codes in self.pairs if self.reference in codes)
+
+    @property
+    def pair_confidence(self) -> float:
+        """Level of one interval that makes the intervals of all pairs hold at once (Bonferroni)."""
+        return 1.0 - (1.0 - self.settings.confidence) / max(len(self.pairs), 1)
+
+    def pair_generator(self, part: int, codes: tuple[int, int]) -> np.random.Generator:
+        """Return the random stream of one part of the audit, for one pair of groups."""
+        return self.settings.generator(part, *(codes if len(self.labels) > 2 else ()))
+
+    def counts(self, label: bool | None) -> tuple[list[float], list[int]]:
+        """Count the selected people and all people of each group, among those with a label.
+
+        With survey weights the counts add up to the effective number of people.
+
+        Parameters
+        ----------
+        label : bool or None
+            True for the favourable label, False for the other label, None for everybody.
+        """
+        return self._counts[label]
+
+    @cached_property
+    def _counts(self) -> dict[bool | None, tuple[list[float], list[int]]]:
+        among: dict[bool | None, BoolArray] = {None: np.ones(len(self.scores), dtype=bool)}
+        if self.deserving is not None:
+            among |= {True: self.deserving, False: ~self.deserving}
+        return {label: self._count(mask) for label, mask in among.items()}
+
+    def _count(self, mask: BoolArray) -> tuple[list[float], list[int]]:
+        codes, n_groups = self.groups.codes[mask], len(self.labels)
+        if not self.weights.is_survey:
+            values = self.weights.values
+            weights = np.ones(len(codes)) if values is None else values[mask]
+            hits = np.bincount(codes, self.selected[mask] * weights, minlength=n_groups)
+            sizes = np.bincount(codes, weights, minlength=n_groups)
+            return hits.tolist(), sizes.astype(int).tolist()
+        counts: list[float] = []
+        people: list[int] = []
+        for code in range(n_groups):
+            rows = self.groups.is_group(code) & mask
+            if not rows.any():
+                counts, people = [*counts, 0.0], [*people, 0]
+                continue
+            share, size = self.weights.take(rows).rate(self.selected[rows])
+            people.append(max(round(size), 1))
+            counts.append(share * people[-1])
+        return counts, people
+
+    def rate(self, hits: BoolArray, weights: RowWeights, code: int, among: str = "") -> Estimate:
+        """Return the share of hits with its interval, or the reason why it is not stated."""
+        if reason := self.refuse(code, weights.size, among):
+            return Estimate(None, refused=reason)
+        share, size = weights.rate(hits)
+        people = max(round(size), 1)
+        count = share * people if weights.is_survey else round(share * people)
+        return Estimate(share, *wilson(count, people, self.settings.confidence))
+
 
 # A column in which nearly everybody has a value of their own identifies people. It is not a
 # property that people share.

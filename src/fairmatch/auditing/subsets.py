@@ -1,28 +1,480 @@
-"""Subsets in which a model treats groups differently: found on some rows, confirmed on others.
-
-A search over many subsets finds a large gap in one of them by chance. So the rows are split at
-random. Subsets are chosen on one part, and their gaps are computed on the other, which plays no
-part in the choice. Statements then need a correction only for the few subsets that are listed.
-"""
+"""Subsets in which a model treats groups differently: found on some rows, confirmed on others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from fairmatch.auditing.conditions import CodedColumn, Rule, all_hold, code_column
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
-from fairmatch.auditing.scored import Scored
-from fairmatch.auditing.search import Find, Merit, Search
-from fairmatch.auditing.sums import GroupSums
-from fairmatch.auditing.weighting import RowWeights, difference_limits, draw_people
+from fairmatch.auditing.people import RowWeights, Scored, difference_limits, draw_people
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import random_subset_gaps
-from fairmatch.measures.closed_forms import fold
-from fairmatch.tables.arrays import FloatArray
-from fairmatch.tables.columns import Column
+from fairmatch.measures.intervals import fold
+from fairmatch.people.checks import BoolArray, FloatArray
+from fairmatch.people.columns import Column
+
+# A numeric column is cut at its different values, or at this many quantiles if it has more.
+_CUTS = 63
+
+
+@dataclass(frozen=True, eq=False)
+class CodedColumn:
+    """A column as small codes, in order if it is numeric. The last code may mean missing."""
+
+    name: str
+    codes: NDArray[np.integer[Any]]
+    cuts: list[float] | None  # numeric: code k is at most cuts[k]
+    levels: list[str | None]  # categorical: what each code means
+    median: int  # numeric: position of the cut at the median
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes there are, including the one for missing values."""
+        return len(self.levels) if self.cuts is None else len(self.cuts) + 2
+
+    @cached_property
+    def rules(self) -> list[tuple[str, int]]:
+        """Every condition on the column, in the order of `Search`."""
+        if self.cuts is None:
+            return [(operator, code) for operator in ("=", "!=") for code in range(self.n_codes)]
+        limits = [(operator, cut) for operator in ("<=", ">") for cut in range(len(self.cuts))]
+        return [*limits, ("=", len(self.cuts) + 1)]
+
+
+@dataclass(frozen=True, order=True)
+class Rule:
+    """A condition on codes: the column, the operator, and the code to compare with."""
+
+    column: int
+    operator: str
+    code: int
+
+
+def code_column(column: Column) -> CodedColumn:
+    """Turn a column into codes. A number's code is the position of the first cut not below it."""
+    if column.levels is not None:
+        levels: list[str | None] = [str(level) for level in column.levels]
+        codes = np.where(column.missing, len(levels), column.values)
+        codes = codes.astype(np.int16 if len(levels) <= np.iinfo(np.int16).max else np.int32)
+        missing = [None] if column.missing.any() else []
+        return CodedColumn(column.name, codes, None, [*levels, *missing], 0)
+    seen = np.sort(np.asarray(column.values, dtype=np.float64)[~column.missing])
+    median = seen[(len(seen) - 1) // 2]
+    different = seen[np.append(True, seen[1:] != seen[:-1])]
+    if len(different) > _CUTS:
+        at = np.linspace(0, len(seen) - 1, _CUTS + 2).astype(np.intp)[1:-1]
+        different = np.union1d(seen[at], [median])
+    cuts = different[:-1] if different[-1] == seen[-1] else different
+    codes = np.searchsorted(cuts, column.values, side="left").astype(np.int16)
+    codes[column.missing] = len(cuts) + 1
+    return CodedColumn(column.name, codes, cuts.tolist(), [], int(np.searchsorted(cuts, median)))
+
+
+def holds(rule: Rule, coded: list[CodedColumn], rows: IndexArray | slice) -> BoolArray:
+    """Return a mask of the rows that meet a condition."""
+    column = coded[rule.column]
+    codes = column.codes[rows]
+    if rule.operator == "=":
+        return np.asarray(codes == rule.code)
+    if rule.operator == "!=":
+        return np.asarray(codes != rule.code)
+    if rule.operator == "<=":
+        return np.asarray(codes <= rule.code)
+    assert column.cuts is not None
+    return np.asarray((codes > rule.code) & (codes <= len(column.cuts)))
+
+
+def all_hold(
+    rules: Iterable[Rule], coded: list[CodedColumn], rows: IndexArray | slice
+) -> BoolArray:
+    """Return a mask of the rows that meet all conditions."""
+    inside = np.ones(len(coded[0].codes[rows]), dtype=bool)
+    for rule in rules:
+        inside &= holds(rule, coded, rows)
+    return inside
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Sums over the people of each group, for any number of subsets at once.
+
+    Attributes
+    ----------
+    counts : array of shape (..., n_groups)
+        Number of people, or their weight.
+    scores : array of shape (..., n_groups)
+        Sum of their scores.
+    squares : array of shape (..., n_groups) or None
+        Sum of the squares of their scores, or None where it is not needed.
+    """
+
+    counts: FloatArray
+    scores: FloatArray
+    squares: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, which: Any) -> GroupSums:
+        squares = None if self.squares is None else self.squares[which]
+        return GroupSums(self.counts[which], self.scores[which], squares)
+
+    @classmethod
+    def joined(cls, parts: Iterable[GroupSums]) -> GroupSums:
+        """Return the subsets of several sums, one after the other, without squares."""
+        parts = list(parts)
+        return cls(
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+        )
+
+    def __sub__(self, other: GroupSums) -> GroupSums:
+        return GroupSums(self.counts - other.counts, self.scores - other.scores)
+
+    @property
+    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """First and second group of every pair, in the order of the last axis of the methods."""
+        first, second = np.triu_indices(self.counts.shape[-1], k=1)
+        return first, second
+
+    def pair(self, at: int) -> GroupSums:
+        """Return the sums of the two groups of one pair."""
+        first, second = self.pairs
+        return self[..., [first[at], second[at]]]
+
+    def smaller(self) -> FloatArray:
+        """Return the number of people in the smaller group of every pair."""
+        first, second = self.pairs
+        return np.minimum(self.counts[..., first], self.counts[..., second])
+
+    def differences(self) -> FloatArray:
+        """Return the second mean score minus the first for every pair. It is NaN without people."""
+        first, second = self.pairs
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = self.scores / self.counts
+        difference: FloatArray = means[..., second] - means[..., first]
+        return difference
+
+    def root_counts(self) -> FloatArray:
+        r"""Return :math:`\sqrt{1/n_0 + 1/n_1}` for every pair."""
+        first, second = self.pairs
+        with np.errstate(divide="ignore"):
+            inverse = 1.0 / self.counts
+        return np.sqrt(inverse[..., first] + inverse[..., second])
+
+
+def sums_of(
+    scores: FloatArray,
+    group: NDArray[np.integer],
+    n_groups: int,
+    weights: FloatArray | None = None,
+) -> GroupSums:
+    """Return the counts, the sums of scores and the sums of squares of some people.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows,)
+        Their scores.
+    group : array of int of shape (n_rows,)
+        Their groups, counted from 0.
+    n_groups : int
+        Number of groups.
+    weights : array of shape (n_rows,), optional
+        How many people each row counts for.
+    """
+    ones = np.ones(len(scores)) if weights is None else weights
+    counts, sums, squares = (
+        np.bincount(group, w, minlength=n_groups).astype(np.float64)
+        for w in (ones, ones * scores, ones * scores * scores)
+    )
+    return GroupSums(counts, sums, squares)
+
+
+_WIDTH = 12
+_DEPTH = 3
+_LISTED = 20
+# Two subsets count as the same find if they share more than this part of their people.
+_SAME = 0.7
+# A subset with more than this part of the people adds nothing to the gap over everybody.
+_EVERYBODY = 0.95
+# At most this many subsets on the same columns are kept. Otherwise the cuts of one column would
+# fill every place.
+_ALIKE = 3
+_PAIR_BLOCK = 4096
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, order=True)
+class Find:
+    """A subset that the search examined. A larger merit means a larger gap that is certain."""
+
+    merit: float
+    rules: frozenset[Rule] = field(compare=False)
+    found_by: str = field(compare=False)
+    pair: int = field(compare=False)  # in the order of `GroupSums.pairs`
+
+
+class Merit:
+    """The part of a subset's gap that is certain: the gap less a margin for few people.
+
+    The margin uses the spread of scores in the whole table, so it depends only on the number of
+    people. Otherwise the search would add conditions that make scores alike but explain no gap.
+    """
+
+    def __init__(self, data: Scored, n_rules: int) -> None:
+        parts = []
+        for code in data.compared:
+            rows = data.groups.rows(code)
+            parts.append((data.scores[rows], data.weights.take(rows)))
+        n_people = sum(weights.size for _, weights in parts)
+        variance = 0.0
+        for scores, weights in parts:
+            mean = np.average(scores, weights=weights.values)
+            spread = np.average((scores - mean) ** 2, weights=weights.values)
+            variance += float(spread) * weights.size / n_people
+        self.spread = float(np.sqrt(max(variance, 1.0 / n_people)))
+        # A subset of k conditions is one of about n_rules ** k / k! that could have been found, for
+        # each pair of groups. Bonferroni's correction for so many subsets sets the quantile.
+        tail = (1.0 - data.pair_confidence) / 2.0
+        self.quantiles = -ndtri(tail * np.cumprod(np.arange(1, _DEPTH + 1) / n_rules))
+
+    def __call__(self, sums: GroupSums, depth: int) -> FloatArray:
+        """Return the merit of subsets. The last axis holds the pairs of groups."""
+        margin = self.spread * sums.root_counts()
+        merit: FloatArray = np.abs(sums.differences()) - self.quantiles[depth - 1] * margin
+        return merit
+
+
+class Search:
+    """A beam search for the combination of conditions whose certain gap is largest."""
+
+    def __init__(
+        self,
+        data: Scored,
+        coded: list[CodedColumn],
+        rows: IndexArray,
+        weights: FloatArray | None,
+        min_rows: int,
+        merit: Merit,
+    ) -> None:
+        self.coded = coded
+        self.rows = rows
+        self.min_rows = min_rows
+        self.merit = merit
+        self.n_examined = 0
+        self.scores = data.scores[rows]
+        self.weights = np.ones(len(rows)) if weights is None else weights
+        self.weighted = self.scores * self.weights
+        self.group, self.n_groups = data.place[rows], len(data.compared)
+        self.codes = [column.codes[rows].astype(np.int64) for column in coded]
+        self.overall = self._sums_of(slice(None)).differences()
+        self.extended: dict[frozenset[Rule], list[Find]] = {}
+
+    def _sums_of(self, inside: BoolArray | slice) -> GroupSums:
+        return sums_of(self.scores[inside], self.group[inside], self.n_groups, self.weights[inside])
+
+    def run(self) -> list[Find]:
+        """Search, and return distinct finds. The polished ones come first, then the others."""
+        pool = self._extend(frozenset())
+        pool += self._pairs([rule for find in pool for rule in find.rules])
+        beam = _best(pool, _WIDTH)
+        for _ in range(_DEPTH - 1):
+            longer = [new for find in beam for new in self._extend(find.rules)]
+            pool += longer
+            beam = _best([*beam, *longer], _WIDTH)
+        beam = [self._localise(self._polish(find)) for find in beam]
+        return self._distinct([*sorted(beam, reverse=True), *_best(pool, 20 * _LISTED)])
+
+    def _judge(self, sums: GroupSums, depth: int) -> tuple[FloatArray, IndexArray]:
+        """Return the merit of each subset, and the pair of groups with the largest merit."""
+        enough = sums.smaller() >= self.min_rows
+        stated = np.flatnonzero(enough.any(axis=1))
+        self.n_examined += len(stated)
+        merit, pair = np.full(len(sums), -np.inf), np.zeros(len(sums), dtype=np.intp)
+        judged = np.where(enough[stated], self.merit(sums[stated], min(depth, _DEPTH)), -np.inf)
+        pair[stated] = np.argmax(judged, axis=1)
+        merit[stated] = judged.max(axis=1)
+        return merit, pair
+
+    def _extend(self, rules: frozenset[Rule]) -> list[Find]:
+        """Examine every subset that one more condition makes."""
+        if rules in self.extended:
+            return self.extended[rules]
+        inside = np.flatnonzero(all_hold(rules, self.coded, self.rows))
+        finds = []
+        people = self._people(inside)
+        n_inside = people[1].sum()
+        for at, column in enumerate(self.coded):
+            sums = self._sums_by_rule(column, self.codes[at][inside], people)
+            merit, pair = self._judge(sums, len(rules) + 1)
+            merit[_leaves_nobody_out(sums, n_inside)] = -np.inf
+            # For a longer rule the best few are enough. The others in a column are neighbours.
+            for k in np.argsort(-merit)[: _WIDTH if rules else None].tolist():
+                rule = Rule(at, *column.rules[k])
+                joined = _join(rules, rule)
+                if merit[k] > -np.inf and len(joined) <= _DEPTH and joined != rules:
+                    kind = "search" if rules else self._kind(rule)
+                    finds.append(Find(float(merit[k]), joined, kind, int(pair[k])))
+        self.extended[rules] = finds
+        return finds
+
+    def _kind(self, rule: Rule) -> str:
+        column = self.coded[rule.column]
+        if rule.operator in ("=", "!="):
+            return "level"
+        return "split" if rule.code == column.median else "search"
+
+    def _pairs(self, rules: list[Rule]) -> list[Find]:
+        """Examine every pair of levels and median splits, by matrix products for each group."""
+        rules = [rule for rule in rules if self._kind(rule) != "search"]
+        if len(rules) < 2:
+            return []
+        counts, totals = np.zeros((2, len(rules), len(rules), self.n_groups))
+        for start in range(0, len(self.rows), _PAIR_BLOCK):
+            block = slice(start, start + _PAIR_BLOCK)
+            held = [holds(rule, self.coded, self.rows[block]) for rule in rules]
+            everybody = np.stack(held).astype(np.float32)
+            weights, scores = (
+                values[block].astype(np.float32) for values in (self.weights, self.weighted)
+            )
+            for code in range(self.n_groups):
+                ours = np.flatnonzero(self.group[block] == code)
+                inside = everybody[:, ours]
+                counts[..., code] += (inside * weights[ours]) @ inside.T
+                totals[..., code] += (inside * scores[ours]) @ inside.T
+        first, second = np.triu_indices(len(rules), k=1)
+        columns = np.array([rule.column for rule in rules])
+        apart = columns[first] != columns[second]
+        first, second = first[apart], second[apart]
+        sums = GroupSums(counts[first, second], totals[first, second])
+        merit, pair = self._judge(sums, 2)
+        each = counts.sum(axis=2).diagonal()
+        merit[_leaves_nobody_out(sums, np.minimum(each[first], each[second]))] = -np.inf
+        order = np.argsort(-merit)[: 20 * _LISTED].tolist()
+        return [
+            Find(float(merit[k]), frozenset((rules[first[k]], rules[second[k]])), "pair", at)
+            for k, at in zip(order, pair[order].tolist(), strict=True)
+            if merit[k] > -np.inf
+        ]
+
+    def _polish(self, find: Find) -> Find:
+        """Exchange or drop one condition at a time, as long as the merit grows."""
+        for _ in range(2 * _DEPTH):
+            better = find
+            for rule in find.rules:
+                rest = find.rules - {rule}
+                better = max([better, *self._extend(rest), *self._alone(rest)])
+            if better.merit <= find.merit:
+                break
+            find = better
+        return find
+
+    def _localise(self, find: Find) -> Find:
+        """Move each limit to where the gap begins.
+
+        Near the best limit the merit is flat, and chance decides between limits. Another criterion
+        has a sharp peak: the gap beyond that of everybody, in standard errors. The limit at this
+        peak is taken if it costs no more than one standard error of merit.
+        """
+        for rule in sorted(find.rules):
+            column, rest = self.coded[rule.column], find.rules - {rule}
+            inside = np.flatnonzero(all_hold(rest, self.coded, self.rows))
+            codes = self.codes[rule.column][inside]
+            sums = self._sums_by_rule(column, codes, self._people(inside)).pair(find.pair)
+            merit, _ = self._judge(sums, len(find.rules))
+            same = np.array([operator == rule.operator for operator, _ in column.rules])
+            at = np.flatnonzero(same & (merit > -np.inf))
+            if rule.operator not in ("<=", ">") or len(at) == 0:
+                continue
+            error = self.merit.spread * sums[at].root_counts()[:, 0]
+            beyond = sums[at].differences()[:, 0] - self.overall[find.pair]
+            best = int(np.argmax(np.abs(beyond) / error))
+            if merit[at[best]] >= find.merit - error[best]:
+                rules = rest | {Rule(rule.column, *column.rules[at[best]])}
+                find = replace(find, merit=float(merit[at[best]]), rules=rules)
+        return find
+
+    def _alone(self, rules: frozenset[Rule]) -> list[Find]:
+        if not rules:
+            return []
+        inside = all_hold(rules, self.coded, self.rows)
+        merit, pair = self._judge(self._sums_of(inside)[None, :], len(rules))
+        return [Find(float(merit[0]), rules, "search", int(pair[0]))] if merit[0] > -np.inf else []
+
+    def _people(self, inside: IndexArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the groups, the weights and the weighted scores of some people."""
+        return self.group[inside], self.weights[inside], self.weighted[inside]
+
+    def _sums_by_rule(
+        self,
+        column: CodedColumn,
+        codes: IntArray,
+        people: tuple[IntArray, FloatArray, FloatArray],
+    ) -> GroupSums:
+        """Count people and sum scores, per group, for every condition on a column."""
+        group, weights, weighted = people
+        cells, n = self.n_groups * codes + group, self.n_groups
+        counts, sums = (
+            np.bincount(cells, w, minlength=n * column.n_codes).astype(np.float64).reshape(-1, n)
+            for w in (weights, weighted)
+        )
+        each = GroupSums(counts, sums)
+        if column.cuts is None:
+            total = GroupSums(each.counts.sum(axis=0), each.scores.sum(axis=0))
+            return GroupSums.joined([each, total - each])
+        known = each[:-1]
+        upto = GroupSums(np.cumsum(known.counts, axis=0), np.cumsum(known.scores, axis=0))
+        return GroupSums.joined([upto[:-1], upto[-1] - upto[:-1], each[-1:]])
+
+    def _distinct(self, pool: list[Find]) -> list[Find]:
+        kept: list[Find] = []
+        masks: list[BoolArray] = []
+        for find in pool:
+            mask = all_hold(find.rules, self.coded, self.rows)
+            if mask.sum() > _EVERYBODY * len(mask):
+                continue
+            if any((mask & m).sum() > _SAME * (mask | m).sum() for m in masks):
+                continue
+            kept.append(find)
+            masks.append(mask)
+            if len(kept) == _LISTED:
+                break
+        return kept
+
+
+def _leaves_nobody_out(sums: GroupSums, n_before: FloatArray | float) -> BoolArray:
+    """Return which conditions hold for everybody in the subset, and so add nothing."""
+    return np.asarray(sums.counts.sum(axis=-1) >= n_before * (1.0 - 1e-6))
+
+
+def _best(pool: list[Find], n_finds: int) -> list[Find]:
+    """Return the worst subsets, but only a few on the same columns, which are much alike."""
+    found: dict[frozenset[Rule], Find] = {}
+    uses: Counter[frozenset[int]] = Counter()
+    for find in sorted(pool, reverse=True):
+        columns = frozenset(rule.column for rule in find.rules)
+        if find.rules in found or uses[columns] == _ALIKE:
+            continue
+        uses[columns] += 1
+        found[find.rules] = find
+        if len(found) == n_finds:
+            break
+    return list(found.values())
+
+
+def _join(rules: frozenset[Rule], new: Rule) -> frozenset[Rule]:
+    """Add a condition. It replaces a limit on the same side of its column, which is looser."""
+    same = [r for r in rules if r.column == new.column and r.operator == new.operator]
+    return (rules - set(same) if new.operator in ("<=", ">") else rules) | {new}
+
 
 # The search uses at most this many rows. The gaps of its finds are computed on all other rows.
 _SEARCH_ROWS = 50_000

@@ -6,17 +6,22 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairmatch.cli.command import Command
-from fairmatch.cli.output import print_table
-from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
+from fairmatch.cli.command import (
+    Command,
+    add_reading,
+    add_sensitive,
+    print_roles,
+    print_table,
+    reading,
+)
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.storage.atomic import check_outputs
+from fairmatch.people.files import check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairmatch.learning.anymodel.adjustment import ScoreAdjustment
-    from fairmatch.tables.arrays import BoolArray, FloatArray
+    from fairmatch.learning.alignment import ScoreAdjustment
+    from fairmatch.people.checks import BoolArray, FloatArray
 
 # Columns that are added to the table.
 SCORE, DECISION = "adjusted_score", "adjusted_decision"
@@ -77,12 +82,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fairmatch.datasets.labelled import split_names
-    from fairmatch.learning.anymodel.adjustment import ScoreAdjustment
-    from fairmatch.learning.anymodel.fitting import fit_adjustment
-    from fairmatch.tables.arrays import read_numbers
-    from fairmatch.tables.files import read_table, write_table
-    from fairmatch.tables.roles import Roles
+    from fairmatch.datasets.catalogue import split_names
+    from fairmatch.learning.alignment import ScoreAdjustment, fit_adjustment
+    from fairmatch.people.checks import read_numbers
+    from fairmatch.people.files import read_table, write_table
+    from fairmatch.people.roles import Roles
 
     read = [arguments.table, *([arguments.ready] if arguments.ready else [])]
     check_outputs(read, {"--out": arguments.out, "--save": arguments.save})
@@ -141,8 +145,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _check_numbers(arguments: argparse.Namespace) -> None:
     """Raise if a number is out of range, or labels are needed and not named."""
-    from fairmatch.tables.criterion import read_criterion
-    from fairmatch.tables.parameters import check_count, check_number
+    from fairmatch.people.checks import check_count, check_number
+    from fairmatch.people.groups import read_criterion
 
     check_count("--min-group-size", arguments.min_group_size, optional=True)
     if arguments.max_gap is not None:
@@ -177,7 +181,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
 
 def _bounded(arguments: argparse.Namespace) -> str:
     """Return which gap ``--max-gap`` bounds, in words."""
-    from fairmatch.tables.criterion import read_criterion
+    from fairmatch.people.groups import read_criterion
 
     criterion = read_criterion(arguments.criterion or "demographic_parity")
     if arguments.scale not in ("rank", "real"):
@@ -212,7 +216,7 @@ def _names(groups: Any, labels: Sequence[Any]) -> Any:
     """
     import pandas as pd
 
-    from fairmatch.tables.groups import OTHER
+    from fairmatch.people.groups import OTHER
 
     names = pd.Series(groups) if groups.ndim == 1 else groups.iloc[:, 0]
     if groups.ndim > 1:
@@ -260,7 +264,7 @@ def _refuse_missing(frame: pd.DataFrame, name: str, what: str) -> None:
 
 
 def _positive(frame: pd.DataFrame, label: str | None, written: str) -> BoolArray | None:
-    from fairmatch.tables.files import find_value
+    from fairmatch.people.files import find_value
 
     if label is None:
         return None
@@ -289,7 +293,7 @@ def _print_gaps(
     """Print every gap before and after the adjustment, where there are groups to compare."""
     import numpy as np
 
-    from fairmatch.measures.real import real_gaps
+    from fairmatch.measures.registry import real_gaps
 
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     print(f"{what}, strength {adjustment.strength:g}, of the groups {_shown(adjustment.labels)}")
@@ -334,7 +338,7 @@ def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dic
 
 def _print_remaining(adjustment: ScoreAdjustment) -> None:
     """Print the gap that full alignment leaves on the rows of the fit, where it is not small."""
-    from fairmatch.learning.anymodel.alignment import Alignment
+    from fairmatch.learning.alignment import Alignment
 
     parts = adjustment.parts
     if not isinstance(parts, Alignment) or parts.remaining_gap < _SMALL:

@@ -8,16 +8,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairmatch.cli.about import add_about, read_about
-from fairmatch.cli.command import Command
-from fairmatch.cli.labelled import add_labelled, read_labelled
-from fairmatch.cli.output import follow_steps, print_table
+from fairmatch.cli.command import (
+    Command,
+    add_about,
+    add_labelled,
+    follow_steps,
+    print_table,
+    read_about,
+    read_labelled,
+)
 from fairmatch.exceptions import InputError
-from fairmatch.storage.atomic import check_place, write_whole
+from fairmatch.people.files import check_place, write_whole
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts.alternatives import Alternatives, Search
-    from fairmatch.tables.files import LabelledTable
+    from fairmatch.auditing.facts import Alternatives, Search
+    from fairmatch.people.files import LabelledTable
 
 # Of the foremost models, so many are described on the page beside the baseline.
 _DESCRIBED = 2
@@ -66,12 +71,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.auditing.alternatives import find_alternatives
-    from fairmatch.auditing.assembly import compare_models
-    from fairmatch.learning.candidates import METHODS, categorised, train_candidates
-    from fairmatch.learning.rows import stratified_split
+    from fairmatch.auditing.audit import compare_models
+    from fairmatch.learning.path import METHODS, categorised, train_candidates
+    from fairmatch.learning.reading import stratified_split
+    from fairmatch.people.checks import check_count, check_number
+    from fairmatch.people.groups import read_criterion
     from fairmatch.report.page import require_report, write_report
-    from fairmatch.tables.criterion import read_criterion
-    from fairmatch.tables.parameters import check_count, check_number
 
     check_number("--margin", arguments.margin, "[0, 1)")
     check_number("--confidence", arguments.confidence, "(0.5, 1)")
@@ -162,8 +167,8 @@ def _documented(
 ) -> Search:
     """Return how the models were made."""
     from fairmatch import __version__
-    from fairmatch.auditing.facts.alternatives import Search
-    from fairmatch.learning.candidates import METHODS
+    from fairmatch.auditing.facts import Search
+    from fairmatch.learning.path import METHODS
 
     file = Path(arguments.table)
     uses_group = not arguments.without_sensitive

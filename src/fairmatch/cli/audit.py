@@ -3,21 +3,274 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairmatch.cli.about import add_about, read_about
-from fairmatch.cli.command import Command
-from fairmatch.cli.findings import print_audits
-from fairmatch.cli.gates import hold_to, read_gates
-from fairmatch.cli.output import follow_steps
-from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
-from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.storage.atomic import check_outputs, write_whole
+from fairmatch.cli.command import (
+    Command,
+    add_about,
+    add_reading,
+    add_sensitive,
+    follow_steps,
+    print_roles,
+    print_table,
+    read_about,
+    reading,
+)
+from fairmatch.exceptions import GroupError, InputError, MissingExtraError
+from fairmatch.people.files import check_outputs, write_whole
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Comparison
+    from fairmatch.auditing.facts import Audit, Comparison, Estimate, Gap
+
+
+def print_audits(audits: Sequence[Audit]) -> None:
+    """Print audits of the same people: rates, gaps, and the sentences about them.
+
+    Parameters
+    ----------
+    audits : sequence of Audit
+        One per model.
+    """
+    for audit in audits:
+        (_print_rates if audit.scale == "probability" else _print_means)(audit)
+    level = f"{audits[0].confidence:.0%}"
+    names = [gap.name for gap in audits[0].gaps]
+    print_table(
+        [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
+        [[name, *(_shown_gap(audit.gap(name)) for audit in audits)] for name in names],
+    )
+    for audit in audits:
+        _print_rest(audit)
+
+
+def _print_means(audit: Audit) -> None:
+    """Print the mean prediction of each group."""
+    print(f"{audit.model_name}: {audit.n_rows:,} people; predictions in units of the target")
+    rows = [
+        [
+            group.label,
+            f"{group.n_rows:,}",
+            _shown(group.mean_score),
+            "not compared" if group.label in audit.unknown else "",
+        ]
+        for group in audit.groups
+    ]
+    print_table(["group", "people", f"mean prediction [{audit.confidence:.0%} interval]", ""], rows)
+    if audit.spread is not None:
+        print(f"Standard deviation of the {audit.spread.of}: {audit.spread.value:.4f}")
+    print()
+
+
+def _print_rates(audit: Audit) -> None:
+    from fairmatch.report.wording import selected_from
+
+    print(
+        f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} means a "
+        f"{selected_from(audit)}"
+    )
+    rates = {g.label: g.selection_rate.value for g in audit.groups}
+    compared = [
+        rate for label, rate in rates.items() if rate is not None and label not in audit.unknown
+    ]
+    most = max(compared, default=0.0)
+    rows = []
+    for group in audit.groups:
+        rate = rates[group.label]
+        ratio = "" if rate is None or most == 0.0 else f"{rate / most:.3f}"
+        if group.label in audit.unknown:
+            ratio = "not compared"
+        rows.append([group.label, f"{group.n_rows:,}", _shown(group.selection_rate), ratio])
+    print_table(
+        ["group", "people", f"{audit.outcome} [{audit.confidence:.0%} interval]", "ratio"], rows
+    )
+    if audit.selection_ratio.value is not None:
+        print(f"Smallest rate over the largest: {_shown(audit.selection_ratio)}")
+    if audit.undecided:
+        print(audit.undecided)
+    print()
+
+
+def _print_rest(audit: Audit) -> None:
+    from fairmatch.report.wording import reach_sentences, sentences
+
+    print(f"\n{audit.model_name}")
+    if described := audit.provenance.settings["described_by"]:
+        print(f"  Described by: {described}.")
+    _, *said = sentences(audit)
+    if len(audit.matchings) == 1:  # with more pairs of groups, only the report shows each
+        said[1:1] = reach_sentences(audit.matchings[0])
+    said += [f"Look at it: {leak.words}." for leak in audit.leaks]
+    for sentence in dict.fromkeys((*said, *audit.notes, *audit.refusals)):
+        print(f"  {sentence}")
+
+
+def _shown(fact: Estimate | Gap) -> str:
+    if fact.value is None:
+        return "not stated"
+    if fact.low is None or fact.high is None:
+        return f"{fact.value:z.4f}"
+    return f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]"
+
+
+def _shown_gap(gap: Gap) -> str:
+    shown = _shown(gap)
+    if gap.favoured is None or gap.groups is None:
+        return shown
+    other = next(label for label in gap.groups if label != gap.favoured)
+    return f"{shown} {gap.favoured} ahead of {other}"
+
+
+RATIO = "selection_ratio"
+"""Name of the ratio. A ratio may be too small, and a gap may be too large."""
+
+# Facts without a meaning where nobody or everybody is selected.
+_OF_DECISIONS = frozenset(
+    ("demographic_parity_gap", "true_positive_gap", "false_positive_gap", "equalized_odds_gap")
+) | {RATIO}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An upper bound on a gap, or a lower bound on the ratio of selection rates.
+
+    Attributes
+    ----------
+    name : str
+        Name of the gap, or of the ratio.
+    bound : float
+        The bound.
+    """
+
+    name: str
+    bound: float
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the fact may be too small, rather than too large."""
+        return self.name == RATIO
+
+    def fact(self, audit: Audit) -> Gap | Estimate:
+        """Return the fact of an audit that is held to the bound."""
+        return audit.selection_ratio if self.is_ratio else audit.gap(self.name)
+
+    def broken(self, audit: Audit, gate: str) -> str | None:
+        """Return in words how an audit breaks the bound, or None where it does not.
+
+        Raise if the fact is not stated, or nobody or everybody is selected.
+
+        Parameters
+        ----------
+        audit : Audit
+            The audit.
+        gate : {"estimate", "upper"}
+            Whether the estimate is held to the bound, or the worse limit of its interval.
+        """
+        if self.name in _OF_DECISIONS and audit.undecided:
+            raise GroupError(
+                f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
+                "another --threshold, or hold the scores to a bound (mean_parity_gap)."
+            )
+        fact = self.fact(audit)
+        value, words = fact.value, self.name
+        if gate == "upper":
+            value = fact.low if self.is_ratio else fact.high
+            words = f"the {'lower' if self.is_ratio else 'upper'} limit of {self.name}"
+        if value is None:
+            raise GroupError(f"{self.name} of {audit.model_name} is not stated. {fact.refused}")
+        if value < self.bound if self.is_ratio else value > self.bound:
+            side, sign = ("Below", "<") if self.is_ratio else ("Above", ">")
+            shown = f"{value:.4f} {sign} {self.bound:g}"
+            return f"{side} the bound: {words} of {audit.model_name}, {shown}"
+        return None
+
+
+def read_gates(
+    above: Sequence[str], below: Sequence[str], *, has_labels: bool, scale: str = "probability"
+) -> list[Gate]:
+    """Return the bounds that are typed, or raise if one cannot be checked.
+
+    Parameters
+    ----------
+    above : sequence of str
+        Bounds on gaps, such as ``"mean_parity_gap=0.05"``.
+    below : sequence of str
+        Bounds on the ratio, such as ``"selection_ratio=0.8"``.
+    has_labels : bool
+        Whether the audit has labels.
+    scale : {"probability", "real"}, default="probability"
+        What is audited. Gaps of predictions have units, and may exceed 1.
+    """
+    from fairmatch.measures import MEASURES
+    from fairmatch.measures.registry import REAL_GAPS
+
+    if scale == "real":
+        if below:
+            raise InputError(
+                f"--fail-below {below[0]} was given with --scale real, and predictions select "
+                "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
+            )
+        return [_read(given, "--fail-above", list(REAL_GAPS), "gap", inf) for given in above]
+    gates = [_read(given, "--fail-above", list(MEASURES), "gap") for given in above]
+    for gate in gates:
+        if MEASURES[gate.name].needs_labels and not has_labels:
+            raise InputError(
+                f"--fail-above {gate.name} needs the labels, and none were named. Name their "
+                "column with --label."
+            )
+    return gates + [_read(given, "--fail-below", [RATIO], "ratio") for given in below]
+
+
+def _read(given: str, option: str, known: list[str], what: str, most: float = 1.0) -> Gate:
+    name, _, bound = given.partition("=")
+    if name not in known:
+        if name == RATIO:
+            raise InputError(
+                f"{option} holds a gap to an upper bound, and {RATIO} has a lower one. Type "
+                f"--fail-below {given}."
+            )
+        near = get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise InputError(
+            f"{option}: there is no {what} {name!r}. {hint}There are: {', '.join(known)}."
+        )
+    try:
+        limit = float(bound)
+    except ValueError:
+        limit = float("nan")
+    # No gap is above 1, no ratio is below 0, and nothing is above NaN. Such a gate never fails.
+    most = 1.0 if name == "ks_parity_gap" else most
+    is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
+    if not is_sensible:
+        example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", f"[0, {most:g})")
+        raise InputError(
+            f"{option} takes {what.upper()}=BOUND with a bound in {range_}, such as "
+            f"{name}={example}; got {given!r}."
+        )
+    return Gate(name, limit)
+
+
+def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], gate: str) -> int:
+    """Print which bounds are broken, and return the exit code.
+
+    Parameters
+    ----------
+    gates : sequence of Gate
+        The bounds.
+    audits : sequence of Audit
+        The audits that are held to them.
+    gate : {"estimate", "upper"}
+        Whether the estimate is held to the bounds, or the worse limit of its interval.
+    """
+    broken = [found for one in gates for audit in audits if (found := one.broken(audit, gate))]
+    for line in broken:
+        print(line)
+    return int(bool(broken))
+
 
 INDIVIDUALS = "individuals"
 """The value of ``--hide`` that leaves out people's rows altogether."""
@@ -171,10 +424,9 @@ def _run(arguments: argparse.Namespace) -> int:
     """Audit, print and write what was asked for; return 1 if a bound is broken."""
     from fairmatch.auditing.facts import Comparison
     from fairmatch.auditing.files import audit_files
-    from fairmatch.auditing.filing import write_tables
-    from fairmatch.auditing.parquet import is_dataset
-    from fairmatch.auditing.streaming import audit_dataset
-    from fairmatch.tables.roles import Roles
+    from fairmatch.auditing.impact import write_tables
+    from fairmatch.auditing.streaming import audit_dataset, is_dataset
+    from fairmatch.people.roles import Roles
 
     gates = read_gates(
         arguments.fail_above,

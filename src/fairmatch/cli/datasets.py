@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from fairmatch.cli.command import Command
-from fairmatch.cli.output import print_table
+from fairmatch.cli.command import Command, print_table
 
 if TYPE_CHECKING:
     from fairmatch.datasets import DatasetSummary
@@ -19,7 +18,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.datasets import DATASET_NAMES, load_dataset, summarise
-    from fairmatch.datasets.sources import SOURCES
+    from fairmatch.datasets.registry import SOURCES
 
     names = arguments.names or DATASET_NAMES
     if arguments.fetch:

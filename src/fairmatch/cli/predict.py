@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairmatch.cli.command import Command
-from fairmatch.cli.reading import add_reading, add_sensitive, print_roles, reading
+from fairmatch.cli.command import Command, add_reading, add_sensitive, print_roles, reading
 from fairmatch.exceptions import InputError
-from fairmatch.storage.atomic import check_outputs
+from fairmatch.people.files import check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairmatch.tables.roles import RoleTable
+    from fairmatch.people.roles import RoleTable
 
 
 # A column that more than this share of the people lack is no identifier.
@@ -77,11 +76,11 @@ def predict_table(
     import numpy as np
     import pandas as pd
 
-    from fairmatch.datasets.labelled import split_names
-    from fairmatch.learning.columns import as_list
+    from fairmatch.datasets.catalogue import split_names
+    from fairmatch.learning.reading import as_list
     from fairmatch.learning.saving import load
-    from fairmatch.tables.files import class_written
-    from fairmatch.tables.roles import Roles
+    from fairmatch.people.files import class_written
+    from fairmatch.people.roles import Roles
 
     model = load(model_folder)
     known = [str(column) for column in frame.columns]
@@ -114,7 +113,7 @@ def predict_table(
 
 def _identifiers(frame: pd.DataFrame, roles: RoleTable) -> list[str]:
     """Return the columns that surely identify people, among those that the model does not use."""
-    from fairmatch.tables.roles import Roles
+    from fairmatch.people.roles import Roles
 
     unused = frame[roles.named("ignored")]
     if not len(unused.columns):
@@ -145,7 +144,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fairmatch.tables.files import check_table_name, read_table, write_table
+    from fairmatch.people.files import check_table_name, read_table, write_table
 
     if (Path(arguments.table) / "model.json").is_file():
         raise InputError(

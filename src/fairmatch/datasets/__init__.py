@@ -6,21 +6,24 @@ cache folder. If they are in neither, they are downloaded once and their checksu
 ACSIncome is searched for only in ``FAIRMATCH_DATA``.
 """
 
-from fairmatch.datasets.acsincome import load_acsincome
-from fairmatch.datasets.adult import load_adult
-from fairmatch.datasets.bank import load_bank
 from fairmatch.datasets.catalogue import (
     DATASET_NAMES,
     PAPER_DATASETS,
     DatasetSummary,
     GroupSummary,
+    Split,
     load_dataset,
+    paper_split,
     summarise,
 )
-from fairmatch.datasets.dataset import Dataset
-from fairmatch.datasets.dutch import load_dutch
-from fairmatch.datasets.german import load_german
-from fairmatch.datasets.split import Split, paper_split
+from fairmatch.datasets.loaders import (
+    Dataset,
+    load_acsincome,
+    load_adult,
+    load_bank,
+    load_dutch,
+    load_german,
+)
 
 __all__ = [
     "DATASET_NAMES",

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from fairmatch.tables.arrays import FloatArray
+from fairmatch.people.checks import FloatArray
 
 # Seconds before a bar appears, unless one was asked for.
 _PATIENCE = 2.0

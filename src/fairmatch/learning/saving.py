@@ -1,10 +1,4 @@
-"""Saved models: weights or trees as data, everything else as JSON; nothing is unpickled.
-
-A saved model is a folder with two files. ``model.json`` describes the model and holds the checksum
-of the other file, which is ``weights.safetensors`` or ``trees.txt``. The checksum detects a damaged
-or exchanged file before it is used. Each model writes its own state (``_get_state``) and restores
-it (``_set_state``); this module knows no particular model.
-"""
+"""Saved models: weights or trees as data, everything else as JSON; nothing is unpickled."""
 
 import hashlib
 import json
@@ -15,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 import fairmatch
 from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
 from fairmatch.matching.matchers import OptimalTransportMatcher
-from fairmatch.storage.folders import whole_folder
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.files import whole_folder
 
 _KIND, _VERSION, _READABLE = "fairmatch.model", 2, (1, 2)
 _DESCRIPTION = "model.json"
@@ -365,3 +360,34 @@ def _from_json(name: str, value: Any) -> Any:
         if name == "sensitive_column" and isinstance(value, list)
         else (tuple(value) if isinstance(value, list) else value)
     )
+
+
+FILE = "weights.safetensors"
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_arrays(arrays: Arrays) -> bytes:
+    """Return arrays as safetensors."""
+    from safetensors.numpy import save
+
+    return save({name: np.ascontiguousarray(values) for name, values in arrays.items()})
+
+
+def read_arrays(content: bytes) -> Arrays:
+    """Return the arrays of a file; raise unless all of them hold finite floats."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as load_arrays
+
+    try:
+        arrays: Arrays = load_arrays(content)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{FILE} does not hold weights: {error}") from error
+    if not all(v.dtype.kind == "f" and np.isfinite(v).all() for v in arrays.values()):
+        raise ModelFileError(f"{FILE} is damaged: the weights must all be finite numbers.")
+    return arrays
+
+
+def under(name: str, arrays: Arrays) -> Arrays:
+    """Return the arrays whose names start with ``name.``, and take that prefix off."""
+    start = f"{name}."
+    return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}

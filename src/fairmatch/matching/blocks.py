@@ -1,28 +1,262 @@
-"""Couplings of millions of people, solved in blocks of pairs that are redrawn every round.
-
-Any part of a plan carries the same mass in both groups. So a plan can be cut into blocks of pairs,
-and each block can be solved by itself. The result is a plan again, which costs no more, up to the
-tolerance of a block. Every round cuts blocks of near pairs along other directions, so mass can
-move through the whole table. Small blocks are quick and bring people roughly together. Larger
-blocks do the rest.
-"""
+"""Couplings of millions of people, solved in blocks of pairs, with lower bounds on the cost."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from joblib import Parallel, delayed
 from joblib.externals.loky import BrokenProcessPool
+from numpy.typing import NDArray
 
-from fairmatch.exceptions import SolverError
-from fairmatch.matching.cells import near_cells, next_cells, random_staircase
-from fairmatch.matching.kept import KeptBlocks, Pairs
-from fairmatch.matching.problem import Floats, Index
+from fairmatch.exceptions import CouplingError, FairmatchWarning, SolverError
+from fairmatch.matching.network import Atoms, Floats, Index, Problem, column_minima, row_minima
 from fairmatch.matching.solver import Transport
-from fairmatch.tables.points import Points
+from fairmatch.people.encoding import Points
+from fairmatch.people.files import whole_file, write_whole
+
+_SAMPLE = 256  # pairs whose spread a direction follows
+
+
+def random_staircase(
+    units: tuple[Floats, Floats], generator: np.random.Generator
+) -> tuple[Index, Index, Floats]:
+    """Return a random plan: both groups are shuffled and matched in that order.
+
+    Parameters
+    ----------
+    units : pair of arrays
+        Whole masses of both groups, with the same sum.
+    generator : numpy.random.Generator
+        Shuffles the groups.
+
+    Returns
+    -------
+    source, target, flow
+        Rows of both groups, and the mass of each pair. Consecutive pairs are a random sample of
+        both groups.
+    """
+    orders = [generator.permutation(np.flatnonzero(side > 0)) for side in units]
+    ends = [np.cumsum(side[order]) for side, order in zip(units, orders, strict=True)]
+    end = np.union1d(*ends)
+    source, target = (order[np.searchsorted(e, end)] for order, e in zip(orders, ends, strict=True))
+    return source, target, np.diff(end, prepend=0.0)
+
+
+def near_cells(
+    points: tuple[Points, Points],
+    source: Index,
+    target: Index,
+    size: int,
+    generator: np.random.Generator,
+) -> list[Index]:
+    """Return cells of pairs that lie near each other.
+
+    Parameters
+    ----------
+    points : pair of Points
+        Both groups.
+    source, target : arrays of int, shape (n_pairs,)
+        The pairs, by rows of both groups.
+    size : int
+        Largest number of pairs in a cell.
+    generator : numpy.random.Generator
+        Draws the directions.
+
+    Returns
+    -------
+    list of arrays of int
+        Positions of the pairs in each cell. A cell that is too large is cut in two, near its
+        median along a random direction in which it is spread.
+    """
+    cells, todo = [], [np.arange(len(source))]
+    while todo:
+        cell = todo.pop()
+        count = -(-len(cell) // size)
+        if count == 1:
+            cells.append(np.sort(cell))
+            continue
+        value = _along(points, source[cell], target[cell], generator)
+        cut = len(cell) * (count // 2) // count
+        order = cell[np.argpartition(value, cut)]
+        todo += [order[:cut], order[cut:]]
+    return cells
+
+
+def _along(
+    points: tuple[Points, Points], source: Index, target: Index, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return where pairs lie along a random direction.
+
+    The direction is a random combination of sampled pairs, minus their mean. For categories it
+    needs one number per level, and no one-hot columns.
+    """
+    drawn = generator.integers(len(source), size=_SAMPLE)
+    factors = generator.normal(size=_SAMPLE)
+    factors -= factors.mean()
+    sides = (points[0], source), (points[1], target)
+    weights = sum(p.numbers[rows[drawn]].T @ factors for p, rows in sides)
+    value: NDArray[np.float64] = np.zeros(len(source))
+    for p, rows in sides:
+        value += (p.numbers @ weights)[rows] if len(rows) > len(p) else p.numbers[rows] @ weights
+    for column in range(points[0].codes.shape[1]):
+        codes = [p.codes[rows, column] for p, rows in sides]
+        known = max(int(code.max(initial=0)) for code in codes) + 1
+        levels = np.zeros(known + 1)
+        for code in codes:
+            seen = code[drawn]
+            levels += np.bincount(np.where(seen < 0, known, seen), factors, known + 1)
+        levels[known] = 0.0  # an unknown level adds nothing; its code, -1, is the last place
+        for code in codes:
+            value += levels[code]
+    return value
+
+
+def next_cells(n_pairs: int, size: int) -> list[Index]:
+    """Return cells of consecutive pairs, with at most ``size`` pairs each."""
+    count = -(-n_pairs // size)
+    return np.array_split(np.arange(n_pairs), count)
+
+
+_FORMAT = 2
+_ABOUT = "matching.json"
+
+Pairs = tuple[Index, Index, Floats]
+
+
+class KeptBlocks:
+    """A folder of solved blocks, or none.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        The folder. None keeps nothing.
+    points, units, block_size, random_state
+        The arguments of `match_blocks`. It is an error if the folder holds another matching.
+    """
+
+    def __init__(
+        self,
+        folder: Any,
+        points: tuple[Points, Points],
+        units: tuple[Floats, Floats],
+        block_size: int,
+        random_state: int,
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is None:
+            return
+        digest = hashlib.sha256()
+        for group, side in zip(points, units, strict=True):
+            for array in (group.numbers, group.codes, side):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        about = {
+            "format": _FORMAT,
+            "matched": digest.hexdigest(),
+            "block_size": block_size,
+            "random_state": random_state,
+        }
+        file = self.folder / _ABOUT
+        if not file.exists():
+            if self.folder.exists() and any(self.folder.iterdir()):
+                raise CouplingError(
+                    f"{self.folder} holds other files and no blocks of a matching. Pass a folder "
+                    "that is new or empty."
+                )
+            self._try(lambda: write_whole(file, json.dumps(about)))
+        elif _read_about(file) != about:
+            raise CouplingError(
+                f"{self.folder} keeps blocks of another matching: the rows, weights, block_size, "
+                "random_state or file format differ. Pass another folder, or delete this one."
+            )
+
+    def last_round(self) -> tuple[int, int, Pairs | None, bool]:
+        """Return the number of rounds done, the next size, the plan, and whether it is final."""
+        rounds = [] if self.folder is None else sorted(self.folder.glob("round-*.npz"))
+        if not rounds:
+            return 0, 0, None, False
+        _, number, size, *last = rounds[-1].stem.split("-")
+        return int(number), int(size), _read(rounds[-1]), bool(last)
+
+    def read_task(self, number: int, place: int) -> Pairs | None:
+        """Return some blocks of a round, or None if they are not kept."""
+        if self.folder is None:
+            return None
+        file = self._task(number, place)
+        return _read(file) if file.exists() else None
+
+    def write_task(self, number: int, place: int, pairs: Pairs) -> None:
+        """Keep some blocks of a round."""
+        if self.folder is not None:
+            file = self._task(number, place)
+            self._try(lambda: _write(file, pairs))
+
+    def write_round(self, number: int, size: int, pairs: Pairs, last: bool) -> None:
+        """Keep the plan after a round and the size of the next blocks. Remove what it replaces."""
+        if self.folder is None:
+            return
+        older = list(self.folder.glob("round-*.npz"))
+        file = self.folder / f"round-{number:03d}-{size}{'-last' * last}.npz"
+        if self._try(lambda: _write(file, pairs)):
+            shutil.rmtree(self._task(number - 1, 0).parent, ignore_errors=True)
+            for other in older:
+                other.unlink(missing_ok=True)
+
+    def _task(self, number: int, place: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"blocks-{number:03d}" / f"{place:06d}.npz"
+
+    def _try(self, write: Any) -> bool:
+        """Write, or warn and stop keeping blocks. A full disk must not end hours of work."""
+        try:
+            write()
+        except OSError as error:
+            warnings.warn(
+                f"Blocks can no longer be kept in {self.folder}: {error.strerror or error}. The "
+                "matching continues without keeping them. An interrupt would lose all later work.",
+                FairmatchWarning,
+                stacklevel=2,
+            )
+            self.folder = None
+            return False
+        return True
+
+
+def _read_about(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise CouplingError(
+            f"{file} is damaged: {error}. It should say which matching the folder keeps. Delete "
+            "the folder, or pass another one."
+        ) from error
+
+
+def _write(file: Path, pairs: Pairs) -> None:
+    source, target, flow = pairs
+    with whole_file(file) as partial, partial.open("wb") as stream:
+        np.savez(stream, source=source, target=target, flow=flow)
+
+
+def _read(file: Path) -> Pairs:
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return arrays["source"], arrays["target"], arrays["flow"]
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        raise CouplingError(
+            f"{file} is damaged and cannot be read as blocks: {error}. Delete it. Its blocks are "
+            "then solved again."
+        ) from error
+
 
 #: Called as ``progress(round, blocks done, blocks, cost of the last whole plan)``.
 BlockProgress = Callable[[int, int, int, float], object]
@@ -218,3 +452,140 @@ def _cost(points: tuple[Points, Points], source: Index, target: Index, flow: Flo
         costs = points[0].costs_with(points[1], source[part], target[part])
         total += float(costs @ flow[part])
     return total / float(flow.sum())
+
+
+#: Rows of each group whose coupling provides the potentials.
+SAMPLE = 8_192
+#: The most pairs that are examined for a proof. Beyond that, a sample of targets is used.
+PROOF_PAIRS = 40_000_000_000
+#: Number of targets in that sample, and the confidence of its bound.
+WITNESSES = 16_384
+CONFIDENCE = 0.99
+_CHUNK = 65_536
+
+Minima = Callable[[Problem, Floats], Floats]
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A lower bound on the cost of every plan.
+
+    Attributes
+    ----------
+    value : float
+        The bound.
+    confidence : float or None
+        None if the bound is proven. Otherwise, the probability that it holds, over the draw of
+        the sample.
+    """
+
+    value: float
+    confidence: float | None
+
+
+def lower_bound(
+    points: tuple[Points, Points],
+    units: tuple[Floats, Floats],
+    *,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    sample: int = SAMPLE,
+    proof_pairs: int = PROOF_PAIRS,
+    witnesses: int = WITNESSES,
+) -> LowerBound:
+    r"""Compute a lower bound on the cost of every plan, from the coupling of a sample.
+
+    Parameters
+    ----------
+    points : pair of Points
+        Both groups.
+    units : pair of arrays of float
+        Masses of their rows.
+    random_state : int, default=0
+        Seed of the samples.
+    n_jobs : int, optional
+        Number of joblib jobs.
+    sample : int
+        The most rows of each group in the sample. It is matched to a relative gap of 1e-3.
+    proof_pairs : int
+        The bound is proven if there are at most this many pairs.
+    witnesses : int
+        Otherwise, this many targets are drawn. With no more targets than this, the bound is proven
+        as well.
+
+    Returns
+    -------
+    LowerBound
+        The bound, which is proven or has a confidence.
+
+    Notes
+    -----
+    The sample's dual gives :math:`v` at its targets. Then :math:`u_i = \min_j c_{ij} - v_j` over
+    these targets, for every source. With :math:`v_j = \min_i c_{ij} - u_i` over all sources,
+    :math:`(u, v)` is feasible, and :math:`\sum a_i u_i + \sum b_j v_j` is a bound.
+
+    With too many pairs, :math:`v` is computed only at :math:`t` targets, drawn in proportion to
+    their mass. Let :math:`w_j \ge v_j` be the minimum over the sampled sources alone, which is
+    computed for every target, and let :math:`d = w - v \in [0, R]`. Let :math:`\bar d` and
+    :math:`s^2` be the mean and the variance of :math:`d` at the drawn targets. By the empirical
+    Bernstein inequality (Maurer and Pontil, 2009), with probability :math:`1 - \delta`,
+
+    .. math:: \mathbb{E} d \le \bar d + \sqrt{\frac{2 s^2 \ln(2 / \delta)}{t}}
+              + \frac{7 R \ln(2 / \delta)}{3 (t - 1)} .
+    """
+    generator = np.random.default_rng([random_state, 2])
+    shift = points[1].numbers.mean(axis=0)
+    first, second = (Points(p.numbers - shift, p.codes) for p in points)
+    shares = [side / side.sum() for side in units]
+    rows = [generator.permutation(np.flatnonzero(side > 0))[:sample] for side in units]
+    few = first.take(rows[0]), second.take(rows[1])
+    mass = [share[at] / share[at].sum() for share, at in zip(shares, rows, strict=True)]
+    transport = Transport(*few, *mass)
+    start = transport.row_potentials(transport.solve(tolerance=1e-3, on_unproven="return"))
+    v = column_minima(_problem(*few), start)
+    u = np.concatenate(_over_sources(first, few[1], row_minima, v, n_jobs))
+    if len(first) * len(second) <= proof_pairs or len(second) <= witnesses:
+        least = _column_minima(first, second, u, n_jobs)
+        return LowerBound(float(shares[0] @ u + shares[1] @ least), None)
+    drawn = generator.choice(len(second), size=witnesses, p=shares[1])
+    near = column_minima(_problem(few[0], second), u[rows[0]])
+    difference = near[drawn] - _column_minima(first, second.take(drawn), u, n_jobs)
+    bound = shares[0] @ u + shares[1] @ near - _mean_at_most(difference, near.max() + u.max())
+    return LowerBound(float(bound), CONFIDENCE)
+
+
+def _mean_at_most(values: Floats, largest: float) -> float:
+    """Return an upper bound on the mean, at the confidence, of values from 0 to ``largest``."""
+    count, log = len(values), math.log(2.0 / (1.0 - CONFIDENCE))
+    spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / count)
+    return float(values.mean()) + spread + 7.0 * largest * log / (3.0 * (count - 1))
+
+
+def _problem(first: Points, second: Points) -> Problem:
+    source, target = (Atoms(p.numbers, p.codes, np.ones(len(p))) for p in (first, second))
+    return Problem(source, target)
+
+
+def _column_minima(first: Points, second: Points, u: Floats, n_jobs: int | None) -> Floats:
+    found = _over_sources(first, second, column_minima, u, n_jobs)
+    least: Floats = np.minimum.reduce(found)
+    return least
+
+
+def _over_sources(
+    first: Points, second: Points, minima: Minima, potential: Floats, n_jobs: int | None
+) -> list[Floats]:
+    """Return minima of the reduced costs for each chunk of the sources."""
+    chunks = [slice(start, start + _CHUNK) for start in range(0, len(first), _CHUNK)]
+    of_sources = minima is column_minima  # whose potentials belong to the sources
+    found: list[Floats] = Parallel(n_jobs=n_jobs)(
+        delayed(_minima)(
+            first.take(part), second, minima, potential[part] if of_sources else potential
+        )
+        for part in chunks
+    )
+    return found
+
+
+def _minima(first: Points, second: Points, minima: Minima, potential: Floats) -> Floats:
+    return minima(_problem(first, second), potential)

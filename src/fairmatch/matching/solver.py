@@ -1,11 +1,4 @@
-"""Exact optimal transport between two groups of points, with a proof of optimality.
-
-POT's network simplex solves the squared Euclidean transport problem. A small problem is solved on
-its full cost matrix. A large one is solved by column generation: the simplex sees only a few
-candidate pairs per point, and every other pair is shown not to matter. Either way, a feasible
-solution of the dual problem bounds the distance to the optimum. Points on a line are sorted
-instead, which is optimal.
-"""
+"""Exact optimal transport between two groups of points, with a proof of optimality."""
 
 from __future__ import annotations
 
@@ -16,22 +9,142 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.exceptions import SolverError
-from fairmatch.matching.atoms import Group, level_units, unit_count, whole_units
-from fairmatch.matching.column_generation import (
+from fairmatch.exceptions import InputError, SolverError
+from fairmatch.matching.network import (
     MAX_PIVOTS,
     OPTIMAL,
+    SCORE_UNIT,
+    Floats,
+    Group,
+    Index,
+    Problem,
     Progress,
+    ScoreTerm,
+    Solution,
     column_generation,
+    dense_simplex,
+    level_units,
     no_plan,
+    unit_count,
+    whole_units,
 )
-from fairmatch.matching.excess import SCORE_UNIT, ScoreTerm
-from fairmatch.matching.given import read_mass, read_transport_points
-from fairmatch.matching.line import line_of, solve_line
-from fairmatch.matching.pricing import price as price_arcs
-from fairmatch.matching.problem import Floats, Index, Problem, Solution
-from fairmatch.matching.simplex import dense_simplex
-from fairmatch.tables.points import Points
+from fairmatch.matching.network import price as price_arcs
+from fairmatch.people.encoding import Points
+
+
+def read_transport_points(points: ArrayLike | Points, name: str) -> Points:
+    """Return the points of one group. Raise an error unless they are finite and not empty."""
+    if not isinstance(points, Points):
+        array = np.asarray(points, dtype=np.float64)
+        if array.ndim != 2:
+            raise ValueError(_not_points(name, array.shape))
+        points = Points(array, np.empty((len(array), 0), dtype=np.int32))
+    if not len(points) or not points.width:
+        raise ValueError(_not_points(name, (len(points), points.width)))
+    if not np.isfinite(points.numbers).all():
+        raise ValueError(
+            f"{name} points contain NaN or infinity, and distances need finite numbers. Impute "
+            "these values, or leave the rows out."
+        )
+    return points
+
+
+def _not_points(name: str, shape: tuple[int, ...]) -> str:
+    return (
+        f"{name} points must be a non-empty 2-d array, got shape {shape}. Pass one row per person "
+        "and one column per feature."
+    )
+
+
+def check_columns(points: Points, caller: str) -> None:
+    """Raise if the points have no columns, because then there are no distances."""
+    if points.width == 0:
+        raise InputError(
+            f"{caller} got X without columns, and it needs at least one to compute distances. Pass "
+            "the columns that describe the people, or match by scores alone with fair_matching."
+        )
+
+
+def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
+    """Return the masses of one group, which are uniform by default. Raise if they are wrong."""
+    if mass is None:
+        return np.full(count, 1.0 / count)
+    array = np.asarray(mass, dtype=np.float64)
+    if array.shape != (count,):
+        raise ValueError(
+            f"{name} mass must have shape ({count},), got {array.shape}. Pass one mass per row."
+        )
+    if not (array >= 0).all() or abs(array.sum() - 1.0) > 1e-6:
+        raise ValueError(
+            f"{name} mass must be non-negative and sum to 1. Its smallest entry is {array.min()}, "
+            f"and it sums to {array.sum()}. Pass masses that are not negative, divided by their "
+            "sum."
+        )
+    return array
+
+
+_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+
+
+def line_of(problem: Problem) -> tuple[Floats, Floats] | None:
+    """Return the places of the atoms of both groups on a line, or None if they lie on no line.
+
+    They lie on a line if they differ in at most one number and in no category, and if scores add
+    nothing to the cost.
+    """
+    if problem.term is not None and problem.term.price > 0.0:
+        return None
+    for one, other in zip(problem.source.codes.T, problem.target.codes.T, strict=True):
+        if one[0] < 0 or (one != one[0]).any() or (other != one[0]).any():
+            return None
+    columns = zip(problem.x.T, problem.z.T, strict=True)
+    varying = [
+        (one, other) for one, other in columns if (one != one[0]).any() or (other != one[0]).any()
+    ]
+    if len(varying) > 1:
+        return None
+    return varying[0] if varying else (np.zeros(problem.n0), np.zeros(problem.n1))
+
+
+def solve_line(problem: Problem, x: Floats, z: Floats) -> Solution:
+    r"""Match both groups in the order of their places on a line.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to solve.
+    x, z : arrays of float
+        Places of the source atoms and of the target atoms.
+
+    Returns
+    -------
+    Solution
+        The optimal plan. Its bound is the cost minus the rounding error of the sum.
+
+    Notes
+    -----
+    For a convex cost the monotone plan is optimal, so the proof needs no dual. The potentials,
+    from which other solvers start, follow from the plan's arcs. Two neighbouring sources meet at a
+    target :math:`z`, and their potentials differ by
+
+    .. math:: u_{i + 1} - u_i = (x_{i + 1} - x_i) (x_{i + 1} + x_i - 2 z) .
+    """
+    orders = np.argsort(x, kind="stable"), np.argsort(z, kind="stable")
+    ends = [np.cumsum(w[by]) for w, by in zip((problem.a, problem.b), orders, strict=True)]
+    end = np.union1d(*ends)
+    end = end[end > 0.0]
+    i, j = (by[np.searchsorted(e, end)] for by, e in zip(orders, ends, strict=True))
+    flow = np.diff(end, prepend=0.0)
+    x, z = x[orders[0]], z[orders[1]]
+    at = np.searchsorted(ends[1], ends[0][:-1], side="right")
+    meeting = z[np.minimum(at, len(z) - 1)]
+    steps = np.diff(x) * ((x[1:] - meeting) + (x[:-1] - meeting))
+    potential = np.empty(problem.n0)
+    potential[orders[0]] = np.append(0.0, np.cumsum(steps))
+    cost = math.fsum((problem.distances(i, j) * flow).tolist()) / float(problem.total)
+    bound = cost * (1.0 - 8.0 * _ROUNDOFF)
+    return Solution(i, j, flow, potential, cost, bound, "sorting")
+
 
 #: The largest relative duality gap at which a plan counts as exact.
 EXACT = 1e-9

@@ -4,22 +4,30 @@ from fairmatch.measures.changes import (
     Flips,
     consistency,
     consistency_by_flip,
+    random_subset_gaps,
     rank_agreement,
+    subset_parity_gap,
     undesirable_flips,
 )
-from fairmatch.measures.gaps import (
+from fairmatch.measures.registry import (
+    MEASURES,
+    Measure,
+    PairGap,
+    SelectionRate,
     demographic_parity_gap,
+    equalized_odds_gap,
+    false_positive_gap,
+    gap_table,
+    gaps_by_pair,
     ks_parity_gap,
     matched_parity_gap,
     mean_parity_gap,
+    selection_rates,
+    selection_ratio,
     total_variation_parity_gap,
+    true_positive_gap,
     wasserstein_parity_gap,
 )
-from fairmatch.measures.odds import equalized_odds_gap, false_positive_gap, true_positive_gap
-from fairmatch.measures.pairs import PairGap, gaps_by_pair
-from fairmatch.measures.rates import SelectionRate, selection_rates, selection_ratio
-from fairmatch.measures.subsets import random_subset_gaps, subset_parity_gap
-from fairmatch.measures.table import MEASURES, Measure, gap_table
 
 __all__ = [
     "MEASURES",

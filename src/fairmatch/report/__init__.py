@@ -2,7 +2,7 @@
 
 from fairmatch.report.displays import GapDisplay, MatchingDisplay, TradeoffDisplay
 from fairmatch.report.page import require_report, write_report
-from fairmatch.report.summary import sentences
+from fairmatch.report.wording import sentences
 
 __all__ = [
     "GapDisplay",

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairmatch.auditing.across import NEAR
 from fairmatch.auditing.facts import Audit, Individuals, Pairs
+from fairmatch.auditing.matchings import NEAR
 from fairmatch.report.wording import (
     MATCHINGS,
     by_size,

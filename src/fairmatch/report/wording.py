@@ -1,4 +1,4 @@
-"""Names, numbers and conditions as the report writes them."""
+"""Names, numbers, conditions and findings as the report writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fairmatch.auditing.facts import Audit, Estimate, Gap, GroupFacts, SubsetGap
+from fairmatch.auditing.facts import (
+    Audit,
+    Estimate,
+    Gap,
+    GroupFacts,
+    Matching,
+    NearestFair,
+    Reach,
+    SubsetGap,
+)
 from fairmatch.measures import MEASURES
 
 # How people are matched, in the order of the explorer.
@@ -293,3 +302,278 @@ def subset_name(subset: SubsetGap) -> str:
         operator = _OPERATORS.get(condition.operator, condition.operator)
         said.append(f"{column_words(condition.column, 60)} {operator} {shown_name(str(words), 60)}")
     return " and ".join(said) or shown_name(subset.description, 200)
+
+
+def sentences(audit: Audit) -> list[str]:
+    """Return the findings of an audit on selection, on matched people and on subsets.
+
+    Parameters
+    ----------
+    audit : Audit
+        The result of `fairmatch.audit`.
+
+    Returns
+    -------
+    list of three str
+        Plain text, not escaped. The first is on mean predictions if the scale is real.
+
+    Examples
+    --------
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
+    >>> print(sentences(found)[0])
+    Of 80 people, 50.0% of the 40 in group a and 100.0% of the 40 in group b are selected by the
+    model, a difference of 50.0 percentage points (95% interval ...).
+    """
+    return [_on_selection(audit), _on_matching(audit), _on_subsets(audit)]
+
+
+def _on_selection(audit: Audit) -> str:
+    known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
+    if audit.scale == "real":
+        return f"{_on_means(audit, known)}{_left_out(audit)}"
+    start = f"Of {n_people(audit.n_rows)}"
+    said = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
+    gap = audit.gap("demographic_parity_gap")
+    if gap.value is None:
+        end = f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+    else:
+        points = f"{100 * gap.value:.1f}"
+        end = f", a difference of {points} percentage points"
+        if gap.low is not None and gap.high is not None:
+            end += f" ({audit.confidence:.0%} interval {100 * gap.low:.1f} to {100 * gap.high:.1f}"
+            end += " for all pairs of groups at once" if audit.pair_gaps else ""
+            end += f"{_possibly_none(gap, points != '0.0')})."
+        else:
+            end += "."
+    return f"{start}{said}{end}{_left_out(audit)}"
+
+
+def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
+    """Return a sentence on the mean prediction of each group, and how far they differ."""
+    stated = [group for group in groups if group.mean_score.value is not None]
+    stated.sort(key=lambda group: group.mean_score.value or 0.0)
+    shown = [
+        f"{shown_number(g.mean_score.value)} for group {group_words(g.label)}"
+        for g in (stated if len(stated) <= 2 else (stated[0], stated[-1]))
+    ]
+    said = f"For {n_people(audit.n_rows)}, {model_words(audit)} predicts "
+    if not stated:
+        said += "means that are not stated"
+    elif len(stated) > 2:
+        said += f"means from {shown[0]} to {shown[1]}"
+    else:
+        said += f"{listed(shown)} on average"
+    gap = audit.gap("mean_parity_gap")
+    if gap.value is None:
+        return f"{said}; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+    said += f", a difference of {shown_number(gap.value)}"
+    if audit.spread is not None and audit.spread.value > 0.0:
+        share = gap.value / audit.spread.value
+        said += f", or {share:.2f} standard deviations of the {audit.spread.of}"
+    if gap.low is None or gap.high is None:
+        return f"{said}."
+    limits = f"{shown_number(gap.low)} to {shown_number(gap.high)}"
+    said += f" ({audit.confidence:.0%} interval of the difference {limits}"
+    said += " for all pairs of groups at once" if audit.pair_gaps else ""
+    return f"{said}{_possibly_none(gap, shown_number(gap.value) != '0.000')})."
+
+
+def _possibly_none(gap: Gap, is_seen: bool) -> str:
+    """Return words that there may be no difference, if the one seen is not certain."""
+    return "; no difference at all cannot be ruled out" if is_seen and gap.low == 0.0 else ""
+
+
+def _rate(group: GroupFacts) -> str:
+    rate = group.selection_rate.value
+    return "an unstated share" if rate is None else f"{rate:.1%}"
+
+
+def _two_rates(audit: Audit, groups: list[GroupFacts]) -> str:
+    shares = [f"{_rate(g)} of the {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
+    return f", {listed(shares)} are {outcome_words(audit)} by {model_words(audit)}"
+
+
+def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
+    stated = [group for group in groups if group.selection_rate.value is not None]
+    by = f"{outcome_words(audit)} by {model_words(audit)}"
+    if not stated:
+        return f" in {len(groups)} groups, the share {by} is not stated"
+    # Groups of too few people are counted in another sentence.
+    by += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
+    stated.sort(key=lambda group: group.selection_rate.value or 0.0)
+    least, most = (
+        f"{_rate(g)} ({group_words(g.label)}, {n_people(g.n_rows)})"
+        for g in (stated[0], stated[-1])
+    )
+    if len(stated) == 1:
+        return f" in {len(groups)} groups, the share {by} is {least}"
+    return f" in {len(groups)} groups, the share {by} runs from {least} to {most}"
+
+
+def _left_out(audit: Audit) -> str:
+    """Return further sentences on people who are shown and not compared."""
+    said = ""
+    small = [
+        group
+        for group in audit.groups
+        if group.label not in audit.unknown and group.mean_score.value is None
+    ]
+    if small and len(audit.groups) > 2:
+        n_small = sum(group.n_rows for group in small)
+        groups = "1 group has" if len(small) == 1 else f"{len(small)} groups have"
+        said += f" {groups} too few people for a statement ({n_people(n_small)})."
+    n_unknown = sum(group.n_rows for group in audit.groups if group.label in audit.unknown)
+    if n_unknown:
+        verb = "is" if n_unknown == 1 else "are"
+        said += f" {n_people(n_unknown)} of unknown group {verb} counted and not compared."
+    return said
+
+
+def _on_matching(audit: Audit) -> str:
+    matched = [matching for matching in audit.matchings if not matching.refused]
+    if not matched:
+        reason = next((m.refused for m in audit.matchings if m.refused), None) or "not given"
+        return f"Nobody was matched, because: {reason.rstrip('.')}."
+    placed = [
+        (found.position, matching.groups, found)
+        for matching in matched
+        if (found := matching.nearest_fair) is not None and found.position is not None
+    ]
+    if placed:
+        return _on_nearest(audit, *max(placed, key=lambda place: place[0]))
+    if any(matching.nearest_fair or matching.transport for matching in matched):
+        flat = all(_is_flat(matching) for matching in matched)
+        return (
+            "The nearest and a random matching of the groups cost the same here, so nothing is "
+            "said of the distance between people who are matched by their scores."
+            if flat
+            else "The distance between people who are matched by their scores is not stated; the "
+            "reasons stand under “What is not said”."
+        )
+    value, groups = max(
+        (found.gap.value or 0.0, matching.groups)
+        for matching in matched
+        for found in matching.matched_gaps
+        if found.matching == "fair"
+    )
+    who = f"of {_pair(groups)} " if len(matched) > 1 else ""
+    return (
+        f"People {who}at the same rank of their groups get scores that differ by "
+        f"{shown_number(value)} on average; without their features nothing is said of how alike "
+        "these people are."
+    )
+
+
+def _is_flat(matching: Matching) -> bool:
+    found = matching.nearest_fair or matching.transport
+    return found is not None and found.random - found.smallest <= 1e-12 * max(found.random, 1.0)
+
+
+def _on_nearest(
+    audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
+) -> str:
+    """Return a sentence on how near people are in the nearest fair matching."""
+    nowhere = f"{position:z.2f}" == "0.00"
+    matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
+    if len([matching for matching in audit.matchings if not matching.refused]) > 1:
+        reference = group_words(audit.reference or "")
+        matched, gap = (
+            f"the people of {compared_groups(audit)} are matched with {reference}, the largest "
+            "group,",
+            "",
+        )
+        if not nowhere:
+            others = [name for name in groups or () if name != audit.reference]
+            who = f"those of {listed([group_words(name) for name in others])} lie farthest off,"
+    said = (
+        f"If {matched} so that their mean score gap{gap} is within {found.slack:.3g} of the least "
+        f"possible, {who} at {position:z.2f} between the nearest possible matching (0) and a "
+        "random one (1)"
+    )
+    largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
+    if largest is None or nowhere:
+        return f"{said}."
+    return (
+        f"{said}; {column_words(largest.name)} adds most to what sets them farther apart than the "
+        "nearest."
+    )
+
+
+def reach_sentences(matching: Matching) -> list[str]:
+    """Return a sentence per group on the share of people with a near person who is scored alike.
+
+    If people were drawn, the sentence adds that only those drawn were searched, because others may
+    be nearer. A group without a statement has no sentence.
+    """
+    return [said for reach in matching.reach if (said := _on_reach(reach, matching.is_sample))]
+
+
+def _on_reach(reach: Reach, is_sample: bool) -> str:
+    """Return the statement on one group in words, or an empty text if there is none."""
+    share = reach.share
+    if share.value is None:
+        return ""
+    span = "" if share.low is None or share.high is None else (
+        f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
+    )  # fmt: skip
+    own, other = f"group {group_words(reach.group)}", f"in group {group_words(reach.other)}"
+    if is_sample:
+        own, other = f"those drawn of {own}", f"among those drawn of {other.removeprefix('in ')}"
+    return (
+        f"For {100 * share.value:.0f}%{span} of {own} there is somebody {other} within squared "
+        f"distance {reach.distance:.2g} who is scored within {reach.score_gap:.3g}."
+    )
+
+
+def _pair(groups: tuple[str, str] | None) -> str:
+    return "the two groups" if groups is None else listed([group_words(name) for name in groups])
+
+
+def _on_subsets(audit: Audit) -> str:
+    scan = audit.subsets
+    if scan is None:
+        return "Without features no subsets were searched, so a fair average may hide unfair parts."
+    if scan.refused and not scan.subsets:
+        return scan.refused[0]
+    if not scan.subsets:
+        return (
+            f"No subset is listed: each has fewer than the {scan.min_rows} people of two groups "
+            "that a statement needs, or holds nearly everybody."
+        )
+    alone = len(scan.subsets) == 1
+    searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} "
+    searched += "is listed" if alone else "are listed"
+    if (worst := surest(scan.subsets)) is not None:
+        who = f", between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
+        return (
+            f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
+            f"{shown_interval(worst.confirmed)}, an interval on fresh rows"
+            + ("." if alone else " that allows for all that are listed.")
+        )
+    whose = (
+        "its gap between mean scores is not"
+        if alone
+        else "none of these has a gap between mean scores that is"
+    )
+    return f"{searched}, and {whose} certain to differ from 0 on fresh rows."
+
+
+def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
+    """Return the subset with the highest lower limit of its gap, or None if no gap is certain."""
+    sure = [subset for subset in surest_first(subsets) if certain(subset)]
+    return sure[0] if sure else None
+
+
+def surest_first(subsets: tuple[SubsetGap, ...]) -> list[SubsetGap]:
+    """Return subsets in the order of their lower limits, those without a statement last."""
+
+    def order(subset: SubsetGap) -> tuple[bool, float]:
+        return subset.confirmed.value is None, -(subset.confirmed.low or 0.0)
+
+    return sorted(subsets, key=order)
+
+
+def certain(subset: SubsetGap) -> bool:
+    """Return whether the interval of a subset's gap excludes 0."""
+    return bool(subset.confirmed.low)

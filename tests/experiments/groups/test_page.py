@@ -4,13 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper.groups import CANDIDATES, CASES, METHODS, CaseSplit, case_spec, page_text, pick
+from paper.records import Record, RecordStore
 
 from fairmatch.cli.main import main
-from fairmatch.experiments.groups.cases import CASES, CaseSplit
-from fairmatch.experiments.groups.methods import METHODS
-from fairmatch.experiments.groups.page import page_text, pick
-from fairmatch.experiments.groups.trial import CANDIDATES, case_spec
-from fairmatch.experiments.runs.records import Record, RecordStore
 
 RESULTS = Path(__file__).parents[3] / "results"
 

@@ -3,12 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from paper.matchings import (
+    FOLDER,
+    Level,
+    levels_of,
+    matched_cases,
+    matching_verdict,
+    matchings_section,
+)
+from paper.questions import Answers
+from paper.records import Record, RecordStore
 from smallruns import tiny_study
-
-from fairmatch.experiments.matchings.cases import FOLDER, Level, levels_of, matched_cases
-from fairmatch.experiments.matchings.page import matching_verdict, matchings_section
-from fairmatch.experiments.reading.answers import Answers
-from fairmatch.experiments.runs.records import Record, RecordStore
 
 
 @pytest.fixture

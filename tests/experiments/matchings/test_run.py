@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from paper.matchings import matching_facts, random_cost, sample_rows
 from smallruns import small_problem
 
-from fairmatch.experiments.matchings.run import matching_facts, random_cost, sample_rows
 from fairmatch.measures import wasserstein_parity_gap
 
 

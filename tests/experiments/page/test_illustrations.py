@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.figures import appendix_b_chart, counterfactual_chart
+from paper.illustrations import appendix_b, counterfactuals
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.page.drawings import appendix_b_chart, counterfactual_chart
-from fairmatch.experiments.page.illustrations import appendix_b, counterfactuals
 from fairmatch.report.charts import save_chart
 
 close = pytest.approx

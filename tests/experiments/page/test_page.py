@@ -2,14 +2,11 @@
 
 import pytest
 from curves import fill, record
-
-from fairmatch.experiments.lines import PAPER_RIVALS
-from fairmatch.experiments.page.page import render_page
-from fairmatch.experiments.profiles import FULL
-from fairmatch.experiments.reading.answers import Answers
-from fairmatch.experiments.reading.questions import GAPS
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.study import Study
+from paper.pages import render_page
+from paper.questions import GAPS, Answers
+from paper.records import RecordStore
+from paper.specs import FULL, PAPER_RIVALS
+from paper.study import Study
 
 
 @pytest.fixture

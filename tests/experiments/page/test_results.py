@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from paper.records import RecordStore
+from paper.specs import FULL
+from paper.study import Study
 
 from fairmatch.cli.main import main
-from fairmatch.experiments.profiles import FULL
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.study import Study
 
 RESULTS = Path(__file__).parents[3] / "results"
 

@@ -2,15 +2,11 @@
 
 import pytest
 from curves import fill, record
-
-from fairmatch.experiments.lines import PAPER_RIVALS, SERIES
-from fairmatch.experiments.profiles import FULL
-from fairmatch.experiments.reading.answers import Answers
-from fairmatch.experiments.reading.claims import verdicts
-from fairmatch.experiments.reading.comparing import DOES_NOT, HOLDS, IN_PART, UNKNOWN
-from fairmatch.experiments.reading.questions import GAPS, questions, reported
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.study import Study
+from paper.claims import verdicts
+from paper.questions import DOES_NOT, GAPS, HOLDS, IN_PART, UNKNOWN, Answers, questions, reported
+from paper.records import RecordStore
+from paper.specs import FULL, PAPER_RIVALS, SERIES
+from paper.study import Study
 
 DP, MEAN, WDP = GAPS["DP"], GAPS["meanDP"], GAPS["WDP"]
 

@@ -5,9 +5,8 @@ import pytest
 from curves import record, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-
-from fairmatch.experiments.reading.levels import Reading, interpolated, nearest, picked, quantity_of
-from fairmatch.experiments.runs.spec import RunSpec
+from paper.questions import Reading, interpolated, nearest, picked, quantity_of
+from paper.specs import RunSpec
 
 GAP = "demographic_parity_gap"
 

@@ -6,19 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from paper.runs import measure_test, measure_training, pack_scores, unpack_scores
+from paper.specs import Problem
 from scipy.stats import iqr, spearmanr
 from smallruns import small_problem
 
 from fairmatch import fair_matching, measures
 from fairmatch.datasets import load_german
-from fairmatch.experiments.runs.measurements import (
-    measure_test,
-    measure_training,
-    pack_scores,
-    unpack_scores,
-)
-from fairmatch.experiments.runs.problem import Problem
-from fairmatch.matching.minibatches import minibatch_transport_cost
+from fairmatch.matching.fair import minibatch_transport_cost
 
 close = pytest.approx
 

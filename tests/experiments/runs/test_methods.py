@@ -1,10 +1,8 @@
 """Methods are described apart from how they train."""
 
+from paper.methods import FITS, METHODS, Curve, Method, fit_curve
+from paper.specs import SERIES
 from smallruns import small_problem
-
-from fairmatch.experiments.lines import SERIES
-from fairmatch.experiments.runs.methods import METHODS, Curve, Method
-from fairmatch.experiments.runs.training import FITS, fit_curve
 
 
 def test_every_method_can_be_trained():

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from paper.specs import Problem
 from smallruns import small_table
 
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.runs.problem import Problem
 
 
 @pytest.fixture(scope="module")

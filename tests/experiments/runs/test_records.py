@@ -4,10 +4,10 @@ import time
 from dataclasses import replace
 
 import pytest
+from paper.records import STALE_SECONDS, Record, RecordStore
+from paper.specs import RunSpec
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.runs.records import STALE_SECONDS, Record, RecordStore
-from fairmatch.experiments.runs.spec import RunSpec
 
 
 def make_record(seed=0, **keywords):

@@ -12,16 +12,15 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from paper import runs as running
+from paper.methods import Curve, Method
+from paper.records import RecordStore, estimate_seconds
+from paper.runs import Failure, run_all
+from paper.specs import MINORITY_SHARE, SERIES, Series
+from paper.study import Study
 from smallruns import content, small_table, tiny_study, wait_for
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.lines import SERIES, Series
-from fairmatch.experiments.profiles import MINORITY_SHARE
-from fairmatch.experiments.runs import runner as running
-from fairmatch.experiments.runs.methods import Curve, Method
-from fairmatch.experiments.runs.records import RecordStore, estimate_seconds
-from fairmatch.experiments.runs.runner import Failure, run_all
-from fairmatch.experiments.study import Study
 
 
 def counted(name, calls, reference=None, fails=False):
@@ -292,8 +291,8 @@ N_SEEDS = 3
 SCRIPT = """
 import sys
 from smallruns import tiny_study
-from fairmatch.experiments.runs.records import RecordStore
-from fairmatch.experiments.runs.runner import run_all
+from paper.records import RecordStore
+from paper.runs import run_all
 
 study = tiny_study({n_seeds})
 specs = [study.spec(key, "german", seed) for seed in range({n_seeds}) for key in {methods}]

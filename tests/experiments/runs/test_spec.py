@@ -3,9 +3,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.specs import RunSpec
 
 from fairmatch.exceptions import InputError
-from fairmatch.experiments.runs.spec import RunSpec
 
 TEXT = st.text("abµ_ ", max_size=6)
 VALUES = st.recursive(

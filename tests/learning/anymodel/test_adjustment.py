@@ -20,7 +20,7 @@ from fairmatch.exceptions import (
     LabelError,
     ModelFileError,
 )
-from fairmatch.learning.anymodel.thresholds import fit_thresholds
+from fairmatch.learning.alignment import fit_thresholds
 from fairmatch.measures import demographic_parity_gap, true_positive_gap
 
 

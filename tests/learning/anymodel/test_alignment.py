@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp, norm, wasserstein_distance
 
 from fairmatch.exceptions import GroupError, InputError, LabelError, ModelFileError
-from fairmatch.learning.anymodel.alignment import Alignment, align_scores, fit_alignment
-from fairmatch.learning.anymodel.curves import RESOLUTION
+from fairmatch.learning.alignment import RESOLUTION, Alignment, align_scores, fit_alignment
 
 
 @st.composite

@@ -31,9 +31,9 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
 )
-from fairmatch.learning.anymodel.thresholds import fit_thresholds
+from fairmatch.learning.alignment import fit_thresholds
 from fairmatch.measures import demographic_parity_gap, ks_parity_gap
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 COLUMNS = ["wage", "debt", "age", "visits"]
 FOLDS = list(StratifiedKFold(3).split(np.zeros(300), people(300)[1]))

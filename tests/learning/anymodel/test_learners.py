@@ -16,8 +16,7 @@ from synthetic import people
 
 from fairmatch import MatchSmoothingClassifier, QuantileAlignmentClassifier
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.learning.anymodel.aligning import check_prefit
-from fairmatch.learning.anymodel.learners import (
+from fairmatch.learning.learners import (
     Learner,
     check_columns,
     cross_entropy_learner,
@@ -25,6 +24,7 @@ from fairmatch.learning.anymodel.learners import (
     read_folds,
     takes_weights,
 )
+from fairmatch.learning.wrappers import check_prefit
 
 LEARNERS = {
     "logistic": LogisticRegression(),

@@ -21,7 +21,7 @@ from fairmatch import (
     fairness_path,
 )
 from fairmatch.exceptions import InputError
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 FOLDS = list(KFold(3, shuffle=True, random_state=0).split(np.zeros(300)))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairmatch import Coupling, OptimalTransportMatcher
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.anymodel.smoothing import smooth_scores
+from fairmatch.learning.smoothing import smooth_scores
 
 
 def dense(scores, coupling, weight, sample_weight=None):

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairmatch.exceptions import GroupError, InputError, LabelError, ModelFileError
-from fairmatch.learning.anymodel.cuts import range_maximum
-from fairmatch.learning.anymodel.thresholds import GroupThresholds, fit_thresholds
+from fairmatch.learning.alignment import GroupThresholds, fit_thresholds, range_maximum
 
 RATES = {
     "demographic_parity": [lambda y: np.ones(len(y), bool)],

@@ -9,15 +9,15 @@ from scipy.spatial.distance import cdist
 from synthetic import people
 
 from fairmatch import Coupling, OptimalTransportMatcher
-from fairmatch.learning.networks.batches import (
+from fairmatch.learning.networks import (
     CoupledBatches,
     MatchedBatches,
     PairBatches,
     RowBatches,
     _other_core,
 )
-from fairmatch.matching.parts import plan_parts
-from fairmatch.tables.groups import read_groups
+from fairmatch.matching.coupling import plan_parts
+from fairmatch.people.groups import read_groups
 
 
 def table(n=60, share=0.4, weighted=False):

@@ -27,11 +27,11 @@ from fairmatch.exceptions import (
     LabelError,
     TrainingInterruptedWarning,
 )
-from fairmatch.learning.networks.batches import CoupledBatches, RowBatches
-from fairmatch.learning.rows import TrainingRows
+from fairmatch.learning.networks import CoupledBatches, RowBatches
+from fairmatch.learning.reading import TrainingRows
 from fairmatch.measures import gap_table, matched_parity_gap
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.groups import read_groups
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.groups import read_groups
 
 X, Y, GROUP = people()
 

@@ -4,15 +4,21 @@ import torch
 from synthetic import people
 from torch import nn
 
-from fairmatch.learning.networks.batches import Batch, PairBatches
-from fairmatch.learning.networks.loop import MIN_STEPS_PER_EPOCH, Objective, Schedule, train
-from fairmatch.learning.networks.penalties import MeanPenalty
-from fairmatch.learning.networks.stack import StackedMLP
+from fairmatch.learning.networks import (
+    MIN_STEPS_PER_EPOCH,
+    Batch,
+    MeanPenalty,
+    Objective,
+    PairBatches,
+    Schedule,
+    StackedMLP,
+    train,
+)
 from fairmatch.learning.penalties import SquaredMeanGap
 from fairmatch.learning.progress import TrainingProgress
-from fairmatch.learning.rows import TrainingRows
-from fairmatch.matching.parts import plan_parts
-from fairmatch.tables.groups import read_groups
+from fairmatch.learning.reading import TrainingRows
+from fairmatch.matching.coupling import plan_parts
+from fairmatch.people.groups import read_groups
 
 
 class Once:

@@ -5,16 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairmatch import Coupling
-from fairmatch.learning.networks.penalties import (
-    AdversaryPenalty,
-    MatchedGapPenalty,
-    MeanPenalty,
-)
+from fairmatch.learning.networks import AdversaryPenalty, MatchedGapPenalty, MeanPenalty
 from fairmatch.learning.penalties import Adversary, ConstraintViolation, SquaredMeanGap
-from fairmatch.learning.rows import TrainingRows
-from fairmatch.matching.parts import plan_parts
+from fairmatch.learning.reading import TrainingRows
+from fairmatch.matching.coupling import plan_parts
 from fairmatch.measures import matched_parity_gap, mean_parity_gap
-from fairmatch.tables.groups import read_groups
+from fairmatch.people.groups import read_groups
 
 WEIGHTS = torch.tensor([0.0, 0.5, 3.0], dtype=torch.float64)
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairmatch.learning.networks.stack import ModuleStack, StackedMLP
+from fairmatch.learning.networks import ModuleStack, StackedMLP
 
 
 def stack(n_networks=3, seed=0):

@@ -9,6 +9,7 @@ import sklearn
 import torch
 from damage import edit, exchange_weights
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals.representations import AdversaryCritic, SigmoidCritic, standardized
 from safetensors.numpy import load_file
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -36,8 +37,7 @@ from fairmatch.exceptions import (
     LabelError,
     ModelFileError,
 )
-from fairmatch.learning.representations.critics import AdversaryCritic, SigmoidCritic, standardized
-from fairmatch.tables.encoder import TableEncoder
+from fairmatch.people.encoding import TableEncoder
 
 FAST = {"network": (8,), "n_components": 3, "epochs": 2, "batch_size": 32, "random_state": 0}
 HEAD = {"network": (8,), "epochs": 2, "batch_size": 32, "random_state": 0}

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.illustrations import GaussianMap
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from synthetic import people
@@ -11,7 +12,6 @@ from synthetic import people
 from fairmatch import Coupling, OptimalTransportMatcher, TransportRepairTransformer
 from fairmatch.datasets import load_german, paper_split
 from fairmatch.exceptions import CouplingError, GroupError, InputError
-from fairmatch.matching.gaussian import GaussianMap
 
 PLAIN = {"encoder": None, "tolerance": 1e-9}
 

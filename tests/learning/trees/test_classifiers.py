@@ -41,15 +41,13 @@ from fairmatch.exceptions import (
     SolverError,
 )
 from fairmatch.learning.penalties import MatchedGap, SquaredMeanGap
-from fairmatch.learning.rows import TrainingRows, stratified_split
+from fairmatch.learning.reading import TrainingRows, stratified_split
 from fairmatch.learning.saving import _digest
-from fairmatch.learning.trees.growing import unseen_scores
-from fairmatch.learning.trees.learner import TreeSettings
-from fairmatch.learning.trees.objective import BoostingObjective
-from fairmatch.matching.parts import plan_parts
+from fairmatch.learning.trees import BoostingObjective, TreeSettings, unseen_scores
+from fairmatch.matching.coupling import plan_parts
 from fairmatch.measures import mean_parity_gap
-from fairmatch.tables.encoder import TableEncoder
-from fairmatch.tables.groups import read_groups
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.groups import read_groups
 
 QUICK = {"n_rounds": 10, "num_leaves": 6, "random_state": 0}
 # The paper's map and objective, which the theorems are about.
@@ -751,7 +749,8 @@ class TestSamples:
 
 
 def test_a_learner_takes_the_best_plan_where_nothing_can_be_proven(monkeypatch):
-    from fairmatch.matching import column_generation, solver
+    from fairmatch.matching import network as column_generation
+    from fairmatch.matching import solver
 
     monkeypatch.setattr(solver, "DENSE_ARCS", 0)
     monkeypatch.setattr(column_generation, "_MAX_ROUNDS", 1)

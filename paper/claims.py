@@ -1,0 +1,258 @@
+"""The claims of the paper, checked against the records."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairmatch.datasets import PAPER_DATASETS
+from paper.questions import (
+    DOES_NOT,
+    GAPS,
+    HOLDS,
+    IN_PART,
+    UNKNOWN,
+    Answers,
+    Judgement,
+    Reading,
+    asked_of,
+    count_splits,
+    count_wins,
+    fill_cells,
+    graded,
+    graded_by_majority,
+    interpolated,
+    least_gap,
+    reported,
+    show_change,
+)
+
+# The differences of accuracy that count as "competitive" and as "almost nothing".
+COMPETITIVE, ALMOST = 0.01, 0.002
+# A gap that counts as none.
+ANY_LEVEL = 0.005
+# A method counts as stable if its standard deviation is at most this many times the rivals'. Five
+# splits determine a standard deviation to about a third.
+AS_STABLE = 2.0
+
+
+Judge: TypeAlias = Callable[[Answers], Judgement]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim and what the records say of it.
+
+    Attributes
+    ----------
+    claim : str
+        The paper's claim, in other words.
+    state : str
+        "holds", "holds in part", "does not hold" or "not recorded".
+    numbers : str
+        The numbers that the verdict rests on.
+    """
+
+    claim: str
+    state: str
+    numbers: str
+
+
+def verdicts(answers: Answers) -> list[Verdict]:
+    """Return the verdict on every claim of the paper."""
+    found = []
+    for claim, (judge, tables) in zip(reported()["claims"], _JUDGES, strict=True):
+        state, numbers = judge(answers)
+        seen = [name for name in tables if name in answers.study.datasets]
+        if state == HOLDS and len(seen) < len(tables):
+            state = IN_PART
+            numbers += f" Looked at on {', '.join(seen)} alone."
+        found.append(Verdict(claim, state, "" if state == UNKNOWN else numbers))
+    return found
+
+
+def _competitive(answers: Answers) -> Judgement:
+    told, n_tables, n_competitive, n_any = [], 0, 0, 0
+    for dataset, asked in groupby(
+        asked_of(answers, "tradeoff"), key=lambda question: question.dataset
+    ):
+        cells = fill_cells(answers, asked)
+        compared = [found for cell in cells if (found := cell.leads())]
+        leads = [lead.mean for found in compared for lead in found.values()]
+        if not leads:
+            continue
+        smallest = least_gap(answers.records("ftm-batch", dataset), GAPS["WDP"]).mean
+        n_tables += 1
+        n_competitive += max(leads) <= COMPETITIVE
+        n_any += smallest <= ANY_LEVEL
+        told.append(
+            f"{dataset}: accuracy less a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
+            f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
+        )
+    limit = (
+        f"Competitive ({n_competitive} of {n_tables} tables) is taken as at most {COMPETITIVE:g} "
+        f"below every rival at every level compared, any level ({n_any} of {n_tables}) as a gap of "
+        f"at most {ANY_LEVEL:g} by a model that decides anything"
+    )
+    return graded(n_competitive + n_any, 2 * n_tables), f"{limit}. {'; '.join(told)}."
+
+
+def _german(answers: Answers) -> Judgement:
+    won, numbers = count_wins(answers, asked_of(answers, "tradeoff", dataset="german"))
+    records = answers.records("reduction", "german")
+    if won == UNKNOWN:
+        return UNKNOWN, ""
+    by_scores, by_decisions = (least_gap(records, GAPS[name]).mean for name in ("WDP", "DP"))
+    state = graded((won == HOLDS) + (by_scores > 0.06), 2)
+    if state == DOES_NOT and won == IN_PART:
+        state = IN_PART
+    least = f"least ΔWDP of Reduction is {by_scores:.3f}, its least ΔDP {by_decisions:.3f}"
+    return state, f"{numbers} The {least} (means over the splits)."
+
+
+def _outliers(answers: Answers) -> Judgement:
+    state, numbers = count_wins(answers, asked_of(answers, "subsets", label="outliers"))
+    asked = asked_of(answers, "subsets", label="outliers above the box")
+    return state, f"{numbers} Of those above the box alone: {count_wins(answers, asked)[1]}"
+
+
+def _joint_map(answers: Answers) -> Judgement:
+    held, n_all, told = 0, 0, []
+    for question in asked_of(answers, "joint"):
+        if question.quantity not in ("accuracy", "equalized_odds_gap"):
+            continue
+        found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
+        for plain, joint, name in (
+            ("ftm-batch", "ftm-batch-joint", "mini-batch"),
+            ("ftm", "ftm-joint", "all rows"),
+        ):
+            if plain not in found or joint not in found:
+                continue
+            gain = found[joint].less(found[plain])
+            if gain.stated:
+                n_all += 1
+                held += question.better * gain.mean > 0.0
+            told.append(f"{question.label} at {question.level:g}, {name}: {show_change(gain)}")
+    return graded(held, n_all), f"Joint less marginal: {'; '.join(told)}."
+
+
+def _at_label_weights(answers: Answers, level: float, quantity: str) -> dict[float, Reading]:
+    """Read a quantity at a level for every label weight, on all rows."""
+    start = answers.records("unfair", "adult")
+    found = {
+        float(value): interpolated(
+            answers.of_label_weight("ftm", value), GAPS["DP"], level, quantity, start=start
+        )
+        for value in answers.study.profile.label_weights
+    }
+    return {value: reading for value, reading in found.items() if reading.stated}
+
+
+def _saturation(answers: Answers) -> Judgement:
+    changes: dict[float, float] = {}
+    compared = []
+    for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]:
+        found = _at_label_weights(answers, level, "accuracy")
+        for value in found.keys() - {0.0, 100.0} if 100.0 in found else ():
+            change = found[value].less(found[100.0])
+            if change.stated:
+                changes[value] = max(changes.get(value, 0.0), abs(change.mean))
+                compared.append(change)
+    above = [change for value, change in changes.items() if value > 100.0]
+    below = {value: changes[value] for value in sorted(changes) if value < 100.0}
+    if not above or not below:
+        return UNKNOWN, ""
+    equal = [value for value, change in below.items() if change <= ALMOST]
+    told = f"Above 100 mean accuracy changes by at most {max(above):.4f}. "
+    told += "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
+    limit = f"all rows, {count_splits(compared)}; a change up to {ALMOST:g} counts as none"
+    return graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
+
+
+def _cost_trend(answers: Answers) -> Judgement:
+    tight, loose = 0.025, 0.073
+    # The whole curves of both maps are used, not only the weights common to all label weights.
+    marginal, joint = (answers.records(key, "adult") for key in ("ftm", "ftm-joint"))
+    start = answers.records("unfair", "adult")
+    told, gains, rises = [], [], []
+    for level in (tight, loose):
+        gain, rise = (
+            interpolated(joint, GAPS["DP"], level, quantity, start=start).less(
+                interpolated(marginal, GAPS["DP"], level, quantity, start=start)
+            )
+            for quantity in ("accuracy", "transport_cost")
+        )
+        if not (gain.stated and rise.stated):
+            return UNKNOWN, ""
+        told.append(
+            f"at ΔDP {level:g} accuracy {show_change(gain)}, transport cost {show_change(rise)}"
+        )
+        gains.append(gain.mean)
+        rises.append(rise.mean)
+    rising = (gains[0] > ALMOST) + (rises[0] > 0.0)
+    # No rise at the loose level says something only if something rises at the tight level.
+    state = graded(rising + (gains[1] <= ALMOST), 3) if rising else DOES_NOT
+    limit = (
+        f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
+        "at the looser level counts only if something rises at the tighter"
+    )
+    return state, f"From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
+
+
+def _stability(answers: Answers) -> Judgement:
+    cells = fill_cells(answers, asked_of(answers, "imbalance"))
+    if not cells:
+        return UNKNOWN, ""
+    found = {a.series.label: a.interpolated for a in (cells[0].ftm, *cells[0].rivals)}
+    spreads = {name: r.spread for name, r in found.items() if r.stated and r.n > 1}
+    mine = spreads.pop(cells[0].ftm.series.label, None)
+    if mine is None or not spreads:
+        return UNKNOWN, ""
+    state = HOLDS if mine <= AS_STABLE * np.median(list(spreads.values())) else DOES_NOT
+    told = ", ".join(f"{name} {value:.4f}" for name, value in spreads.items())
+    rule = f"as stable is taken as at most {AS_STABLE:g} times the rivals' median"
+    splits = count_splits(found.values())
+    return state, f"Standard deviation of the accuracy ({splits}): FTM {mine:.4f}, {told}; {rule}."
+
+
+def _representations(answers: Answers) -> Judgement:
+    held, n_all, told = 0, 0, []
+    for question in asked_of(answers, "representation"):
+        found = {answer.series.key: answer for answer in answers.answer(question)}
+        for key in ("laftr", "sipm", "repair"):
+            if key not in found or "ftm-batch" not in found:
+                continue
+            gain = found["ftm-batch"].interpolated.less(found[key].interpolated)
+            if gain.stated:
+                n_all += 1
+                held += gain.mean > 0.0
+            told.append(f"{question.dataset} over {found[key].series.label} {show_change(gain)}")
+    return graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
+
+
+def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:
+    """Return a judge that counts the cells of an experiment in which FTM is ahead."""
+    fields = {} if label is None else {"label": label}
+    return lambda answers: count_wins(answers, asked_of(answers, experiment, **fields), **how)
+
+
+_ALL = PAPER_DATASETS
+_ADULT = ("adult",)
+
+# A judge for each claim in reported.json, in their order, with the tables that the claim is about.
+_JUDGES: Sequence[tuple[Judge, tuple[str, ...]]] = (
+    (_competitive, _ALL),
+    (_german, ("german",)),
+    (_outliers, _ALL),
+    (_counted("variables", places=2), ("german", "dutch")),
+    (_joint_map, _ADULT),
+    (_saturation, _ADULT),
+    (_cost_trend, _ADULT),
+    (_stability, _ADULT),
+    (_counted("consistency", "consistency"), _ALL),
+    (_representations, _ALL),
+    (_counted("ranks", grade=graded_by_majority), _ALL),
+    (_counted("flips", grade=graded_by_majority), _ALL),
+)

@@ -1,0 +1,677 @@
+"""Studies of one's own tables and methods."""
+
+import hashlib
+import json
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from re import fullmatch
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from fairmatch.datasets import Dataset
+from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.people.checks import FloatArray
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.files import MISSING_WORDS, check_column, read_table
+from paper.methods import Curve, Method, Scorer
+from paper.specs import Problem, Series
+from paper.study import Study
+
+
+def own_method(
+    name: str,
+    estimator: str,
+    *,
+    weight_parameter: str | None = None,
+    weights: Sequence[float] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> Method:
+    """Return a method that trains a scikit-learn-like classifier.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    estimator : str
+        Import path of the class, as ``"package.module:Class"``.
+    weight_parameter : str, optional
+        The parameter that trades accuracy for fairness. Without it the method has one model.
+    weights : sequence of float
+        Values of that parameter, from the most accurate to the fairest.
+    settings : mapping, optional
+        The other parameters of the class.
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    InputError
+        If the class cannot be imported or made, or the weights do not go with the parameter.
+
+    Notes
+    -----
+    If ``fit`` takes ``sensitive_features``, the groups are passed to it, and to the prediction if
+    that takes them too. Otherwise the group is the last column of X.
+
+    Examples
+    --------
+    >>> from paper.custom import own_method
+    >>> own_method("forest", "sklearn.ensemble:RandomForestClassifier").weights
+    (0.0,)
+    """
+    if (weight_parameter is None) != (not weights):
+        raise InputError(
+            f"Method {name!r} has {'weights' if weights else 'weight_parameter'} alone. Name "
+            "weight_parameter and weights together, or neither."
+        )
+    if weight_parameter == "random_state":
+        raise InputError(
+            f"Method {name!r}: weight_parameter is 'random_state', which is set to the seed of the "
+            "split. Name the parameter that trades accuracy for fairness."
+        )
+    kind = _find_class(name, estimator)
+    try:
+        plain = clone(kind(**(settings or {})))
+        if weight_parameter is not None:
+            clone(plain).set_params(**{weight_parameter: weights[0]})
+    except Exception as error:  # a researcher's class may fail in any way
+        raise InputError(
+            f"Method {name!r}: {estimator} cannot be made with these parameters "
+            f"({type(error).__name__}: {error}). Correct its settings."
+        ) from error
+    for needed in ("fit", "predict"):
+        if not hasattr(plain, needed):
+            raise InputError(
+                f"Method {name!r}: {estimator} has no method {needed!r}. Name a classifier with "
+                "fit and predict."
+            )
+
+    def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
+        scorers, training = [], []
+        for weight in given["weights"]:
+            model = clone(plain)
+            chosen = {} if weight_parameter is None else {weight_parameter: weight}
+            if "random_state" in model.get_params():
+                chosen["random_state"] = seed
+            try:
+                scorer, scores = _fit_any(model.set_params(**chosen), problem)
+            except Exception as error:
+                error.add_note(f"{type(model).__name__} with {chosen}")
+                raise
+            scorers.append(scorer)
+            training.append(scores)
+        return Curve(scorers, training)
+
+    return Method(
+        name,
+        tuple(weights) or (0.0,),  # not converted: the parameter may need whole numbers
+        fit,
+        schedule="own",
+        settings={
+            "estimator": estimator,
+            "weight_parameter": weight_parameter,
+            # As text, because 1 and 1.0 may differ, as they do in scikit-learn's forests.
+            "parameters": json.dumps([settings or {}, weights], sort_keys=True),
+        },
+    )
+
+
+def _find_class(name: str, path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    if module.endswith(".py"):
+        raise InputError(f"Method {name!r}: write {path!r} without '.py'.")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ModuleNotFoundError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"Method {name!r}: there is no {path!r} ({error}). Write it as "
+            "'package.module:Class', and make sure that the package is installed or in the "
+            "working folder."
+        ) from error
+    except (Exception, SystemExit) as error:  # a researcher's module may fail in any way
+        raise InputError(
+            f"Method {name!r}: the module of {path!r} cannot be imported "
+            f"({type(error).__name__}: {error}). Correct the module."
+        ) from error
+
+
+def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
+    split = problem.split
+
+    def takes_groups(method: str) -> bool:
+        return "sensitive_features" in signature(getattr(model, method)).parameters
+
+    apart = takes_groups("fit")
+
+    def rows(features: FloatArray, groups: Any) -> FloatArray:
+        return features if apart else np.column_stack([features, groups])
+
+    def scores(features: FloatArray, groups: Any) -> FloatArray:
+        how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+        given = {"sensitive_features": groups} if apart and takes_groups(how) else {}
+        found = getattr(model, how)(rows(features, groups), **given)
+        return _as_scores(found, f"{type(model).__name__}.{how}", len(features))
+
+    given = {"sensitive_features": split.group_train} if apart else {}
+    model.fit(rows(split.X_train, split.group_train), split.y_train, **given)
+    return lambda groups: scores(split.X_test, groups), scores(split.X_train, split.group_train)
+
+
+def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
+    """Return the scores of Y = 1 from the output of a classifier."""
+    found = np.asarray(given)
+    try:
+        numbers = found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{giver} gave values that are not all numbers; the first is {found.ravel()[0]!r}. "
+            "Labels are 0 or 1, as fit receives them. Return these."
+        ) from None
+    if found.shape not in ((n_rows,), (n_rows, 2)):
+        raise InputError(
+            f"{giver} gave an array of shape {found.shape} for {n_rows} rows. Return two columns, "
+            "for the labels 0 and 1, or one number for each row."
+        )
+    scores = numbers if numbers.ndim == 1 else numbers[:, 1]
+    if (outside := ~((scores >= 0.0) & (scores <= 1.0))).any():  # also finds NaN
+        raise InputError(
+            f"{giver} gave {scores[outside][0]:g} for a row. Scores lie in [0, 1], and decisions "
+            "are 0 or 1. Return these."
+        )
+    return scores
+
+
+SMALLEST_PART = 20
+"""Rows of each label that a group needs, because only a fifth of them are test rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTable:
+    """A table in a file, with the roles of its columns.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table in the study.
+    file : Path
+        A .csv or .parquet file.
+    sha256 : str
+        SHA-256 of the file's bytes.
+    target, sensitive : str
+        Columns with the labels and with the groups.
+    positive : str
+        The label that counts as Y = 1.
+    groups : tuple of two str
+        The group S = 0, then the group S = 1, which is the favoured one.
+    batch_size : int
+        Number of rows in a mini-batch.
+    drop : tuple of str
+        Columns that are left out.
+    """
+
+    name: str
+    file: Path
+    sha256: str
+    target: str
+    sensitive: str
+    positive: str
+    groups: tuple[str, str]
+    batch_size: int
+    drop: tuple[str, ...]
+
+    @classmethod
+    def read(
+        cls,
+        name: str,
+        file: Path,
+        *,
+        target: str,
+        positive: Any,
+        sensitive: str,
+        favoured: Any = None,
+        batch_size: int | None = None,
+        drop: Sequence[str] = (),
+    ) -> "OwnTable":
+        """Return the table of a file, or raise if the file cannot be used.
+
+        Parameters
+        ----------
+        name : str
+            Name of the table in the study.
+        file : Path
+            A .csv or .parquet file.
+        target, sensitive : str
+            Columns with the labels and with the groups.
+        positive : object
+            The label that counts as Y = 1.
+        favoured : object, optional
+            The favoured group; by default the group with the larger share of positive labels.
+        batch_size : int, optional
+            Number of rows in a mini-batch; by default a fifth of the rows, at most 1024.
+        drop : sequence of str
+            Columns that are left out.
+        """
+        where = f"[tables.{name}]"
+        frame = read_table(file)
+        for column in (target, sensitive, *drop):
+            check_column(frame, column, table=f"{where}: {file.name}")
+        drop = tuple(dict.fromkeys(drop))
+        if len({target, sensitive, *drop}) < 2 + len(drop):
+            raise InputError(
+                f"{where}: target, sensitive and drop must be different columns. Name each column "
+                "once."
+            )
+        labels = _two_values(frame[target], LabelError, f"{where}: target", "labels")
+        label = _one_of(positive, labels, f"{where}: positive")
+        groups = _two_values(frame[sensitive], GroupError, f"{where}: sensitive", "groups")
+        rows = frame[sensitive].astype(str)
+        accepted = frame[target].astype(str) == label
+        parts = pd.crosstab(rows, accepted)
+        if (smallest := int(parts.to_numpy().min())) < SMALLEST_PART:
+            raise GroupError(
+                f"{where}: a group of {sensitive!r} has {smallest} rows of one label. "
+                f"{SMALLEST_PART} are needed, because only a fifth of them are test rows. Add "
+                "rows, or choose other groups."
+            )
+        if favoured is None:
+            rates = accepted.groupby(rows).mean()
+            first = str(rates.idxmax())
+        else:
+            first = _one_of(favoured, groups, f"{where}: favoured")
+        if batch_size is None:
+            batch_size = min(1024, len(frame) // 5)
+        if not 2 <= batch_size <= len(frame):
+            raise InputError(
+                f"{where}: batch_size must be from 2 to {len(frame)}, the number of rows; got "
+                f"{batch_size}."
+            )
+        table = cls(
+            name=name,
+            file=file,
+            sha256=sha256_of(file),
+            target=target,
+            sensitive=sensitive,
+            positive=label,
+            groups=(groups[1 - groups.index(first)], first),
+            batch_size=batch_size,
+            drop=tuple(drop),
+        )
+        _check_features(table.features(frame), where)
+        return table
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything about the table that a run's result depends on, for its spec."""
+        return {
+            "table": {
+                "sha256": self.sha256,
+                "target": self.target,
+                "positive": self.positive,
+                "sensitive": self.sensitive,
+                "groups": list(self.groups),
+                "batch_size": self.batch_size,
+                "drop": sorted(self.drop),
+            }
+        }
+
+    def features(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns that are neither labels nor groups, and are not left out."""
+        return frame.drop(columns=[self.target, self.sensitive, *self.drop])
+
+    def load(self) -> Dataset:
+        """Return the table as a dataset, or raise if its file is not the one in the specs."""
+        if sha256_of(self.file) != self.sha256:
+            raise InputError(f"{self.file} has changed since the runs were planned. Start again.")
+        frame = read_table(self.file)
+        features = self.features(frame)
+        text = features.select_dtypes(exclude=["number", "bool", "category"]).columns
+        labels = (frame[self.target].astype(str) == self.positive).astype(np.int64)
+        return Dataset(
+            name=self.name,
+            # The encoding has a place for every level, also for those of test rows alone.
+            X=features.astype(dict.fromkeys(text, "category")),
+            y=labels,
+            sensitive_features=frame[self.sensitive].astype(str),
+            groups=self.groups,
+            favoured_group=self.groups[1],
+            positive_label=f"{self.target} is {self.positive}",
+            batch_size=self.batch_size,
+            description=f"The table {self.file.name}.",
+        )
+
+
+def sha256_of(file: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _two_values(
+    column: "pd.Series[Any]", error: type[InputError], where: str, what: str
+) -> tuple[str, str]:
+    if n_missing := int(column.isna().sum()):
+        raise error(
+            f"{where}: {column.name!r} lacks {n_missing} values. Remove those rows from the file. "
+            f"{MISSING_WORDS}"
+        )
+    values = sorted(str(value) for value in column.unique())
+    if len(values) != 2:
+        listed = ", ".join(repr(value) for value in values[:6])
+        listed += ", …" if len(values) > 6 else ""
+        raise error(
+            f"{where}: {column.name!r} must have two {what}, and has {len(values)} ({listed}). "
+            f"Remove the rows of other {what}, or add a column that merges some."
+        )
+    return values[0], values[1]
+
+
+def _one_of(value: Any, known: Sequence[str], where: str) -> str:
+    """Return the value of a column that a user means; 1, 1.0 and "1" are the same."""
+    spellings = [str(value)]
+    if isinstance(value, bool):
+        spellings.append(str(int(value)))
+    if isinstance(value, int | float):
+        spellings += [str(float(value)), f"{value:g}"]
+    for spelling in spellings:
+        if spelling in known:
+            return spelling
+    raise InputError(f"{where} must be {known[0]!r} or {known[1]!r}, got {value!r}.")
+
+
+def _check_features(features: pd.DataFrame, where: str) -> None:
+    if features.columns.empty:
+        raise InputError(f"{where}: no columns are left to learn from. Drop fewer columns.")
+    for column in features.select_dtypes(exclude=["number", "bool"]):
+        n_levels = features[column].nunique()
+        if n_levels > max(50, len(features) // 2):
+            raise InputError(
+                f"{where}: the text column {column!r} has {n_levels} different values in "
+                f"{len(features)} rows, as an id has. Leave it out with drop = [{column!r}]."
+            )
+    missing = features.isna().sum()
+    if listed := ", ".join(f"{name!r} ({count})" for name, count in missing.items() if count):
+        raise InputError(
+            f"{where}: columns with missing values, and how many: {listed}. Fill them in, remove "
+            "those rows from the file, or leave the columns out with drop = [...]."
+        )
+    try:
+        TableEncoder().fit(features)
+    except InputError as error:
+        raise InputError(f"{where}: {error} Or leave the column out with drop = [...].") from error
+
+
+class _Key(NamedTuple):
+    """A key of the file: what its value must be, and the default."""
+
+    kind: type
+    words: str
+    default: Any = None
+    required: bool = False
+
+
+_FILE_KEYS = {
+    "datasets": _Key(list, "a list of names"),
+    "tables": _Key(dict, "written as [tables.NAME]", {}),
+    "methods": _Key(dict, "written as [methods.NAME]", {}),
+}
+_TABLE_KEYS = {
+    "file": _Key(str, "the name of a file", required=True),
+    "target": _Key(str, "the name of a column", required=True),
+    "positive": _Key(object, "a label", required=True),
+    "sensitive": _Key(str, "the name of a column", required=True),
+    "favoured": _Key(object, "a group"),
+    "batch_size": _Key(int, "a whole number"),
+    "drop": _Key(list, "a list of columns", []),
+}
+_METHOD_KEYS = {
+    "estimator": _Key(str, "text such as 'package.module:Class'", required=True),
+    "settings": _Key(dict, "a table such as { depth = 3 }", {}),
+    "label": _Key(str, "text"),
+    "weight_parameter": _Key(str, "the name of a parameter"),
+    "weights": _Key(list, "a list of numbers", []),
+}
+
+
+def extend_study(study: Study, path: str | Path) -> Study:
+    r"""Return a study with the tables and methods of a file added.
+
+    Parameters
+    ----------
+    study : Study
+        The study to add to.
+    path : str or Path
+        A TOML file with ``[tables.NAME]`` and ``[methods.NAME]``; see docs/howto/own-study.md.
+
+    Returns
+    -------
+    Study
+        The study's tables, then the file's, and a line for each of the file's methods. If the
+        file has ``datasets = ["NAME", ...]``, the study has only those tables.
+
+    Raises
+    ------
+    InputError
+        If the file, a table or a method cannot be used as it is.
+
+    Notes
+    -----
+    An estimator may be in a Python module beside the file or in the working folder. A run is
+    identified by its content. It is done again when the table's file, the roles of its columns or
+    the module's file change.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from paper.specs import QUICK
+    >>> from paper.study import Study
+    >>> text = '[methods.forest]\nestimator = "sklearn.ensemble:RandomForestClassifier"\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "mine.toml"
+    ...     _ = file.write_text(text)
+    ...     study = extend_study(Study.of(QUICK, datasets=["german"]), file)
+    >>> study.spec("forest", "german", 0).settings["estimator"]
+    'sklearn.ensemble:RandomForestClassifier'
+    """
+    file = Path(path).resolve()
+    content = _read_keys(_read_toml(file), _FILE_KEYS, str(file))
+    folders = (str(file.parent), str(Path.cwd()))
+    labels = {series.label for series in study.series.values()}
+    tables = [
+        _read_table(name, given, file.parent)
+        for name, given in _entries(content, "tables", file, study.loaders)
+    ]
+    methods = [
+        _read_method(name, given, folders, labels)
+        for name, given in _entries(content, "methods", file, {**study.methods, **study.series})
+    ]
+    if not tables and not methods:
+        raise InputError(f"{file} adds nothing: write [tables.NAME] or [methods.NAME] in it.")
+    names = (*study.datasets, *(table.name for table in tables))
+    loaders = {**study.loaders, **{table.name: table.load for table in tables}}
+    if content["datasets"] is not None:
+        names = _chosen(content["datasets"], loaders, file)
+    return replace(
+        study,
+        datasets=names,
+        series={**study.series, **{series.key: series for _, series in methods}},
+        methods={**study.methods, **{method.name: method for method, _ in methods}},
+        loaders=loaders,
+        identities={**study.identities, **{table.name: table.identity() for table in tables}},
+    )
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors add a mark
+    except FileNotFoundError:
+        raise InputError(f"There is no file {file}. Check its name.") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:  # TOML errors are ValueErrors, and name the line
+        raise InputError(f"{file} cannot be read as TOML: {error}") from error
+
+
+def _read_keys(given: Any, known: Mapping[str, _Key], where: str) -> dict[str, Any]:
+    """Return the keys with defaults filled in, or raise if a key or its value is wrong."""
+    if not isinstance(given, dict):
+        raise InputError(f"{where} must hold keys and values, got {given!r}.")
+    for key in given:
+        if key not in known:
+            raise InputError(f"{where} has an unknown key {key!r}. {_hint(key, known)}")
+    if lacking := [name for name, key in known.items() if key.required and name not in given]:
+        raise InputError(f"{where} lacks {', '.join(lacking)}. Add what is missing.")
+    for name, value in given.items():
+        key = known[name]
+        truth = isinstance(value, bool) and key.kind is not object  # Python counts it as an int
+        if truth or not isinstance(value, key.kind):
+            raise InputError(f"{where}: {name} must be {key.words}, got {value!r}.")
+        if known is _FILE_KEYS:  # the content is read later
+            continue
+        for item, told in value.items() if isinstance(value, dict) else [(name, value)]:
+            if not _is_plain(told):
+                raise InputError(
+                    f"{where}: {item} must be text, finite numbers, true or false, got {told!r}."
+                )
+    return {**{name: key.default for name, key in known.items()}, **given}
+
+
+def _hint(name: Any, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(str(name), known, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON can hold a value; it cannot hold TOML's dates and infinities."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _entries(
+    content: Mapping[str, Any], kind: str, file: Path, taken: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    for name in content[kind]:
+        if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}", name):  # records are named by it
+            raise InputError(
+                f"{file}: the name {name!r} must have at most 50 characters: letters, digits, '-' "
+                "and '_', with a letter or digit first."
+            )
+        if not isinstance(content[kind][name], dict):
+            raise InputError(f"{file}: write [{kind}.NAME], with a name of yours, for [{kind}].")
+        if name in taken:
+            raise InputError(
+                f"{file}: the name {name!r} is taken already. Choose another one for "
+                f"[{kind}.{name}]."
+            )
+    return list(content[kind].items())
+
+
+def _chosen(names: list[Any], known: Mapping[str, Any], file: Path) -> tuple[str, ...]:
+    if not names:
+        raise InputError(f"{file}: datasets must name at least one table, got an empty list.")
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise InputError(f"{file}: there is no dataset {name!r}. {_hint(name, known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def _read_table(name: str, content: Any, folder: Path) -> OwnTable:
+    where = f"[tables.{name}]"
+    given = _read_keys(content, _TABLE_KEYS, where)
+    for column in given["drop"]:
+        if not isinstance(column, str):
+            raise InputError(f"{where}: drop must hold names of columns as text, got {column!r}.")
+    return OwnTable.read(name, folder / given.pop("file"), **given)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFit:
+    """The training of a researcher's method, held as names alone.
+
+    A worker process unpickles this before it knows the folder of the class. So it holds no object
+    of the class, and imports the class when it is called.
+    """
+
+    folders: tuple[str, ...]
+    name: str
+    estimator: str
+    weight_parameter: str | None = None
+    weights: tuple[float, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def method(self) -> Method:
+        """Return the method, with its class imported."""
+        # Appended, because a researcher's file must not hide a package that others import.
+        for folder in self.folders:
+            if folder not in sys.path:
+                sys.path.append(folder)
+        return own_method(
+            self.name,
+            self.estimator,
+            weight_parameter=self.weight_parameter,
+            weights=self.weights,
+            settings=self.settings,
+        )
+
+    def code(self) -> str | None:
+        """Return the SHA-256 of the module's file, if it is the researcher's own."""
+        module = self.estimator.partition(":")[0]
+        file = getattr(import_module(module), "__file__", None)
+        inside = Path(*module.split("."))
+        own = (
+            Path(folder, *ending.parts)
+            for folder in self.folders
+            for ending in (inside.with_suffix(".py"), inside / "__init__.py")
+        )
+        for path in own:
+            if file is not None and path.exists() and path.samefile(file):
+                return sha256_of(path)
+        return None
+
+    def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        """Return the curve of a problem, trained with the settings and the seed."""
+        fit = self.method().fit
+        assert fit is not None
+        return fit(problem, settings, seed)
+
+
+def _read_method(
+    name: str, content: Any, folders: tuple[str, ...], labels: set[str]
+) -> tuple[Method, Series]:
+    where = f"[methods.{name}]"
+    given = _read_keys(content, _METHOD_KEYS, where)
+    label = given["label"] or name
+    if "|" in label or not label.isprintable():
+        raise InputError(
+            f"{where}: the label {label!r} stands in tables and cannot hold '|' or line breaks. "
+            "Choose another label."
+        )
+    if label in labels:
+        raise InputError(f"{where}: the label {label!r} is taken already. Choose another label.")
+    labels.add(label)
+    for weight in given["weights"]:
+        if not isinstance(weight, int | float) or isinstance(weight, bool):
+            raise InputError(f"{where}: weights must be numbers, got {weight!r}.")
+    fit = OwnFit(
+        folders,
+        name,
+        given["estimator"],
+        given["weight_parameter"],
+        tuple(given["weights"]),
+        given["settings"],
+    )
+    method = fit.method()
+    code = fit.code()
+    settings = {**method.settings, **({"code": code} if code else {})}
+    return replace(method, fit=fit, settings=settings), Series(name, label, name)

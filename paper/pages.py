@@ -1,0 +1,382 @@
+"""The pages that show the records."""
+
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairmatch.datasets import PAPER_DATASETS
+from fairmatch.exceptions import InputError
+from fairmatch.measures import MEASURES
+from fairmatch.people.files import whole_file, write_whole
+from fairmatch.report.charts import require_charts
+from paper.claims import Verdict, verdicts
+from paper.figures import appendix_b_chart, counterfactual_chart, recorded_charts
+from paper.illustrations import appendix_b, counterfactuals
+from paper.matchings import CLAIM, matching_verdict, matchings_section
+from paper.questions import (
+    FEWEST_ACCEPTED,
+    MOST_ACCEPTED,
+    SUBJECTS,
+    UNKNOWN,
+    Answer,
+    Answers,
+    Question,
+    reported,
+)
+from paper.specs import SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
+from paper.study import EXPERIMENTS
+from paper.tables import (
+    frontier_section,
+    label_weights,
+    mean_cell,
+    paper_cell,
+    picked_on_training,
+    plain_text,
+    schedules,
+    short_answer,
+    stability,
+    table,
+    unconstrained,
+)
+
+PAGE = "README.md"
+RECORDS = "records"
+FIGURES = "figures"
+
+# The figures of each section, with their captions; `figures.py` draws those that records allow.
+SECTION_FIGURES: dict[str, tuple[tuple[str, str], ...]] = {
+    "tradeoff": (
+        ("tradeoff-wdp", "ΔWDP against accuracy"),
+        ("tradeoff-dp", "ΔDP against accuracy"),
+        ("tradeoff-meandp", "Δ‾DP against accuracy"),
+        ("joint", "With the joint map: ΔDP against accuracy"),
+    ),
+    "frontier": (("frontier", "Accuracy against consistency at equal gap, boosted trees"),),
+    "trees": (("trees", "Boosted trees beside networks: ΔWDP against accuracy"),),
+    "subsets": (("subsets", "Gaps in 1,000 random half-spaces"),),
+    "label-weight": (("label-weight", "Transport cost against accuracy, by label weight"),),
+    "representation": (("representation", "Fair representations: Δ‾DP against accuracy"),),
+    "illustrations": (
+        ("appendix-b", "Two fair models, one of them cruel (Appendix B)"),
+        ("counterfactual", "Counterfactuals and the optimal transport map (Proposition 4.3)"),
+    ),
+}
+
+_SHORT_ANSWER = (
+    "FTM at equal gap, interpolated; in bold what is at least the paper's figure. The last column "
+    "is not at that gap: it says how far the tables differ before anything is fair."
+)
+_PICKED = "If the weight is picked on the training rows"
+_PICKED_NOTE = (
+    "Of the models that keep the allowed gap on the training rows, the one that is most accurate "
+    "there; accuracy and gap on the test rows, and on how many splits the gap is kept there too. "
+    "Nothing is interpolated, so a method with few weights near the level stays further below it."
+)
+_SCHEDULES = (
+    f"FTM with all rows on {SCHEDULE_SEEDS} splits and {len(SCHEDULE_WEIGHTS)} fairness weights. "
+    "The rate falls by 5 % after each epoch in the first two, by 10 % in the third. The least ΔWDP "
+    "is that of models which do not accept (almost) everybody or nobody."
+)
+
+
+def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
+    """Write the page of results into a folder and return its file."""
+    return write_whole(Path(folder) / PAGE, render_page(answers, folder, options))
+
+
+def check_page(answers: Answers, folder: str | Path, options: str = "") -> list[str]:
+    """Return the lines in which the page and the records differ, as a diff; empty if none do."""
+    file = Path(folder) / PAGE
+    try:
+        written = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be read ({error.strerror}). Write it first, without --check."
+        ) from error
+    wanted = render_page(answers, folder, options).splitlines()
+    return list(unified_diff(written, wanted, "as written", "as recorded", lineterm="", n=0))
+
+
+def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
+    """Return the whole page as Markdown.
+
+    Parameters
+    ----------
+    answers : Answers
+        The answers that the records hold.
+    folder : str or Path
+        Folder of the page and its figures.
+    options : str
+        Options of the command that makes the page, which quotes the command. They begin with a
+        space.
+    """
+    drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
+    parts = [
+        _head(answers, options),
+        _joined("The short answer", _SHORT_ANSWER, short_answer(answers)),
+        frontier_section(answers, _pictures("frontier", drawn)),
+        _claims(answers) if _has_paper_tables(answers) else "",
+        matchings_section(answers),
+        _joined("Unconstrained models", "", unconstrained(answers)),
+    ]
+    for name, asked in groupby(answers.questions(), key=lambda question: question.experiment):
+        if _recorded(answers, SUBJECTS.get(name, ())):
+            parts.append(_section(name, list(asked), answers, drawn))
+        if name == "joint":
+            parts.append(_label_weights(answers, drawn))
+    parts.append(_joined(_PICKED, _PICKED_NOTE, picked_on_training(answers)))
+    parts.append(_joined(_title("schedule"), _SCHEDULES, schedules(answers)))
+    parts.append(_joined("Illustrations", "", _pictures("illustrations", drawn)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(answers: Answers, options: str) -> str:
+    study, store = answers.study, answers.store
+    wanted = study.runs()
+    found = [record for spec in wanted if (record := store.find(spec)) is not None]
+    if not found:
+        raise InputError(
+            f"There are no records of this study in {store.folder}. Run it first, with fairmatch "
+            f"paper run{options}."
+        )
+    hours = sum(record.seconds for record in found) / 3600.0
+    versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
+    lengths = study.profile.lengths["network"]
+    return f"""# The paper's experiments: its figures and ours
+
+Made of the records in `{RECORDS}/` by `fairmatch paper tables{options}`; no number here is typed by
+hand, and `--check` makes the same command fail if one is. `fairmatch paper run{options}` makes the
+records, `fairmatch paper figures{options}` the figures.
+
+{len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time (the processes that
+compute mini-batch maps not counted): {_counted(answers)}.
+Networks train for {lengths["epochs"]:g} epochs at learning rate {lengths["learning_rate"]:g},
+multiplied by {lengths["decay"]:g} after each.
+Versions: {", ".join(versions)}.
+
+How to read the tables. A method is a curve of models, one per fairness weight. "At a level" means:
+*nearest*, as in the paper, each split's model whose gap on the test rows is nearest to the level,
+with the mean gap really reached in brackets; *interpolated*, along each split's curve, to the level
+itself. Both are means over the random splits ± standard error, with the number of splits in
+brackets; where it is smaller than the number of splits recorded, the other curves never come to the
+level, or the quantity is not defined there. A curve is followed from its fairest model towards
+smaller weights, if need be towards larger ones; models that accept fewer than
+{FEWEST_ACCEPTED:.0%} or more than {MOST_ACCEPTED:.0%} of the people are left out, because they
+decide nothing. The difference is interpolated less paper, where at least half of the
+curves come to the level.
+Every level is read off the test rows, as in the paper; only *{_PICKED}*
+says what a user gets who does not know them. `docs/evidence/reproduction.md` lists what was
+chosen where the paper is silent or contradicts itself."""
+
+
+def _has_paper_tables(answers: Answers) -> bool:
+    return bool(set(PAPER_DATASETS) & set(answers.study.datasets))
+
+
+def _recorded(answers: Answers, keys: Sequence[str]) -> bool:
+    """Return whether one of these lines is recorded on a table; True if no line is named."""
+    study = answers.study
+    found = (answers.records(key, name) for key in keys for name in study.datasets)
+    return not keys or any(found)
+
+
+def _counted(answers: Answers) -> str:
+    """Return a sentence on how many splits of each table are recorded, by kind of method."""
+    told = []
+    for dataset in answers.study.datasets:
+        kinds: dict[str, list[int]] = {}
+        for key in answers.study.series:
+            kinds.setdefault(_kind(key), []).append(len(answers.records(key, dataset)))
+        told.append(f"{dataset} ({', '.join(f'{k} {_span(n)}' for k, n in kinds.items())})")
+    return f"splits per method are {', '.join(told)}"
+
+
+def _kind(key: str) -> str:
+    if key not in SERIES:
+        return "yours"
+    if key in SUBJECTS["representation"]:
+        return "representations"
+    return "trees" if key.startswith("trees") else "networks"
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _claims(answers: Answers) -> str:
+    rule = (
+        "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
+        "*holds in part*: in some; *does not hold*: in none (in at most half). FTM means the "
+        "paper's, with maps of mini-batches, unless all rows are named. Methods are compared split "
+        "by split, interpolated to the level, and only where at least half of the splits have both "
+        "there. In brackets: who is better, and by how much."
+    )
+    judged = verdicts(answers)
+    if (ours := matching_verdict(answers))[0] != UNKNOWN:
+        judged.append(Verdict(CLAIM, *ours))
+    lines = [
+        f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
+        for number, verdict in enumerate(judged, start=1)
+    ]
+    return "\n".join(["## The paper's claims", "", rule, "", *lines])
+
+
+def _title(name: str) -> str:
+    others = {
+        "trees": "Boosted trees",
+        "own": "Other tables",
+        "representation": "Fair representations",
+    }
+    return others[name] if name in others else EXPERIMENTS[name].title
+
+
+def _section(name: str, asked: Sequence[Question], answers: Answers, drawn: set[str]) -> str:
+    tables, any_paper = [], False
+    for (dataset, gap, level), cells in groupby(
+        asked, key=lambda question: (question.dataset, question.gap, question.level)
+    ):
+        if dataset not in answers.study.datasets:
+            continue
+        listed = list(cells)
+        compared = any(question.paper for question in listed)
+        any_paper |= compared
+        rows = [row for question in listed for row in _rows(question, answers, compared)]
+        if rows:
+            ours = ["ours, nearest [level]", "ours, interpolated"]
+            names = ["", "method", *(["paper", *ours, "difference"] if compared else ours)]
+            head = f"**{dataset}, {MEASURES[gap].symbol} = {level:g}**"
+            tables.append(f"{head}\n\n{table(names, rows)}")
+    if not tables:
+        return ""
+    pictures = _pictures(name, drawn)
+    if name == "own" and not _has_paper_tables(answers):
+        # With the paper's tables, these pictures stand further up.
+        parts = (_pictures(part, drawn) for part in ("tradeoff", "trees", "representation"))
+        pictures = "\n\n".join(part for part in parts if part)
+    if pictures and not any_paper:  # the pictures tell it; the numbers are there to look up
+        tables = ["<details><summary>In numbers</summary>", *tables, "</details>"]
+    if name == "imbalance":
+        tables += ["Stability, interpolated or else nearest:", stability(answers)]
+    return _joined(_title(name), _NOTES.get(name, ""), pictures, *tables)
+
+
+def _joined(title: str, told: str, *parts: str) -> str:
+    """Return a section, or an empty text if it has only a title and a remark."""
+    shown = [part for part in parts if part]
+    return "\n\n".join([f"## {title}", *([told] if told else []), *shown]) if shown else ""
+
+
+_NOTES = {
+    "flips": (
+        "Decisions that fairness turns against its purpose: S = 1 from 0 to 1, S = 0 from 1 to 0. "
+        "German stands without the paper's figures, because its Y = 1 seems to be bad credit there "
+        "and is good credit here; on Bank the favoured group is S = 0, so the rule is the paper's "
+        "and not the purpose."
+    ),
+}
+
+
+def _rows(question: Question, answers: Answers, compared: bool) -> Iterator[list[str]]:
+    for index, answer in enumerate(answers.answer(question)):
+        label = question.label if index == 0 else ""
+        cells = _cells(question, answer)
+        yield [label, plain_text(answer.series.label), *(cells if compared else cells[1:3])]
+
+
+def _cells(question: Question, answer: Answer) -> list[str]:
+    digits = question.digits
+    near = mean_cell(answer.nearest, digits)
+    if answer.nearest.n:
+        near += f" [{answer.nearest.level:.3f}]"
+    difference = "" if answer.difference is None else f"{answer.difference:+.{digits}f}"
+    ours = [near, mean_cell(answer.interpolated, digits)]
+    return [paper_cell(answer.paper, digits), *ours, difference]
+
+
+def _pictures(name: str, drawn: set[str]) -> str:
+    wanted = SECTION_FIGURES.get(name, ())
+    return "\n\n".join(f"![{text}]({FIGURES}/{stem}.svg)" for stem, text in wanted if stem in drawn)
+
+
+def _label_weights(answers: Answers, drawn: set[str]) -> str:
+    if "adult" not in answers.study.datasets:
+        return ""
+    blocks = [
+        f"**adult, ΔDP = {level:g}**\n\n{rows}"
+        for level in reported()["transport_cost_vs_accuracy_adult"]["at_DP"]
+        if (rows := label_weights(answers, level))
+    ]
+    told = (
+        "Transport cost of the fair matching on the test rows, by 100 mini-batches of 1,024 people "
+        "of each group; interpolated to the level, on the splits that all α have in common."
+    )
+    return _joined(_title("label-weight"), told, _pictures("label-weight", drawn), *blocks)
+
+
+ILLUSTRATIONS = ("appendix-b", "counterfactual")
+"""Names of the figures that do not depend on the records."""
+
+
+def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
+    """Draw the illustrations and every figure that the records allow as SVG; return the files."""
+    charts = _charts(answers)
+    pictures = appendix_b_chart(appendix_b()), counterfactual_chart(counterfactuals())
+    charts |= zip(ILLUSTRATIONS, pictures, strict=True)
+    return [_save(chart, Path(folder) / f"{name}.svg") for name, chart in charts.items()]
+
+
+def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
+    """Return the files of figures that are missing, edited, or differ from the records."""
+    charts = _charts(answers)
+    stale = []
+    for name in (*charts, *ILLUSTRATIONS):
+        file = Path(folder) / f"{name}.svg"
+        drawing, _, marks = _text(file).rpartition("\n<!-- ")
+        data = _of_data(charts[name]) if name in charts else ""
+        if not marks or _of_drawing(drawing) not in marks or data not in marks:
+            stale.append(file)
+    return stale
+
+
+def _charts(answers: Answers) -> dict[str, Any]:
+    require_charts()
+    charts = recorded_charts(answers)
+    if not charts:
+        raise InputError(
+            f"There are no records in {answers.store.folder}. Run the study first, with fairmatch "
+            "paper run."
+        )
+    return charts
+
+
+def _save(chart: Any, file: Path) -> Path:
+    """Write a chart as SVG, with hashes of its data and its drawing, and return the file."""
+    with whole_file(file) as partial:
+        chart.save(str(partial), format="svg")
+        drawing = partial.read_text(encoding="utf-8")
+        marks = f"{_of_data(chart)} {_of_drawing(drawing)}"
+        partial.write_text(f"{drawing}\n<!-- {marks} -->\n", encoding="utf-8")
+    return file
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+
+
+def _of_data(chart: Any) -> str:
+    """Return a hash of the numbers that a chart shows, regardless of its style."""
+    shown = chart.to_dict()["datasets"].values()
+    # The last digits of a mean may differ from machine to machine.
+    rounded = [pd.DataFrame(rows).round(6).to_json(double_precision=6) for rows in shown]
+    return f"data:{sha256(''.join(sorted(rounded)).encode()).hexdigest()}"
+
+
+def _of_drawing(text: str) -> str:
+    """Return a hash of the drawing itself, which must not be edited."""
+    return f"drawing:{sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,1431 @@
+"""Fair representations, and a classifier on them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fairmatch.exceptions import CouplingError, InputError, LabelError, ModelFileError
+from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.estimator import FairClassifier, FairEstimator, Family, Target, TwoClasses
+from fairmatch.learning.losses import Loss
+from fairmatch.learning.networks import (
+    MIN_WIDTH,
+    AdversaryNetwork,
+    Batch,
+    DescentSettings,
+    NetworkLearner,
+    NetworkScorer,
+    NetworkSettings,
+    PairBatches,
+    StackedMLP,
+    check_widths,
+    network_arrays,
+    network_from,
+    reverse_gradient,
+    torch_generator,
+)
+from fairmatch.learning.reading import (
+    Columns,
+    DecidedSizes,
+    EncoderSettings,
+    GroupSettings,
+    GroupSizes,
+    TableReader,
+    TrainingRows,
+    as_list,
+    check_lengths,
+    epochs_from,
+    group_columns,
+    reader_facts,
+    restore_reader,
+    seed_sequence,
+    take_rows,
+)
+from fairmatch.learning.saving import FILE, Arrays, State, read_arrays, under, write_arrays
+from fairmatch.learning.settings import LAFTR_WEIGHTS, REPAIR_AMOUNTS, SIPM_WEIGHTS, estimator
+from fairmatch.matching.coupling import Coupling, check_coupling, plan_parts, rows_with_mass
+from fairmatch.matching.matchers import OptimalTransportMatcher, match_parts
+from fairmatch.people.checks import (
+    FloatArray,
+    check_count,
+    check_number,
+    check_weights,
+    read_column,
+    read_features,
+    read_weights,
+)
+
+
+class Representer(Protocol):
+    """A learned representation of rows."""
+
+    n_outputs: int
+
+    def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the representation of encoded rows; codes are None if groups are not used."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the learned attributes that the transformer shows."""
+
+    def state(self) -> State:
+        """Return the state to save."""
+
+
+@dataclass(frozen=True)
+class RepresentationFamily:
+    """How a kind of representation is learned, checked and restored from a file.
+
+    Attributes
+    ----------
+    learner : callable
+        Returns the learner of a transformer. Its ``fit_path(rows, loss, compare, weights)`` returns
+        representers, and ``compare`` returns the ready coupling of rows, or None.
+    representer : callable
+        Maps ``(transformer, content, facts, n_encoded)`` to a representer; raises an error if the
+        file is damaged.
+    check : callable
+        Raises an error if a parameter of a transformer is wrong.
+    rebuilds : bool
+        Whether representers can rebuild rows.
+    sees : str
+        What the learner sees of a table, always "numbers": encoded features, and columns of 0 and
+        1 for the group.
+    encoder : None
+        Always None: the transformers have an ``encoder`` parameter.
+    """
+
+    learner: Callable[[Any], Any]
+    representer: Callable[[Any, bytes, dict[str, Any], int], Any]
+    check: Callable[[Any], None]
+    rebuilds: bool = False
+    sees: str = "numbers"
+    encoder: None = None
+
+
+def _rebuilds(model: Any) -> bool:
+    return bool(model._family.rebuilds)
+
+
+class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
+    """A representation of rows of two groups.
+
+    A subclass names the parameter that is its weight (`_weight_name`) and what learns (`_family`).
+    """
+
+    __metadata_request__transform: ClassVar = {"sensitive_features": True}
+    __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
+    # The parameter that is the weight, and the interval that it lies in.
+    _weight_name: ClassVar[str] = "fairness_weight"
+    _weight_range: ClassVar[str] = "[0, inf)"
+    # Whether the representation is learned with labels.
+    _needs_labels: ClassVar[bool] = True
+    _target: ClassVar[Target] = TwoClasses()
+    _family: ClassVar["RepresentationFamily"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_labels
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        n_outputs: int = self.representer_.n_outputs
+        return n_outputs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+    ) -> Self:
+        """Learn a representation of a table.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Features, of pandas, polars, pyarrow or NumPy.
+        y : array-like of shape (n_rows,), optional
+            Labels of two classes, for representations that are learned with labels.
+        sensitive_features : array-like of shape (n_rows,), optional
+            Group of every row, unless ``sensitive_column`` names a column of X.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
+        coupling : Coupling, optional
+            A ready matching of these rows, for representations that match.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        return super().fit(
+            X,
+            y,  # type: ignore[arg-type]  # some representations need no labels
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            coupling=coupling,
+        )
+
+    def _sizes(self) -> DecidedSizes:
+        return DecidedSizes()
+
+    def _learner(self) -> Any:
+        return self._family.learner(self)
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
+        return coupling
+
+    def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
+        """Return the representation of rows.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+        sensitive_features : array-like of shape (n_rows,), optional
+            Group of every row, unless it is a column of X or the representation does not need it.
+
+        Returns
+        -------
+        array of shape (n_rows, n_out)
+            The representation, without a column for the groups.
+        """
+        features, codes = self._read_new(X, sensitive_features, "transform")
+        encoded = self.reader_.encode(features)
+        check_lengths(encoded, codes)
+        represented: FloatArray = self.representer_.represent(encoded, codes)
+        return represented
+
+    def fit_transform(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coupling: Coupling | None = None,
+    ) -> FloatArray:
+        """Learn a representation of a table, and return the representation of its rows.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Features, of pandas, polars, pyarrow or NumPy.
+        y : array-like of shape (n_rows,), optional
+            Labels of two classes, for representations that are learned with labels.
+        sensitive_features : array-like of shape (n_rows,), optional
+            Group of every row, unless ``sensitive_column`` names a column of X.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row.
+        coupling : Coupling, optional
+            A ready matching of these rows, for representations that match.
+
+        Returns
+        -------
+        array of shape (n_rows, n_out)
+            The representation of the rows.
+        """
+        self.fit(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            coupling=coupling,
+        )
+        return self.transform(X, sensitive_features=sensitive_features)
+
+    @available_if(_rebuilds)  # type: ignore[untyped-decorator]
+    def inverse_transform(
+        self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return encoded rows, rebuilt from their representation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_components)
+            The representation that `transform` returned.
+        sensitive_features : array-like of shape (n_rows,)
+            Group of every row. It is needed because the representation hides it.
+
+        Returns
+        -------
+        array of shape (n_rows, n_features)
+            An approximation of the encoded features.
+        """
+        check_is_fitted(self)
+        if sensitive_features is None:
+            raise InputError(
+                f"{type(self).__name__}.inverse_transform needs the group of every row, and got "
+                "none. Pass sensitive_features=."
+            )
+        codes = self.reader_.codes(read_column(sensitive_features, "sensitive_features"))
+        latents = read_features(X)
+        if latents.shape[1] != self._n_features_out:
+            raise InputError(
+                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}. "
+                "Pass what transform returned."
+            )
+        rebuilt: FloatArray = self.representer_.rebuild(latents, codes)
+        return rebuilt
+
+    def _read_training(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        sizes: GroupSizes | DecidedSizes,
+        *,
+        coupled: bool = False,
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        who, reader = type(self).__name__, self._reader()
+        known: dict[str, Any] = {}
+        if self._needs_labels and y is None:
+            raise LabelError(
+                f"{who} requires y to be passed, but the target y is None. The representation is "
+                "learned with labels, to predict them from it. Pass a label for every row of X."
+            )
+        # A missing group is the first error to raise about the groups.
+        _, sensitive = reader.split(X, sensitive_features)
+        labels = None
+        if self._needs_labels and y is not None:
+            labels, known = self._target.read(y, sample_weight)
+        features, groups, _ = reader.read_training(X, sensitive_features, sizes)
+        groups.only_two(who)
+        n_labels = len(groups) if y is None else len(read_column(y, "y"))
+        if n_labels != len(groups):
+            raise InputError(
+                f"y has {n_labels} samples, X has {len(groups)}. Pass one label for every row."
+            )
+        weights = read_weights(sample_weight, n_rows=len(groups))
+        rows_with_mass(groups, weights)
+        labels = np.zeros(len(groups)) if labels is None else labels
+        if weights is not None and not weights.all() and not coupled:
+            kept = np.flatnonzero(weights)
+            features, sensitive = take_rows(features, kept), take_rows(sensitive, kept)
+            labels, groups, weights = labels[kept], groups.take(kept), weights[kept]
+        points = reader.fit_encoder(features, len(groups))
+        reader.refuse_leaks(features, sensitive, points)
+        codes = groups.codes if reader.at_prediction else None
+        inputs = reader.inputs(features, codes, points)
+        rows = TrainingRows(labels, groups, weights, points, inputs)
+        return rows, {**reader.attributes(), **known}
+
+    def _check_parameters(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        check_weights(self._weight_name, weights, self._weight_range)
+        self._family.check(self)
+        if coupling is not None and not self._matches:
+            raise CouplingError(
+                f"A coupling was given, and {type(self).__name__} does not match people. Leave "
+                "coupling out."
+            )
+
+    def _get_state(self) -> State:
+        state: State = self.representer_.state()
+        known = {
+            **(self._target.facts(self) if self._needs_labels else {"classes": None}),
+            "fairness_weight": float(self.fairness_weight) if self._needs_labels else None,
+            **reader_facts(self.reader_),
+        }
+        return replace(state, facts={**known, **state.facts})
+
+    def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
+        self._check_parameters([getattr(self, self._weight_name)], None)
+        reader = self._reader()
+        restore_reader(reader, facts)
+        known = self._target.known(facts) if self._needs_labels else {}
+        representer = self._family.representer(self, content, facts, reader.n_encoded)
+        self._adopt({**reader.attributes(), **known, **representer.attributes()})
+
+
+# A latent is divided by its spread, but by no less than this. Otherwise a nearly constant latent
+# would be blown up.
+_MIN_SPREAD = 1e-3
+
+
+class Critic(nn.Module):
+    """Base class of the critics of L encoders, with one fairness weight each.
+
+    An encoder can fool a critic that learns too slowly: it hides the group where the critic does
+    not look at that moment, and a new critic finds it. So critics learn faster than encoders.
+    Adam's steps have the same size for every gradient, so the weights in use are ``speed`` times
+    the parameters that Adam moves.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        Factors on the critics' success, one per encoder.
+    slope_weight : float
+        Price of half the mean square of the slope of a critic's guess. Without it the game runs in
+        circles.
+    speed : float
+        How many times faster than its encoder a critic learns.
+    """
+
+    fairness_weights: Tensor
+
+    def __init__(self, fairness_weights: Tensor, slope_weight: float, speed: float) -> None:
+        super().__init__()
+        self.register_buffer("fairness_weights", fairness_weights)
+        self.slope_weight, self.speed = slope_weight, speed
+
+    def forward(self, latents: Tensor, n_source: int) -> Tensor:
+        """Return what each encoder pays, of shape (L,); the gradient also trains the critics.
+
+        Parameters
+        ----------
+        latents : tensor of shape (L, n_rows, n_latents)
+            The first ``n_source`` rows are of the first group, and the rest of the second.
+        n_source : int
+            Number of rows of the first group.
+        """
+        raise NotImplementedError
+
+
+class AdversaryCritic(Critic):
+    r"""LAFTR's adversary: a network that guesses the group (Madras et al., 2018).
+
+    Its loss is the group-normalised L1 distance of its guess h(z) from the group. Its success is
+    the gap between the groups' mean guesses,
+
+    .. math:: 1 - \sum_s E[|h(z) - s| \mid S = s] = E[h(z) \mid S = 1] - E[h(z) \mid S = 0].
+
+    This bounds the demographic parity gap of every classifier on z that is no stronger than the
+    adversary. One backward pass trains both sides, because the gradient is reversed between the
+    adversary and the encoder.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        Factors on the adversaries' success, one per encoder.
+    n_latents : int
+        Number of latents.
+    hidden_sizes : sequence of int
+        Widths of the adversary's hidden layers.
+    slope_weight : float
+        Price of half the mean square of the slope of the guess.
+    speed : float
+        How many times faster than its encoder a critic learns.
+    generator : torch.Generator, optional
+        Draws the initial weights, which are the same for every encoder's adversary.
+    """
+
+    def __init__(
+        self,
+        fairness_weights: Tensor,
+        n_latents: int,
+        hidden_sizes: Sequence[int] = (64, 64),
+        slope_weight: float = 0.3,
+        speed: float = 10.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(fairness_weights, slope_weight, speed)
+        self.network = AdversaryNetwork(
+            len(fairness_weights), n_latents, hidden_sizes, speed=speed, generator=generator
+        )
+
+    def forward(self, latents: Tensor, n_source: int) -> Tensor:
+        """Return the adversaries' weighted success; its gradient trains both sides."""
+        latents = reverse_gradient(latents, self.fairness_weights[:, None, None])
+        logits, slopes = self.network.guess(latents)
+        guess = torch.sigmoid(logits.squeeze(2))
+        gap = guess[:, n_source:].mean(dim=1) - guess[:, :n_source].mean(dim=1)
+        steep = slopes.square().sum(dim=(2, 3)).mean(dim=1)
+        game = self.slope_weight * steep / 2.0 - gap
+        # The value is the weighted success, and the gradient is that of the game.
+        return self.fairness_weights * gap.detach() + game - game.detach()
+
+
+class SigmoidCritic(Critic):
+    r"""The sigmoid integral probability metric (Kim et al., 2022), maximised by gradient steps.
+
+    .. math:: \sup_{\theta, \mu} \bigl| E[\sigma(\theta^\top z + \mu) \mid S = 0]
+              - E[\sigma(\theta^\top z + \mu) \mid S = 1] \bigr|.
+
+    The objective has many local maxima. So several discriminators climb at once from different
+    starts, and the encoder pays for the best of them.
+
+    Parameters
+    ----------
+    fairness_weights : tensor of shape (L,)
+        Factors on the metric, one per encoder.
+    n_latents : int
+        Number of latents.
+    n_discriminators : int
+        Number of discriminators.
+    slope_weight : float
+        Price of half the squared norm of a discriminator's weights.
+    speed : float
+        How many times faster than its encoder a critic learns.
+    generator : torch.Generator, optional
+        Draws the starts, which are the same for every encoder.
+    """
+
+    def __init__(
+        self,
+        fairness_weights: Tensor,
+        n_latents: int,
+        n_discriminators: int = 16,
+        slope_weight: float = 0.01,
+        speed: float = 10.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(fairness_weights, slope_weight, speed)
+        start = torch.rand((1, n_latents + 1, n_discriminators), generator=generator)
+        start = (2.0 * start - 1.0) * (3.0 / n_latents) ** 0.5 / speed
+        self.discriminators = nn.Parameter(start.repeat(len(fairness_weights), 1, 1))
+
+    def forward(self, latents: Tensor, n_source: int) -> Tensor:
+        """Return the weighted gap of the best discriminators; its gradient trains both sides."""
+        quick = self.speed * self.discriminators
+        gaps = self.gaps(latents.detach(), n_source, quick)
+        slope = quick[:, :-1].square().sum(dim=(1, 2))
+        game = self.slope_weight * slope / 2.0 - gaps.sum(dim=1)
+        best = gaps.argmax(dim=1)[:, None, None].expand(-1, quick.shape[1], 1)
+        strongest = quick.detach().gather(2, best)
+        paid = self.gaps(latents, n_source, strongest)[:, 0]
+        return self.fairness_weights * paid + game - game.detach()
+
+    def gaps(self, latents: Tensor, n_source: int, discriminators: Tensor) -> Tensor:
+        """Return each discriminator's gap between the groups' means."""
+        weight, bias = discriminators[:, :-1], discriminators[:, -1:]
+        values = torch.sigmoid(torch.baddbmm(bias, latents, weight))
+        return (values[:, :n_source].mean(dim=1) - values[:, n_source:].mean(dim=1)).abs()
+
+
+class RepresentationObjective(nn.Module):
+    r"""The objective of L encoders on one batch of pairs.
+
+    .. math:: a\, E\, l(Y, k(z)) + b\, \frac{E \|x - g(z, s)\|^2}{E \|x - \bar x\|^2}
+              + \lambda\, \mathrm{success\ of\ the\ critic\ on}\ z
+
+    The latents z are scaled to mean 0 and standard deviation 1 in the batch. With a free scale, an
+    encoder could hide the group where the critic is too flat to find it.
+
+    Parameters
+    ----------
+    encoder, decoder, head : StackedMLP
+        L encoders f, decoders g and heads k.
+    critic : Critic
+        L critics with their fairness weights.
+    inputs : array of shape (n_rows, n_inputs)
+        What the encoders see.
+    features : array of shape (n_rows, n_features)
+        What the decoders rebuild.
+    labels : array of shape (n_rows,)
+        0 or 1.
+    mass : array of shape (n_rows,)
+        Weight of every row.
+    task_weight, reconstruction_weight : float
+        The a and b of the formula.
+    device : str
+        Device that torch computes on.
+    """
+
+    def __init__(
+        self,
+        encoder: StackedMLP,
+        decoder: StackedMLP,
+        head: StackedMLP,
+        critic: Critic,
+        *,
+        inputs: FloatArray,
+        features: FloatArray,
+        labels: FloatArray,
+        mass: FloatArray,
+        task_weight: float,
+        reconstruction_weight: float,
+        device: str = "cpu",
+    ) -> None:
+        super().__init__()
+        self.encoder, self.decoder, self.head, self.critic = encoder, decoder, head, critic
+        self.inputs = torch.as_tensor(inputs, dtype=torch.float32, device=device)
+        self.features = torch.as_tensor(features, dtype=torch.float32, device=device)
+        self.labels = torch.as_tensor(labels, dtype=torch.float32, device=device)
+        self.task_weight, self.reconstruction_weight = task_weight, reconstruction_weight
+        # A table of identical rows has no variance to divide by.
+        centred = features - np.average(features, axis=0, weights=mass)
+        self.spread = max(float(np.average(centred**2, axis=0, weights=mass).sum()), 1e-12)
+        self.to(device)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return each encoder's loss and its price for the critic, of shape (2, L)."""
+        rows = torch.from_numpy(batch.rows).to(self.inputs.device)
+        weight = torch.from_numpy(batch.weight).to(self.inputs.device)
+        latents = standardized(self.encoder.outputs(self.inputs[rows]), weight)
+        loss = torch.zeros(len(latents), device=latents.device)
+        if self.task_weight:
+            loss = loss + self.task_weight * self.task_loss(latents, rows, weight)
+        if self.reconstruction_weight:
+            lost = self.reconstruction_loss(latents, rows, weight, batch.n_pairs)
+            loss = loss + self.reconstruction_weight * lost
+        return torch.stack([loss, self.critic(latents, batch.n_pairs)])
+
+    def task_loss(self, latents: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+        """Return the heads' cross-entropy."""
+        logits = self.head(latents)
+        truth = self.labels[rows].expand_as(logits)
+        losses = functional.binary_cross_entropy_with_logits(logits, truth, reduction="none")
+        return losses @ weight
+
+    def reconstruction_loss(
+        self, latents: Tensor, rows: Tensor, weight: Tensor, n_source: int
+    ) -> Tensor:
+        """Return the share of the table's variance that the decoders cannot rebuild."""
+        group = torch.zeros((*latents.shape[:2], 1), device=latents.device)
+        group[:, n_source:] = 1.0
+        rebuilt = self.decoder.outputs(torch.cat([latents, group], dim=2))
+        return (rebuilt - self.features[rows]).square().sum(dim=-1) @ weight / self.spread
+
+
+def standardized(latents: Tensor, weight: Tensor) -> Tensor:
+    """Return latents shifted and scaled to mean 0 and standard deviation 1, with weighted rows."""
+    mean, spread = moments(latents, weight)
+    return (latents - mean) / spread
+
+
+def moments(latents: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean and the standard deviation of every latent, of shape (L, 1, n_latents)."""
+    share = (weight / weight.sum())[:, None]
+    mean = (latents * share).sum(dim=1, keepdim=True)
+    variance = ((latents - mean).square() * share).sum(dim=1, keepdim=True)
+    return mean, variance.clamp_min(_MIN_SPREAD**2).sqrt()
+
+
+MakeCritic = Callable[..., Critic]
+
+
+@dataclass(frozen=True)
+class CriticSettings(DescentSettings):
+    """A representation, and how it is learned.
+
+    Parameters
+    ----------
+    task_weight : float, default=1.0
+        Weight of the cross-entropy of a linear head that predicts the label.
+    reconstruction_weight : float, default=0.1
+        Weight of the share of the table's variance that a decoder cannot rebuild. In a small table
+        the encoder may learn the labels by heart, and a larger weight helps, such as 3 for German.
+    network : sequence of int, optional
+        Widths of the encoder's hidden layers; the decoder has the same in reverse. By default
+        there is one layer as wide as the encoded features, and at least 32 wide.
+
+    Attributes
+    ----------
+    n_epochs_ : int
+        Number of complete epochs of the training.
+    """
+
+    task_weight: float = 1.0
+    reconstruction_weight: float = 0.1
+    network: Sequence[int] | None = None
+
+    def check(self) -> None:
+        """Raise an error that names the first setting of a wrong type or size."""
+        super().check()
+        check_widths(self.network)
+        for name in ("task_weight", "reconstruction_weight"):
+            check_number(name, getattr(self, name), "[0, inf)")
+
+
+@dataclass(frozen=True, eq=False)
+class CriticRepresenter:
+    """An encoder and its decoder.
+
+    Attributes
+    ----------
+    network, decoder : StackedMLP
+        The encoder, which represents rows, and the decoder, which rebuilds them.
+    n_epochs : int or None
+        Number of epochs of their training; None for older files, which lack it.
+    """
+
+    network: StackedMLP
+    decoder: StackedMLP
+    n_epochs: int | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers represent a row."""
+        return self.network.n_outputs
+
+    def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the representation of encoded rows."""
+        return _apply(self.network, _beside(encoded, codes))
+
+    @staticmethod
+    def represent_path(
+        members: Sequence["CriticRepresenter"], encoded: FloatArray, codes: NDArray[Any] | None
+    ) -> FloatArray:
+        """Return the representation of the same rows by every member; the first axis is members."""
+        return np.stack([one.represent(encoded, codes) for one in members])
+
+    def rebuild(self, latents: FloatArray, codes: NDArray[Any]) -> FloatArray:
+        """Return encoded rows, rebuilt from their representation and their groups."""
+        check_lengths(latents, codes)
+        return _apply(self.decoder, _beside(latents, codes))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the transformer shows."""
+        trained = {} if self.n_epochs is None else {"n_epochs_": self.n_epochs}
+        return {
+            "representer_": self,
+            "network_": self.network,
+            "decoder_": self.decoder,
+            **trained,
+        }
+
+    def state(self) -> State:
+        """Return the state to save: the weights and the sizes of both networks."""
+        arrays: Arrays = {}
+        sizes: dict[str, Any] = {}
+        for name, network in (("network", self.network), ("decoder", self.decoder)):
+            arrays |= {f"{name}.{key}": v for key, v in network_arrays(network).items()}
+            sizes[f"{name}_sizes"] = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
+        return State(FILE, write_arrays(arrays), {**sizes, "n_epochs": self.n_epochs})
+
+    @classmethod
+    def from_state(
+        cls, content: bytes, facts: dict[str, Any], n_encoded: int, seen: bool
+    ) -> "CriticRepresenter":
+        """Return the representer of a saved state; raise an error if it is damaged.
+
+        ``seen`` is whether the encoder sees the group.
+        """
+        arrays = read_arrays(content)
+        network, decoder = (
+            network_from(under(name, arrays), facts[f"{name}_sizes"])
+            for name in ("network", "decoder")
+        )
+        if decoder.n_inputs != network.n_outputs + 1:
+            raise ModelFileError(
+                f"The file is damaged: the decoder must take {network.n_outputs + 1} inputs, and "
+                f"takes {decoder.n_inputs}."
+            )
+        if network.n_inputs != n_encoded + seen:
+            raise ModelFileError(
+                f"The file is damaged: the network must take {n_encoded + seen} inputs, and takes "
+                f"{network.n_inputs}."
+            )
+        return cls(network, decoder, epochs_from(facts))
+
+
+class CriticLearner:
+    """A learner that trains a path of representations together.
+
+    Parameters
+    ----------
+    settings : CriticSettings
+        The networks, the weights of the terms, and the settings of the training.
+    n_components : int
+        How many numbers represent a row.
+    critic : callable
+        Maps ``(fairness_weights, n_latents, generator=)`` to the critics.
+    """
+
+    def __init__(self, settings: CriticSettings, n_components: int, critic: MakeCritic) -> None:
+        self.settings, self.n_components, self.critic = settings, n_components, critic
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Coupling | None],
+        weights: Sequence[float],
+    ) -> list[CriticRepresenter]:
+        """Return one representer per weight; ``loss`` and ``compare`` are not used."""
+        settings, factors = self.settings, np.asarray(weights, dtype=np.float64)
+        network_seed, batch_seed, critic_seed = seed_sequence(settings.random_state).spawn(3)
+        generator, n_features = torch_generator(network_seed), rows.encoded.shape[1]
+        chosen = settings.network
+        sizes = (max(n_features, MIN_WIDTH),) if chosen is None else tuple(chosen)
+        size, n_latents = len(factors), self.n_components
+        encoder = StackedMLP(size, rows.inputs.shape[1], sizes, generator, n_latents)
+        decoder = StackedMLP(size, n_latents + 1, sizes[::-1], generator, n_features)
+        critic = self.critic(
+            torch.as_tensor(factors, dtype=torch.float32),
+            n_latents,
+            generator=torch_generator(critic_seed),
+        )
+        objective = RepresentationObjective(
+            encoder,
+            decoder,
+            StackedMLP(size, n_latents, (), generator),
+            critic,
+            inputs=rows.inputs,
+            features=rows.encoded,
+            labels=rows.labels,
+            mass=rows.mass,
+            task_weight=settings.task_weight,
+            reconstruction_weight=settings.reconstruction_weight,
+            device=settings.device,
+        )
+        parts = plan_parts(rows.groups, weights=rows.weights)
+        batches = PairBatches(
+            parts, rows.mass, settings.batch_size, np.random.default_rng(batch_seed)
+        )
+        n_epochs = settings.descend(objective, batches, len(rows), factors, network_seed)
+        _standardize(encoder, rows.inputs, rows.mass)
+        return [
+            CriticRepresenter(encoder.select(k), decoder.select(k), n_epochs) for k in range(size)
+        ]
+
+
+def _beside(values: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+    """Return values with a column for the group, unless groups are not used."""
+    return values if codes is None else np.column_stack([values, group_columns(codes, 2)])
+
+
+def _apply(network: StackedMLP, inputs: FloatArray) -> FloatArray:
+    """Return the outputs of the only network in a stack."""
+    with torch.no_grad():
+        outputs = network.outputs(torch.as_tensor(inputs, dtype=torch.float32))[0]
+    values: FloatArray = outputs.to(torch.float64).numpy()
+    return values
+
+
+def _standardize(encoder: StackedMLP, inputs: FloatArray, mass: FloatArray) -> None:
+    """Build the scaling over all rows into the last layer; training scaled every batch."""
+    with torch.no_grad():
+        latents = encoder.outputs(torch.as_tensor(inputs, dtype=torch.float32))
+        mean, spread = moments(latents, torch.as_tensor(mass, dtype=torch.float32))
+        encoder.weights[-1] /= spread.transpose(1, 2)
+        encoder.biases[-1].sub_(mean[:, 0]).div_(spread[:, 0])
+
+
+def _family(critic: type[Critic], n_components: int) -> RepresentationFamily:
+    """Return the family of a critic, with the default number of components."""
+
+    def learner(model: Any) -> CriticLearner:
+        size = n_components if model.n_components is None else model.n_components
+        return CriticLearner(CriticSettings.of(model), size, critic)
+
+    def representer(
+        model: Any, content: bytes, facts: dict[str, Any], n_encoded: int
+    ) -> CriticRepresenter:
+        seen = bool(model.sensitive_at_prediction)
+        return CriticRepresenter.from_state(content, facts, n_encoded, seen)
+
+    def check(model: Any) -> None:
+        CriticSettings.of(model)
+        check_count("n_components", model.n_components, optional=True)
+
+    return RepresentationFamily(learner, representer, check, rebuilds=True)
+
+
+@estimator(CriticSettings, GroupSettings, EncoderSettings)
+class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+    r"""A representation that hides the group from an adversary (LAFTR; Madras et al., 2018).
+
+    LAFTR stands for Learning Adversarially Fair and Transferable Representations.
+
+    Parameters
+    ----------
+    fairness_weight : float, default=1.0
+        Weight of the adversary's success.
+    n_components : int, optional
+        How many numbers represent a row; by default 8.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        Labels of the two groups.
+    network_, decoder_ : StackedMLP
+        The encoder, which represents rows, and the decoder, which rebuilds them.
+
+    Notes
+    -----
+    The encoder f, the head k and the decoder g minimise, and the adversary h maximises,
+
+    .. math:: a\, E\, l(Y, k(Z)) + b\, \frac{E \|X - g(Z, S)\|^2}{E \|X - E X\|^2}
+              + \lambda \Bigl(1 - \sum_s E\bigl[|h(Z) - s| \mid S = s\bigr]\Bigr),
+              \qquad Z = f(X, S),
+
+    where a is ``task_weight``, b is ``reconstruction_weight`` and :math:`\lambda` is
+    ``fairness_weight``. The last term is the paper's group-normalised L1 objective for demographic
+    parity. Every component has mean 0 and standard deviation 1 on the training rows.
+
+    Examples
+    --------
+    >>> from fairmatch import LAFTRTransformer
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> LAFTRTransformer(n_components=3, epochs=2, random_state=0).fit_transform(
+    ...     german.X, german.y, sensitive_features=german.sensitive_features).shape
+    (1000, 3)
+    """
+
+    fairness_weight: float = 1.0
+    n_components: int | None = None
+
+    _curve_weights: ClassVar[tuple[float, ...]] = LAFTR_WEIGHTS
+    _family: ClassVar[RepresentationFamily] = _family(AdversaryCritic, 8)
+    _state_file: ClassVar[str] = FILE
+
+
+@estimator(CriticSettings, GroupSettings, EncoderSettings)
+class SIPMTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+    r"""A representation in which no sigmoid unit tells the groups apart (Kim et al., 2022).
+
+    The method is sIPM-LFR: learning fair representations (LFR) with the sigmoid integral
+    probability metric (sIPM).
+
+    Parameters
+    ----------
+    fairness_weight : float, default=1.0
+        Weight of the integral probability metric.
+    n_components : int, optional
+        How many numbers represent a row; by default 3. With more numbers, the groups may differ in
+        ways that a network finds and a single sigmoid unit does not.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        Labels of the two groups.
+    network_, decoder_ : StackedMLP
+        The encoder, which represents rows, and the decoder, which rebuilds them.
+
+    Notes
+    -----
+    The encoder f, the head k and the decoder g minimise
+
+    .. math:: a\, E\, l(Y, k(Z)) + b\, \frac{E \|X - g(Z, S)\|^2}{E \|X - E X\|^2}
+              + \lambda\, d_\sigma, \qquad Z = f(X, S),
+
+    where a is ``task_weight``, b is ``reconstruction_weight`` and :math:`\lambda` is
+    ``fairness_weight``. The distance between the groups' representations is
+
+    .. math:: d_\sigma = \sup_{\theta, \mu} \bigl| E[\sigma(\theta^\top Z + \mu) \mid S = 0]
+              - E[\sigma(\theta^\top Z + \mu) \mid S = 1] \bigr|.
+
+    It is 0 only if the two distributions are the same. Several discriminators maximise it side by
+    side, and the best one counts.
+
+    Examples
+    --------
+    >>> from fairmatch import SIPMTransformer
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> SIPMTransformer(n_components=3, epochs=2, random_state=0).fit_transform(
+    ...     german.X, german.y, sensitive_features=german.sensitive_features).shape
+    (1000, 3)
+    """
+
+    fairness_weight: float = 1.0
+    n_components: int | None = None
+
+    _curve_weights: ClassVar[tuple[float, ...]] = SIPM_WEIGHTS
+    _family: ClassVar[RepresentationFamily] = _family(SigmoidCritic, 3)
+    _state_file: ClassVar[str] = FILE
+
+
+Sides = tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RepairRepresenter:
+    """Training rows of each group, and the shifts that full repair gives them.
+
+    Attributes
+    ----------
+    points, shifts : tuple of two arrays of shape (n_points, n_features)
+        The distinct training rows of each group, and their shifts.
+    amount : float
+        Share of the shift that rows are moved by.
+    n_neighbors : int
+        How many training rows a new row takes its shift from.
+    """
+
+    points: Sides
+    shifts: Sides
+    amount: float
+    n_neighbors: int
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers represent a row."""
+        return int(self.points[0].shape[1])
+
+    def represent(self, encoded: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the moved rows."""
+        return encoded + self.amount * self.shift(encoded, codes)
+
+    @staticmethod
+    def represent_path(
+        members: Sequence["RepairRepresenter"], encoded: FloatArray, codes: NDArray[Any] | None
+    ) -> FloatArray:
+        """Return the rows moved by every amount; the first axis is the members."""
+        shift = members[0].shift(encoded, codes)
+        return np.stack([encoded + one.amount * shift for one in members])
+
+    def shift(self, features: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
+        """Return the shifts of rows under full repair, from the nearest training rows."""
+        assert codes is not None
+        shift = np.empty_like(features)
+        for code, (points, shifts) in enumerate(zip(self.points, self.shifts, strict=True)):
+            own = np.flatnonzero(codes == code)
+            if len(own):
+                n_neighbors = min(self.n_neighbors, len(points))
+                # The search expands squared distances, which loses precision far from the origin.
+                centre = points.mean(axis=0)
+                search = NearestNeighbors(n_neighbors=n_neighbors).fit(points - centre)
+                nearest = search.kneighbors(features[own] - centre, return_distance=False)
+                shift[own] = shifts[nearest].mean(axis=1)
+        return shift
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the transformer shows."""
+        return {"representer_": self, "points_": self.points, "shifts_": self.shifts}
+
+    def state(self) -> State:
+        """Return the state to save: the points and their shifts."""
+        parts = {"points": self.points, "shifts": self.shifts}
+        arrays = {f"{name}.{code}": v[code] for name, v in parts.items() for code in (0, 1)}
+        return State(FILE, write_arrays(arrays), {})
+
+
+class RepairLearner:
+    """A learner that matches people once and moves them by every amount.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest relative duality gap of the matching.
+    n_neighbors : int
+        How many training rows a new row takes its shift from.
+    """
+
+    def __init__(self, tolerance: float, n_neighbors: int) -> None:
+        self.tolerance, self.n_neighbors = tolerance, n_neighbors
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Coupling | None],
+        weights: Sequence[float],
+    ) -> list[RepairRepresenter]:
+        """Return one representer per amount."""
+        coupling = compare(rows)
+        if coupling is None:
+            matcher = OptimalTransportMatcher(tolerance=self.tolerance)
+            coupling = match_parts(matcher, rows.points, rows.groups, weights=rows.weights)
+        else:
+            check_coupling(coupling)
+            coupling.check_groups(rows.groups)
+        if rows.groups.code_of(coupling.groups[0]) > rows.groups.code_of(coupling.groups[1]):
+            coupling = coupling.inverse
+        points, shifts = _shifts(rows, coupling)
+        full = RepairRepresenter(points, shifts, 1.0, self.n_neighbors)
+        return [replace(full, amount=amount) for amount in weights]
+
+
+def _shifts(rows: TrainingRows, coupling: Coupling) -> tuple[Sides, Sides]:
+    """Return the distinct rows of each group, and the shifts that the coupling gives them."""
+    features = rows.encoded
+    sizes = rows.groups.sizes(rows.weights)
+    shares = sizes / sizes.sum()
+    pairs = np.flatnonzero(coupling.mass > 0.0)
+    source, target = coupling.source_index[pairs], coupling.target_index[pairs]
+    points, shifts = [], []
+    for code, (own, partners) in enumerate(((source, target), (target, source))):
+        # Identical rows must move alike, because a map is a function of the point.
+        unique, point = np.unique(features[own], axis=0, return_inverse=True)
+        mass = sparse.csr_array(
+            (coupling.mass[pairs], (point.ravel(), partners)),
+            shape=(len(unique), len(features)),
+        )
+        total = np.asarray(mass.sum(axis=1), dtype=np.float64)
+        partner_sum = np.asarray(mass @ features, dtype=np.float64)
+        points.append(unique)
+        shifts.append(shares[1 - code] * (partner_sum / total[:, None] - unique))
+    return tuple(points), tuple(shifts)
+
+
+def _learner(model: Any) -> RepairLearner:
+    return RepairLearner(model.tolerance, model.n_neighbors)
+
+
+def _restored(
+    model: Any, content: bytes, facts: dict[str, Any], n_encoded: int
+) -> RepairRepresenter:
+    arrays = read_arrays(content)
+    sides = [[arrays[f"{name}.{code}"] for code in (0, 1)] for name in ("points", "shifts")]
+    for points, shifts in zip(*sides, strict=True):
+        if points.ndim != 2 or not len(points) or points.shape[1] != n_encoded:
+            raise ModelFileError(
+                "The file is damaged: the points must be rows of the encoded table, with "
+                f"{n_encoded} columns."
+            )
+        if points.shape != shifts.shape:
+            raise ModelFileError("The file is damaged: there must be one shift for every point.")
+    return RepairRepresenter(
+        tuple(sides[0]), tuple(sides[1]), float(model.amount), model.n_neighbors
+    )
+
+
+def _check(model: Any) -> None:
+    check_count("n_neighbors", model.n_neighbors)
+    check_number("tolerance", model.tolerance, "(0, 1)")
+
+
+@estimator(EncoderSettings)
+class TransportRepairTransformer(FairTransformer):
+    r"""Both groups, moved to their common barycenter (Gordaliza et al., 2019).
+
+    People are matched by optimal transport on their features. Every row then moves towards the
+    mean of its matches, all or part of the way to the groups' Wasserstein barycenter.
+
+    Parameters
+    ----------
+    amount : float, default=1.0
+        Share of the way that rows move: 0 leaves them as they are, and 1 is full repair.
+    tolerance : float, default=1e-3
+        Largest relative duality gap of the matching. It must be proven.
+    n_neighbors : int, default=1
+        How many training rows of the same group a new row takes its shift from.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. The representation does not contain
+        it.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        Labels of the two groups.
+    points_ : tuple of two arrays of shape (n_points, n_features)
+        The distinct training rows of each group, encoded.
+    shifts_ : tuple of two arrays of shape (n_points, n_features)
+        The shift of each of these rows under full repair.
+
+    Notes
+    -----
+    With the optimal coupling :math:`\mathbb{Q}` of the groups and their shares
+    :math:`\pi_0, \pi_1`, the barycenter of a pair is :math:`\pi_0 x_0 + \pi_1 x_1`. A row moves to
+    the mean of the barycenters with its partners, the barycentric projection. With amount t this is
+
+    .. math:: x \mapsto (1 - t)\, x + t\, \bigl(\pi_s x +
+              \pi_{s'} E_{\mathbb{Q}}[X_{s'} \mid X_s = x]\bigr).
+
+    If the groups have the same size and no row occurs twice, partners are one to one, and full
+    repair makes them coincide. Otherwise rows have several partners, whose mean differs from each
+    single partner. The groups' means then agree, but a forest still finds traces of the group.
+
+    A new row moves by the shift of the nearest training row of its group, or by the mean shift of
+    the ``n_neighbors`` nearest. A training row is its own nearest neighbour. With more than one
+    neighbour it also moves by a mean shift, and the statements above hold only approximately.
+
+    The projection to the barycenter is that of Gordaliza et al. Moving part of the way is the
+    geometric repair of Feldman et al. (2015), with the same amount for every row.
+
+    The transformer keeps every distinct training row in its encoded form, and so does the file that
+    ``save`` writes.
+
+    Examples
+    --------
+    >>> from fairmatch import TransportRepairTransformer
+    >>> X, groups = [[0.0], [1.0], [4.0], [7.0]], [0, 0, 1, 1]
+    >>> TransportRepairTransformer(encoder=None).fit_transform(
+    ...     X, sensitive_features=groups).ravel().tolist()
+    [2.0, 4.0, 2.0, 4.0]
+    """
+
+    amount: float = 1.0
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    n_neighbors: int = 1
+    sensitive_column: Columns = None
+
+    _curve_weights: ClassVar[tuple[float, ...]] = REPAIR_AMOUNTS
+    _weight_name: ClassVar[str] = "amount"
+    _weight_range: ClassVar[str] = "[0, 1]"
+    _needs_labels: ClassVar[bool] = False
+    _matches: ClassVar[bool] = True
+    _family: ClassVar[RepresentationFamily] = RepresentationFamily(_learner, _restored, _check)
+    _state_file: ClassVar[str] = FILE
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the output columns, which are those of the encoder.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not used; it exists for scikit-learn's interface.
+
+        Returns
+        -------
+        array of str
+            One name per column.
+        """
+        check_is_fitted(self)
+        if self.encoder_ is not None:
+            names: NDArray[np.object_] = self.encoder_.get_feature_names_out()
+            return names
+        n_columns = self.representer_.n_outputs
+        seen = getattr(self, "feature_names_in_", None)
+        if seen is not None:
+            kept = np.array(
+                [name for name in seen if name not in as_list(self.sensitive_column)], dtype=object
+            )
+            if len(kept) == n_columns:
+                return kept
+        return np.array([f"x{index}" for index in range(n_columns)], dtype=object)
+
+    def _reader(self) -> TableReader:
+        # The shift of a row depends on its group, so new rows need their groups.
+        return TableReader(
+            type(self).__name__, self.sensitive_column, True, self.encoder, optional=False
+        )
+
+
+# Encoded rows, and the codes of their groups; None if groups are not used.
+Read = tuple[FloatArray, NDArray[Any] | None]
+
+
+@dataclass(frozen=True, eq=False)
+class RepresentationScorer:
+    """A network that scores the representation of rows.
+
+    Attributes
+    ----------
+    representation : FairTransformer
+        The fitted representation.
+    head : NetworkScorer
+        The network on the representation.
+    """
+
+    representation: Any
+    head: NetworkScorer
+
+    FILE: ClassVar[str] = FILE
+
+    def scores(self, inputs: Read) -> FloatArray:
+        """Return the score of every row."""
+        return self.head.scores(self.representation.representer_.represent(*inputs))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the estimator shows."""
+        return {
+            **self.head.attributes(),
+            "scorer_": self,
+            "representation_": self.representation,
+        }
+
+    def state(self) -> State:
+        """Return the state to save: the network's weights and the representation's state."""
+        network: Any = self.head.network
+        arrays = {f"network.{key}": v for key, v in network_arrays(network).items()}
+        inner = self.representation.representer_.state()
+        arrays |= {f"representation.{k}": v for k, v in read_arrays(inner.content).items()}
+        sizes = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
+        facts = {
+            "network_sizes": sizes,
+            "n_epochs": self.head.n_epochs,
+            "learned_representation": inner.facts,
+        }
+        return State(FILE, write_arrays(arrays), facts)
+
+    @classmethod
+    def from_state(
+        cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
+    ) -> "RepresentationScorer":
+        """Return the scorer of a saved state; raise an error if it is damaged."""
+        arrays = read_arrays(content)
+        network = network_from(under("network", arrays), facts["network_sizes"])
+        inner = model._seeded()
+        inner._check_parameters([getattr(inner, inner._weight_name)], None)
+        representer = inner._family.representer(
+            inner,
+            write_arrays(under("representation", arrays)),
+            facts["learned_representation"],
+            reader.n_encoded,
+        )
+        if network.n_inputs != representer.n_outputs:
+            raise ModelFileError(
+                f"The file is damaged: the network takes {network.n_inputs} inputs, and the "
+                f"representation has {representer.n_outputs}."
+            )
+        inner._adopt({**reader.attributes(), **representer.attributes()})
+        return cls(inner, NetworkScorer(network, epochs_from(facts)))
+
+
+class RepresentationLearner:
+    """A learner that trains all representations together, then all networks on them.
+
+    Parameters
+    ----------
+    representation : FairTransformer
+        The representation, with its settings.
+    settings : NetworkSettings
+        The settings of the networks on it.
+    reader : TableReader
+        The reader that has read the rows.
+    """
+
+    def __init__(
+        self, representation: FairTransformer, settings: NetworkSettings, reader: TableReader
+    ) -> None:
+        self.representation, self.settings, self.reader = representation, settings, reader
+
+    def fit_path(
+        self,
+        rows: TrainingRows,
+        loss: Loss,
+        compare: Callable[[TrainingRows], Any],
+        weights: Sequence[float],
+    ) -> list[RepresentationScorer]:
+        """Return one scorer per weight of the representation."""
+        rows.groups.only_two(type(self.representation).__name__)
+        learner = self.representation._family.learner(self.representation)
+        members = learner.fit_path(rows, loss, compare, weights)
+        codes = rows.groups.codes if self.reader.at_prediction else None
+        inputs = members[0].represent_path(members, rows.encoded, codes)
+        # The networks have no penalty: each is trained plainly on its representation.
+        heads = NetworkLearner(self.settings).fit_path(
+            replace(rows, inputs=inputs), loss, compare, [0.0] * len(members)
+        )
+        known = self.reader.attributes()
+        return [
+            RepresentationScorer(
+                self.representation._fitted(weight, **known, **member.attributes()), head
+            )
+            for weight, member, head in zip(weights, members, heads, strict=True)
+        ]
+
+
+@estimator(GapChoice, NetworkSettings)
+class RepresentationClassifier(FairClassifier):
+    """A fair representation, and a network on it that is trained for accuracy alone.
+
+    scikit-learn's ``Pipeline`` does the same for one weight, and this class for a whole curve:
+    `fairness_path` learns the representations of all weights in one pass, and the networks on them
+    in another.
+
+    Parameters
+    ----------
+    representation : transformer, optional
+        A `LAFTRTransformer`, `SIPMTransformer` or `TransportRepairTransformer`. Its settings
+        include the groups' column, the encoder of the table and the fairness weight. By default it
+        is a `TransportRepairTransformer` with full repair. A representation without a seed gets
+        one from ``random_state``.
+
+    Attributes
+    ----------
+    groups_ : tuple
+        Labels of the two groups.
+    representation_ : transformer
+        The fitted representation.
+    network_ : NetworkStack
+        The network, which sees only the representation.
+    fairness_weight_ : float
+        The weight that the representation was trained with.
+
+    Examples
+    --------
+    >>> from fairmatch import RepresentationClassifier, TransportRepairTransformer, fairness_path
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> groups = german.sensitive_features
+    >>> model = RepresentationClassifier(TransportRepairTransformer(), epochs=5, random_state=0)
+    >>> path = fairness_path(
+    ...     german.X, german.y, sensitive_features=groups, fairness_weights=[0.0, 1.0],
+    ...     estimator=model)
+    >>> [m.representation.amount for m in path.models]
+    [0.0, 1.0]
+    """
+
+    representation: Any = None
+
+    _state_file: ClassVar[str] = FILE
+    _family: ClassVar[Family] = Family(
+        "numbers", NetworkSettings, lambda settings, reader: None, RepresentationScorer
+    )
+
+    @property
+    def default_weights(self) -> tuple[float, ...]:
+        """Weights of a whole curve, which are those of the representation."""
+        weights: tuple[float, ...] = self._chosen.default_weights
+        return weights
+
+    @property
+    def fairness_weight(self) -> float:
+        """Weight of the representation."""
+        return float(self._weight)
+
+    @property
+    def sensitive_column(self) -> Columns:
+        """Column of X that holds the groups."""
+        return self._reader().columns
+
+    @property
+    def sensitive_at_prediction(self) -> bool:
+        """Whether new rows need their groups."""
+        return self._reader().at_prediction
+
+    @property
+    def _chosen(self) -> FairTransformer:
+        """The representation given as a parameter, or the default one."""
+        chosen = (
+            TransportRepairTransformer() if self.representation is None else self.representation
+        )
+        if not isinstance(chosen, FairTransformer):
+            raise InputError(
+                "representation must be one of fairmatch's transformers, such as "
+                f"TransportRepairTransformer(); got {chosen!r}. Any other transformer goes into "
+                "scikit-learn's Pipeline."
+            )
+        return chosen
+
+    @property
+    def _weight(self) -> Any:
+        return getattr(self._chosen, self._chosen._weight_name)
+
+    def _set_weight(self, weight: float) -> None:
+        self.representation = clone(self._chosen)
+        self.representation._set_weight(weight)
+
+    def _encoder(self) -> Any:
+        return self._chosen._encoder()
+
+    def _reader(self) -> TableReader:
+        return replace(self._chosen._reader(), who=type(self).__name__)
+
+    def _learner(self) -> RepresentationLearner:
+        return RepresentationLearner(self._seeded(), NetworkSettings.of(self), self.reader_)
+
+    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
+        return coupling
+
+    def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Read:
+        features, codes = self._read_new(X, sensitive_features)
+        encoded = self.reader_.encode(features)
+        check_lengths(encoded, codes)
+        return encoded, codes
+
+    def _check_parameters(
+        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    ) -> None:
+        self._chosen._check_parameters(fairness_weights, coupling)
+        NetworkSettings.of(self)
+
+    def _seeded(self) -> FairTransformer:
+        """Return a copy of the representation, with a seed if it has none of its own."""
+        representation: FairTransformer = clone(self._chosen)
+        parameters = representation.get_params(deep=False)
+        if self.random_state is not None and parameters.get("random_state", 0) is None:
+            seed = seed_sequence(self.random_state).generate_state(1, np.uint64)[0] >> np.uint64(1)
+            representation.set_params(random_state=int(seed))
+        return representation

@@ -1,0 +1,1609 @@
+"""What an audit found: plain dataclasses of facts, no plotting and no arrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from math import isclose
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.people.plain import from_plain, schema_of, to_plain
+from fairmatch.people.roles import ColumnRole
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its confidence interval.
+
+    Attributes
+    ----------
+    value, low, high : float or None
+        The estimate and the limits of its interval. All are None where no statement is made, and
+        the limits alone are None where there is no interval.
+    refused : str or None
+        Why no statement is made, or None.
+
+    Examples
+    --------
+    >>> Estimate(0.25, 0.2, 0.3)
+    Estimate(value=0.25, low=0.2, high=0.3, refused=None)
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True)
+class FeatureCost:
+    """The part of a transport cost that comes from one column of the table.
+
+    Attributes
+    ----------
+    name : str
+        The column, before encoding.
+    cost, smallest, random : float
+        Its part of the cost of the matching in question, of the nearest matching, and of a random
+        one.
+    share : float
+        Its share of the cost of the matching in question.
+    """
+
+    name: str
+    cost: float
+    smallest: float
+    random: float
+    share: float
+
+
+@dataclass(frozen=True)
+class About:
+    """What people want to know of an audit before they read it.
+
+    Attributes
+    ----------
+    title, author, date, purpose : str or None
+        The texts as they were given, or None where none was given.
+    """
+
+    title: str | None = None
+    author: str | None = None
+    date: str | None = None
+    purpose: str | None = None
+
+
+@dataclass(frozen=True)
+class LeakFacts:
+    """A column that gives the group away.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    kind : {"copy", "determines", "near"}
+        ``"copy"`` if it holds the names of the groups, ``"determines"`` if it determines the group
+        in every row, and ``"near"`` if it does so in nearly every row.
+    attribute : str or None
+        The attribute that it gives away, where there are several.
+    group : str or None
+        The one group that it tells from all others. It is None where it tells all groups apart.
+    agreement : float
+        Agreement with the group beyond chance, from 0 to 1.
+    words : str
+        A description of the leak.
+    """
+
+    column: str
+    kind: str
+    attribute: str | None
+    group: str | None
+    agreement: float
+    words: str
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """People whose scores fall into one interval, and what became of them.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends of the interval. The lower end belongs to it; in the last interval both ends do.
+    n_rows : int
+        Number of people in the interval.
+    mean_score : float or None
+        Their mean score, or None if nobody is in the interval.
+    positive_rate : Estimate
+        The share of them with a positive label.
+    """
+
+    low: float
+    high: float
+    n_rows: int
+    mean_score: float | None
+    positive_rate: Estimate
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """One group: its size, its scores and, with labels, how well the model does there.
+
+    Attributes
+    ----------
+    label : str
+        Name of the group.
+    n_rows : int
+        Number of people in the group.
+    selection_rate : Estimate
+        Share of people who are selected. It has no value for predictions, which select nobody.
+    mean_score : Estimate
+        Mean score.
+    score_counts : tuple of int
+        Number of people per interval of `Audit.score_edges`. With survey weights these are shares
+        of the weight, as whole numbers that sum to `n_rows`.
+    base_rate : Estimate or None
+        Share of people with the favourable label. It is None without labels.
+    accuracy : Estimate or None
+        Share of decisions that agree with the label. It is None without labels.
+    true_positive_rate, false_positive_rate : Estimate or None
+        Share selected among people with the favourable label, and among the others. They are None
+        without labels.
+    auc : Estimate or None
+        Area under the receiver operating characteristic: the quality of the ranking. It is None
+        without labels.
+    calibration : tuple of CalibrationBin
+        Scores and labels by interval of scores. It is empty without labels.
+    calibration_error : float or None
+        Distance between mean score and share of positive labels, averaged over the bins with the
+        number of people as weight. It is None without labels.
+    weight : float or None
+        Sum of the weights. It is None where every row is one person.
+    effective_size : float or None
+        How many people of equal weight the rows are worth. It is None without survey weights.
+    """
+
+    label: str
+    n_rows: int
+    selection_rate: Estimate
+    mean_score: Estimate
+    score_counts: tuple[int, ...]
+    base_rate: Estimate | None = None
+    accuracy: Estimate | None = None
+    true_positive_rate: Estimate | None = None
+    false_positive_rate: Estimate | None = None
+    auc: Estimate | None = None
+    calibration: tuple[CalibrationBin, ...] = ()
+    calibration_error: float | None = None
+    weight: float | None = None
+    effective_size: float | None = None
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Everything that is stated with an interval, or refused."""
+        found = [self.selection_rate, self.mean_score, self.base_rate, self.accuracy]
+        found += [self.true_positive_rate, self.false_positive_rate, self.auc]
+        return [fact for fact in found if fact is not None]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A gap between two groups, with its confidence interval.
+
+    Attributes
+    ----------
+    name, symbol : str
+        Name of the measure in `fairmatch.measures`, and the paper's symbol.
+    value, low, high : float or None
+        The gap and the limits of its interval. They are None where no statement is made.
+    signed : float or None
+        Second group minus first, for gaps that are a difference of two rates or means.
+    p_value : float or None
+        P-value of a permutation test of equal score distributions, if the interval rests on one.
+    method : str
+        How the interval was computed.
+    refused : str or None
+        Why no statement is made, or None.
+    groups : tuple of two str, or None
+        The two groups. It is None where no statement is made.
+    favoured : str or None
+        The group that is better off, for gaps that have a direction and are not 0.
+    """
+
+    name: str
+    symbol: str
+    value: float | None
+    low: float | None
+    high: float | None
+    signed: float | None
+    p_value: float | None
+    method: str
+    refused: str | None = None
+    groups: tuple[str, str] | None = None
+    favoured: str | None = None
+
+
+@dataclass(frozen=True)
+class AttributeFacts:
+    """One of several attributes, by itself.
+
+    Attributes
+    ----------
+    name : str
+        The attribute.
+    groups : tuple of GroupFacts
+        Its groups.
+    selection_ratio : Estimate
+        Smallest selection rate divided by the largest.
+    gaps : tuple of Gap
+        Every gap that the data allow, each the largest over pairs of groups.
+    pair_gaps : tuple of Gap
+        The gaps of each group with the largest one, and of the two groups that are farthest apart.
+        It is empty for two groups.
+    reference : str
+        The largest group.
+    unknown : tuple of str
+        The group of people for whom the attribute is missing.
+    """
+
+    name: str
+    groups: tuple[GroupFacts, ...]
+    selection_ratio: Estimate
+    gaps: tuple[Gap, ...]
+    pair_gaps: tuple[Gap, ...]
+    reference: str
+    unknown: tuple[str, ...] = ()
+
+
+RULE = (
+    "6 RCNY 5-300 to 5-304 (Local Law 144 of 2021), as adopted by the New York City Department of "
+    "Consumer and Worker Protection on 6 April 2023 and enforced since 5 July 2023"
+)
+"""The text whose vocabulary the tables follow."""
+
+SMALL_SHARE = 0.02
+"""The rule allows categories with a smaller share of the people to be left out of impact ratios."""
+
+FOUR_FIFTHS = 0.8
+"""29 CFR 1607.4(D) sees evidence of adverse impact below this ratio. Local Law 144 sets none."""
+
+
+@dataclass(frozen=True)
+class CategoryImpact:
+    """One category: how often its people are selected, and how often they score high.
+
+    Attributes
+    ----------
+    category : str
+        The category, such as "female" or "female, Black".
+    values : tuple of str
+        The value of each attribute.
+    n_people, n_selected : int
+        Number of people in the category, and number of those selected.
+    share : float
+        Its share of all people whose category is known.
+    selection_rate : Estimate
+        Share of the people who are selected.
+    impact_ratio : Estimate
+        Selection rate divided by that of the most selected category.
+    p_value : float or None
+        P-value of Fisher's exact test that the selection rate equals that of the most selected
+        category. It is None for that category itself, or if there is no such category.
+    scoring_rate : Estimate or None
+        Share of the people whose score is better than the median of everybody. It is None where
+        the scores are decisions.
+    scoring_ratio : Estimate or None
+        Scoring rate divided by that of the category with the highest scoring rate.
+    is_small : bool
+        Whether its share is below 2%. Such a category is shown, but others are not compared with
+        it.
+    below_four_fifths : bool or None
+        Whether the impact ratio is below 0.8. It is None without a ratio.
+    is_few : bool
+        Whether the people are so few that the audit states nothing else about them.
+    weight, weight_selected, effective_size : float or None
+        With survey weights: the weight of the people, the weight of those selected, and the
+        effective number of people. The selection rate is the second divided by the first. They are
+        None without survey weights.
+    """
+
+    category: str
+    values: tuple[str, ...]
+    n_people: int
+    n_selected: int
+    share: float
+    selection_rate: Estimate
+    impact_ratio: Estimate
+    p_value: float | None
+    scoring_rate: Estimate | None
+    scoring_ratio: Estimate | None
+    is_small: bool
+    below_four_fifths: bool | None
+    is_few: bool = False
+    weight: float | None = None
+    weight_selected: float | None = None
+    effective_size: float | None = None
+
+
+@dataclass(frozen=True)
+class ImpactTable:
+    """The categories of one attribute, or of several crossed.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The attribute, or those whose combinations are the categories.
+    categories : tuple of CategoryImpact
+        One per category that occurs, in the order of the labels.
+    n_people : int
+        Number of people whose category is known.
+    n_unknown : int
+        Number of people who were scored but whose category is unknown. They are left out.
+    most_selected, highest_scoring : str or None
+        The categories that others are compared with; of several with the same rate, the first.
+    median_score : float or None
+        Median score of everybody. It is None where the scores are decisions.
+    rule : str
+        The text whose vocabulary the table follows.
+    """
+
+    attributes: tuple[str, ...]
+    categories: tuple[CategoryImpact, ...]
+    n_people: int
+    n_unknown: int
+    most_selected: str | None
+    highest_scoring: str | None
+    median_score: float | None
+    rule: str = RULE
+
+    def highest(self, rate: str) -> tuple[str, ...]:
+        """Return the categories that share the highest rate, of those that are not small.
+
+        The result is empty if all their rates are 0.
+
+        Parameters
+        ----------
+        rate : {"selection_rate", "scoring_rate"}
+            Which rate.
+        """
+        rates: dict[str, float] = {
+            category.category: getattr(category, rate).value
+            for category in self.categories
+            if not category.is_small and getattr(category, rate) is not None
+        }
+        most = max(rates.values(), default=0.0)
+        if most == 0.0:
+            return ()
+        return tuple(name for name, own in rates.items() if isclose(own, most, rel_tol=1e-9))
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of a model's curve: how near matched people can be at a mean score gap.
+
+    Attributes
+    ----------
+    gap : float
+        The mean score gap that is allowed.
+    cost : float
+        The least mean squared distance between matched people at this gap.
+    position : float or None
+        Where the cost lies between that of the nearest matching (0) and that of a random one (1).
+        It is None where these two are equal.
+    """
+
+    gap: float
+    cost: float
+    position: float | None
+
+
+@dataclass(frozen=True)
+class NearestFair:
+    """The nearest of all matchings whose mean score gap is (nearly) the least possible one.
+
+    Many matchings have the least mean score gap. Matching equal quantiles is one of them, and it
+    ignores who the people are. This is the one in which matched people are most alike.
+
+    Attributes
+    ----------
+    slack : float
+        How far the mean score gap may exceed the least possible one.
+    score_gap, least_gap : float
+        Mean score gap of this matching, and the least possible one in the sample, which is the
+        Wasserstein distance of the scores.
+    cost, smallest, random : float
+        Mean squared distance between matched people: in this matching, in the nearest matching of
+        the same people, and in a random one on average.
+    position : float or None
+        ``(cost - smallest) / (random - smallest)``. It is 0 for a matching as near as possible and
+        1 for one that is no better than random. It is None where the two are equal.
+    strict_position : float or None
+        The same without any slack.
+    features : tuple of FeatureCost
+        The cost by column of the table, with the largest part first.
+    curve : tuple of CurvePoint
+        The curve from the least mean score gap to that of the nearest matching.
+    solver_gap : float
+        Relative duality gap to which the cost is proven.
+    """
+
+    slack: float
+    score_gap: float
+    least_gap: float
+    cost: float
+    smallest: float
+    random: float
+    position: float | None
+    strict_position: float | None
+    features: tuple[FeatureCost, ...]
+    curve: tuple[CurvePoint, ...]
+    solver_gap: float
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The share of a group's people who have a near person in another group, scored alike.
+
+    Attributes
+    ----------
+    group, other : str
+        The group whose people are counted, and the group that is searched for near people.
+    distance : float
+        Squared distance up to which a person counts as near. Nine in ten of the people drawn from
+        the two groups, counted by their weights, have a person of the other group within this
+        distance.
+    score_gap : float
+        Difference up to which two scores count as alike.
+    share : Estimate
+        Share of the group's people who have a near person who is scored alike.
+    has_near : Estimate
+        Share of the group's people who have a near person.
+    """
+
+    group: str
+    other: str
+    distance: float
+    score_gap: float
+    share: Estimate
+    has_near: Estimate
+
+
+@dataclass(frozen=True)
+class NearPeople:
+    """The nearest people of the other group, for each person of the sample, among its people.
+
+    There is one entry per person and neighbour, as positions in the lists of `Individuals`. The
+    neighbours of a person stand together, with the nearest first. Unlike a matching, this relation
+    is not symmetric: the neighbour may have a nearer person.
+
+    Attributes
+    ----------
+    person, neighbour : tuple of int
+        The person, and a near person.
+    distance : tuple of float
+        Their squared distance.
+    score_gap : tuple of float
+        Absolute difference of their scores.
+    """
+
+    person: tuple[int, ...]
+    neighbour: tuple[int, ...]
+    distance: tuple[float, ...]
+    score_gap: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The distances between people whom the model treats alike.
+
+    Attributes
+    ----------
+    cost : float
+        Mean squared distance between matched people if tied scores are matched at least cost.
+    cost_high : float
+        The same if tied scores are matched at greatest cost. It equals `cost` without ties.
+    undetermined : float
+        Share of the mass for which tied scores leave the partners open.
+    smallest : float
+        Cost of the nearest matching of the same people (the marginal optimal transport map).
+    random : float
+        Expected cost of a random matching of the same people.
+    relative, relative_high : float or None
+        ``(cost - smallest) / (random - smallest)``, and the same for `cost_high`. It is 0 for a
+        matching as near as possible and 1 for one that is no better than random. It is None where
+        `smallest` and `random` are equal.
+    features : tuple of FeatureCost
+        The cost by column of the table, with the largest part first.
+    solver_gap : float
+        Relative duality gap to which `smallest` is proven.
+    all_rows : float or None
+        Cost of the fair matching of all rows; the other costs are those of the sample. It is None
+        where too many scores are tied or the table is too large.
+    """
+
+    cost: float
+    cost_high: float
+    undetermined: float
+    smallest: float
+    random: float
+    relative: float | None
+    relative_high: float | None
+    features: tuple[FeatureCost, ...]
+    solver_gap: float
+    all_rows: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The relative cost as text, with its range where tied scores leave it open."""
+        low, high = self.relative, self.relative_high
+        if low is None:
+            return "not stated"
+        if high is None or f"{high:.2f}" == f"{low:.2f}":
+            return f"{low:.2f}"
+        return f"{low:.2f} to {high:.2f} (tied scores leave it open)"
+
+
+@dataclass(frozen=True)
+class PairFlips:
+    """Decisions on the two people of a pair, as shares of all pairs; they sum to 1.
+
+    Attributes
+    ----------
+    both, neither : float
+        Share of pairs in which both people are selected, and in which neither is.
+    first_only, second_only : float
+        Share of pairs in which only the person of the first group is selected, and in which only
+        the person of the second group is. These are flips.
+    """
+
+    both: float
+    neither: float
+    first_only: float
+    second_only: float
+
+
+@dataclass(frozen=True)
+class MatchedScores:
+    """Score gaps between matched people, under one matching of the sample.
+
+    Attributes
+    ----------
+    matching : {"fair", "nearest_fair", "marginal", "joint"}
+        ``"fair"`` matches equal quantiles of the scores. ``"nearest_fair"`` is the nearest of the
+        matchings whose mean score gap is nearly the least. ``"marginal"`` is the nearest matching.
+        ``"joint"`` is the nearest matching of people with the same label.
+    gap : Estimate
+        Mean score gap (the paper's matched gap, MDP). The interval takes the pairs as given.
+    quantiles : dict
+        Probability ("0", "0.05", "0.25", "0.5", "0.75", "0.95", "1") to the quantile of the gap.
+    histogram : tuple of float
+        Share of the pairs in equal intervals of the gap, from 0 to the range of the scores.
+    flips : PairFlips or None
+        Decisions on the two people of a pair. It is None for predictions, which decide on nobody.
+    transport_cost : float or None
+        Mean squared distance between matched people. It is None without features.
+    """
+
+    matching: str
+    gap: Estimate
+    quantiles: dict[str, float]
+    histogram: tuple[float, ...]
+    flips: PairFlips | None
+    transport_cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Who the model treats like whom, on a random sample of two groups.
+
+    Attributes
+    ----------
+    n_sampled : tuple of two int
+        Number of people of each group in the sample.
+    is_sample : bool
+        False if the sample holds everybody.
+    matched_gaps : tuple of MatchedScores
+        Score gaps under each matching. There is always the fair matching. With features there are
+        also the nearest one and the nearest fair one, and with labels the joint one.
+    transport : Transport or None
+        Distances between people whom the model treats alike. It is None without features, or if
+        the nearest matching could not be proven.
+    refused : str or None
+        Why there is no matching, or None.
+    groups : tuple of two str, or None
+        The two groups. It is None if there is no matching.
+    unproven : tuple of str
+        What was left out because the solver could not prove it.
+    nearest_fair : NearestFair or None
+        The nearest matching that treats matched people as alike as possible. It is None without
+        features, or if it could not be proven.
+    reach : tuple of Reach
+        For each of the two groups, the share of people with a near person who is scored alike. It
+        is empty without features.
+    """
+
+    n_sampled: tuple[int, int]
+    is_sample: bool
+    matched_gaps: tuple[MatchedScores, ...] = ()
+    transport: Transport | None = None
+    refused: str | None = None
+    groups: tuple[str, str] | None = None
+    unproven: tuple[str, ...] = ()
+    nearest_fair: NearestFair | None = None
+    reach: tuple[Reach, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Matched people, as positions in the lists of `Individuals`; one entry per pair.
+
+    Attributes
+    ----------
+    first, second : tuple of int
+        The person of the first group, and the person of the second.
+    mass : tuple of float
+        Weight of each pair. The weights sum to 1.
+    score_gap : tuple of float
+        Absolute difference of the two scores.
+    distance : tuple of float
+        Squared distance between the two people. It is empty without features.
+    """
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    mass: tuple[float, ...]
+    score_gap: tuple[float, ...]
+    distance: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A column in which two matched people differ.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    first, second : str, float or None
+        Value of the person of the first group, and of the person of the second. None means that
+        the value is missing.
+    """
+
+    column: str
+    first: str | float | None
+    second: str | float | None
+
+
+@dataclass(frozen=True)
+class Individuals:
+    """The people of the sample, and who is matched with whom. These are people's rows.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Identifiers of the people: the ``ids`` given, or else row numbers.
+    rows : tuple of int
+        Their row positions in the audited table.
+    group : tuple of int
+        Positions of their groups in `Audit.groups`.
+    scores : tuple of float
+        Their scores.
+    labels : tuple of int
+        1 where the label is positive, else 0. It is empty without labels.
+    columns : dict
+        Column name to the values of the people: numbers, text, or None where missing.
+    hidden : tuple of str
+        Columns that were left out on purpose.
+    pairs : dict
+        Matching ("fair", "nearest_fair", "marginal", "joint") to its pairs.
+    selected : tuple of int
+        1 where the person is selected, else 0. It is empty for predictions, and in audits of
+        earlier versions.
+    weights : tuple of float
+        Weight of each person's row. It is empty where every row is one person.
+    near : tuple of NearPeople
+        For each pair of groups matched, the nearest people of the other group in the sample. It is
+        empty without features.
+    across : dict
+        Matching, or "near" for the nearest person, to pairs of some people of every two groups
+        other than the reference group. It is empty for two groups.
+    """
+
+    ids: tuple[str, ...]
+    rows: tuple[int, ...]
+    group: tuple[int, ...]
+    scores: tuple[float, ...]
+    labels: tuple[int, ...]
+    columns: dict[str, tuple[str | float | None, ...]]
+    hidden: tuple[str, ...]
+    pairs: dict[str, Pairs]
+    selected: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    near: tuple[NearPeople, ...] = ()
+    across: dict[str, Pairs] = field(default_factory=dict)
+
+    def is_flip(self, pair: int, *, matching: str = "fair") -> bool:
+        """Return whether one person of a pair is selected and the other is not.
+
+        Parameters
+        ----------
+        pair : int
+            Position of the pair.
+        matching : str, default="fair"
+            The matching, a key of ``pairs``.
+        """
+        pairs = self.pairs[matching]
+        return self.selected[pairs.first[pair]] != self.selected[pairs.second[pair]]
+
+    def differences(self, pair: int, *, matching: str = "fair") -> list[Difference]:
+        """Return the columns in which the two people of a pair differ.
+
+        Parameters
+        ----------
+        pair : int
+            Position of the pair.
+        matching : str, default="fair"
+            The matching, a key of ``pairs``.
+        """
+        pairs = self.pairs[matching]
+        first, second = pairs.first[pair], pairs.second[pair]
+        return [
+            Difference(name, values[first], values[second])
+            for name, values in self.columns.items()
+            if values[first] != values[second]
+        ]
+
+    def counterparts(self, person: int, *, matching: str = "fair") -> list[int]:
+        """Return the positions of the pairs that a person is part of, with the heaviest first.
+
+        Parameters
+        ----------
+        person : int
+            Position of the person in the lists.
+        matching : str, default="fair"
+            The matching, a key of ``pairs``.
+        """
+        pairs = self.pairs[matching]
+        both = enumerate(zip(pairs.first, pairs.second, strict=True))
+        found = [k for k, members in both if person in members]
+        return sorted(found, key=lambda k: -pairs.mass[k])
+
+    def most_unlike(self, n_pairs: int = 10, *, matching: str = "fair") -> list[int]:
+        """Return the positions of the pairs whose people are farthest apart.
+
+        Parameters
+        ----------
+        n_pairs : int, default=10
+            How many pairs to return at most.
+        matching : str, default="fair"
+            The matching, a key of ``pairs``.
+
+        Returns
+        -------
+        list of int
+            Positions of the pairs. It is empty without features.
+        """
+        distance = self.pairs[matching].distance
+        return sorted(range(len(distance)), key=lambda k: -distance[k])[:n_pairs]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition on one column, such as ``age > 60``.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    operator : {"=", "!=", "<=", ">"}
+        ``=`` and ``!=`` are for categories and missing values, ``<=`` and ``>`` for numbers.
+    value : str, float or None
+        The value to compare with. None means a missing value.
+    """
+
+    column: str
+    operator: str
+    value: str | float | None
+
+    def __str__(self) -> str:
+        words = {"=": "is", "!=": "is not"}
+        if self.value is None:
+            return f"{self.column} {words[self.operator]} missing"
+        value = f"{self.value:g}" if isinstance(self.value, float) else self.value
+        return f"{self.column} {self.operator} {value}"
+
+
+@dataclass(frozen=True)
+class SubsetGap:
+    """The gap between the groups' mean scores within one subset of people.
+
+    Attributes
+    ----------
+    description : str
+        The subset in words.
+    conditions : tuple of Condition
+        The conditions, all of which hold in the subset.
+    n_rows : tuple of two int
+        Number of people of each group in the subset.
+    gap : float
+        Gap between the groups' mean scores in the subset, over all rows.
+    signed : float
+        Second group minus first, over all rows.
+    confirmed : Estimate
+        The gap over rows that played no part in choosing the subset. Its interval holds for all
+        listed subsets at once.
+    found_by : {"level", "split", "pair", "search"}
+        How the subset was found: as a single level, as a median split, as a pair of these, or by
+        the search for the worst subset.
+    groups : tuple of two str, or None
+        The two groups. It is None in audits of earlier versions.
+    """
+
+    description: str
+    conditions: tuple[Condition, ...]
+    n_rows: tuple[int, int]
+    gap: float
+    signed: float
+    confirmed: Estimate
+    found_by: str
+    groups: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class HalfSpaces:
+    """Gaps in random half-spaces of the feature space, as in the paper's Section 5.2.2.
+
+    Attributes
+    ----------
+    gaps : tuple of float
+        One gap per half-space that holds people of the reference group and of another group. With
+        several other groups it is the largest.
+    n_empty : int
+        Number of half-spaces that have no gap.
+    noise : tuple of float
+        The same gaps with shuffled group labels, which show what chance alone does.
+    n_rows : int
+        Number of people examined.
+    """
+
+    gaps: tuple[float, ...]
+    n_empty: int
+    noise: tuple[float, ...]
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class SubsetScan:
+    """Where the model treats the groups differently, even if it does not overall.
+
+    Attributes
+    ----------
+    subsets : tuple of SubsetGap
+        The subsets, with the worst first. The order is that of the confirmed gap less a margin for
+        few people.
+    n_examined : int
+        Number of subsets examined.
+    min_rows : int
+        How many people of each group a subset needs among the rows that are searched.
+    n_search, n_confirm : int
+        Number of people on whom subsets were chosen, and of others on whom their gaps were
+        computed.
+    half_spaces : HalfSpaces
+        Gaps in random half-spaces.
+    refused : tuple of str
+        What was not examined, and why.
+    """
+
+    subsets: tuple[SubsetGap, ...]
+    n_examined: int
+    min_rows: int
+    n_search: int
+    n_confirm: int
+    half_spaces: HalfSpaces
+    refused: tuple[str, ...] = ()
+
+
+Kind = TypeVar("Kind", bound="JsonFacts")
+Upgrades: TypeAlias = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
+
+
+class JsonFacts:
+    """Facts that can be written to JSON and read back unchanged.
+
+    A subclass is a frozen dataclass that names its schema. Files with an earlier version of the
+    schema are read too: ``UPGRADES[k]`` turns content of version k into content of version k + 1.
+    """
+
+    SCHEMA: ClassVar[str]
+    SCHEMA_VERSION: ClassVar[int]
+    UPGRADES: ClassVar[Upgrades] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain values, with the name and version of their schema."""
+        return {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION, **to_plain(self)}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return the facts as JSON; see `docs/reference/audit-json.md` for the schema.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Number of spaces per level. None writes everything on one line.
+        """
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls: type[Kind], text: str) -> Kind:
+        """Read facts that `to_json` wrote, in this version of the schema or an earlier one.
+
+        Parameters
+        ----------
+        text : str
+            The JSON text.
+        """
+        try:
+            content = json.loads(text)
+            name, version = content["schema"], content["schema_version"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"This is not JSON that fairmatch wrote: {error!r}. Pass the text that to_json "
+                "returned."
+            ) from error
+        known = {*cls.UPGRADES, cls.SCHEMA_VERSION}
+        if name != cls.SCHEMA or version not in known:
+            raise InputError(
+                f"This is {name} version {version}; expected {cls.SCHEMA} version "
+                f"{' or '.join(map(str, sorted(known)))}. Read it with the class that wrote it, or "
+                "with a newer version of fairmatch."
+            )
+        try:
+            while version < cls.SCHEMA_VERSION:
+                content = cls.UPGRADES[version](content)
+                version += 1
+            return from_plain(cls, content)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"This {cls.SCHEMA} is damaged: {error!r}. Write it again with to_json."
+            ) from error
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of what `to_json` writes."""
+        return schema_of(cls, cls.SCHEMA, cls.SCHEMA_VERSION)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard deviation in which relative gaps of predictions are taken.
+
+    Attributes
+    ----------
+    of : {"target", "predictions"}
+        What it is the standard deviation of: the target, or the predictions if there is no target.
+    value : float
+        The standard deviation, in units of the target. If it is 0, there are no relative gaps.
+    """
+
+    of: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What was audited, with what, and how.
+
+    Attributes
+    ----------
+    version : str
+        Version of fairmatch.
+    seed : int
+        Seed of the resamples, the sample and the subset scan.
+    scores_sha256, groups_sha256 : str
+        Hash of the scores as 64-bit floats, and of the group codes as bytes.
+    labels_sha256, features_sha256 : str or None
+        Hash of the labels (1 for positive) or of the predicted numbers, and of the columns. They
+        are None where none were given.
+    source, source_sha256 : str or None
+        Name and hash of the file, if the audit read one.
+    settings : dict
+        The other settings of the audit, and the names of the columns that describe people.
+    weights_sha256 : str or None
+        Hash of the weights as 64-bit floats, or None if every row is one person.
+    """
+
+    version: str
+    seed: int
+    scores_sha256: str
+    groups_sha256: str
+    labels_sha256: str | None
+    features_sha256: str | None
+    source: str | None
+    source_sha256: str | None
+    settings: dict[str, str | int | float | None]
+    weights_sha256: str | None = None
+
+
+def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a version 1 file, which holds one pair of groups, as version 2."""
+    first, second = (group["label"] for group in content["groups"])
+    both = None if content["matching"]["refused"] else [first, second]
+    largest = max(content["groups"], key=lambda group: group["n_rows"])
+    return {
+        **content,
+        "reference": largest["label"],
+        "gaps": [
+            {**gap, "groups": None if gap["refused"] else [first, second]}
+            for gap in content["gaps"]
+        ],
+        "matchings": [{**content["matching"], "groups": both}],
+    }
+
+
+@dataclass(frozen=True)
+class Audit(JsonFacts):
+    """How a model treats groups of people: facts, not a verdict.
+
+    Made by `fairmatch.audit`.
+
+    Attributes
+    ----------
+    model_name : str
+        What the model is called.
+    n_rows : int
+        Number of people audited.
+    threshold : float or None
+        The score at which decisions change. It is None for predictions, which decide on nobody.
+    confidence : float
+        Level of the intervals.
+    score_edges : tuple of float
+        Ends of the intervals in which `GroupFacts.score_counts` counts people.
+    groups : tuple of GroupFacts
+        The groups, in the order of their labels.
+    selection_ratio : Estimate
+        Smallest selection rate divided by the largest. The four-fifths rule asks for 0.8.
+    gaps : tuple of Gap
+        Every gap that the data allow. With more than two groups, each is the largest over pairs.
+    matchings : tuple of Matching
+        Who is treated like whom, and how far apart they are, for each pair of groups matched.
+    subsets : SubsetScan or None
+        The subsets with the largest gaps. It is None without features.
+    individuals : Individuals or None
+        The rows of the people sampled. It is None where they were left out or nobody was matched.
+    provenance : Provenance
+        What was audited, with what, and how.
+    pair_gaps : tuple of Gap
+        With more than two groups, the gaps between each group and the largest group, and those
+        between the two groups that are farthest apart. The intervals hold for all pairs of groups
+        at once (Bonferroni). It is empty for two groups.
+    reference : str or None
+        The largest group, with which every other group is compared and matched.
+    unknown : tuple of str
+        Groups of people for whom an attribute is missing. They are shown but not compared.
+    attributes : tuple of AttributeFacts
+        Each attribute by itself, where several were given. The groups are their combinations.
+    n_selected : int or None
+        Number of people selected. It is None for predictions, and in audits of earlier versions.
+    favourable : {"high", "low"}
+        Which scores are good for a person. With "high", people with a score at or above the
+        threshold are selected; with "low", people below it. Rates and ratios are of the selected.
+    outcome : str
+        What the selected are called, such as "selected", "not flagged" or "granted bail".
+    about : About
+        Title, author, date and purpose.
+    weights : {"survey", "counts"} or None
+        What the weights are. It is None where every row is one person.
+    columns : tuple of ColumnRole
+        How every column of the table is read. It is empty where the audit read no file.
+    leaks : tuple of LeakFacts
+        Columns that describe people and give their group away.
+    notes : tuple of str
+        What a reader should know about how the table was read.
+    impact : tuple of ImpactTable
+        Selection and scoring rates with their impact ratios, by category of each attribute and of
+        all attributes crossed, as bias audits are filed. It is empty for predictions.
+    scale : {"probability", "real"}
+        What the scores are. With "probability" they are probabilities or decisions. With "real"
+        they are predictions, and scores and their gaps are in units of the target.
+    spread : Spread or None
+        The unit of relative gaps: a standard deviation. It is None for probabilities.
+    score_values : tuple of float
+        The different scores. It is empty if there are more of them than intervals in
+        `score_edges`, and in audits of earlier versions.
+
+    Examples
+    --------
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=[0, 0, 1, 1] * 20)
+    >>> found.gap("demographic_parity_gap").value
+    0.5
+    >>> [group.label for group in found.groups]
+    ['0', '1']
+    >>> found
+    <Audit of 'model': 80 people, groups '0' (40) and '1' (40), largest ΔDP 0.500>
+    """
+
+    SCHEMA: ClassVar[str] = "fairmatch.Audit"
+    SCHEMA_VERSION: ClassVar[int] = 2
+    UPGRADES: ClassVar[Upgrades] = {1: _upgraded}
+
+    model_name: str
+    n_rows: int
+    threshold: float | None
+    confidence: float
+    score_edges: tuple[float, ...]
+    groups: tuple[GroupFacts, ...]
+    selection_ratio: Estimate
+    gaps: tuple[Gap, ...]
+    matchings: tuple[Matching, ...]
+    subsets: SubsetScan | None
+    individuals: Individuals | None
+    provenance: Provenance
+    pair_gaps: tuple[Gap, ...] = ()
+    reference: str | None = None
+    unknown: tuple[str, ...] = ()
+    attributes: tuple[AttributeFacts, ...] = ()
+    n_selected: int | None = None
+    favourable: str = "high"
+    outcome: str = "selected"
+    about: About = field(default_factory=About)
+    weights: str | None = None
+    columns: tuple[ColumnRole, ...] = ()
+    leaks: tuple[LeakFacts, ...] = ()
+    notes: tuple[str, ...] = ()
+    impact: tuple[ImpactTable, ...] = ()
+    scale: str = "probability"
+    spread: Spread | None = None
+    score_values: tuple[float, ...] = ()
+
+    @property
+    def undecided(self) -> str | None:
+        """Why the decisions tell nobody apart, if nobody or everybody is selected; else None."""
+        if self.n_selected not in (0, self.n_rows):
+            return None
+        who = "Nobody" if self.n_selected == 0 else "Everybody"
+        side = "at or above" if self.favourable == "high" else "below"
+        return (
+            f"{who} is {self.outcome}: {'no' if self.n_selected == 0 else 'every'} score is "
+            f"{side} the threshold {self.threshold:g}, so decisions tell nobody apart."
+        )
+
+    @property
+    def matching(self) -> Matching:
+        """The first matching. With two groups it is the only one."""
+        return self.matchings[0]
+
+    def gap(self, name: str) -> Gap:
+        """Return the gap with this name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the measure in `fairmatch.measures`.
+        """
+        for gap in self.gaps:
+            if gap.name == name:
+                return gap
+        known = ", ".join(gap.name for gap in self.gaps)
+        raise InputError(f"This audit has no gap named {name!r}. Name one that it has: {known}.")
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why some statements are not made, each reason once."""
+        facts: list[Estimate | Gap | Matching] = [self.selection_ratio, *self.gaps]
+        facts += self.matchings
+        for group in self.groups:
+            # A group that is too small as a whole is also too small with each label.
+            facts += [group.mean_score] if group.mean_score.refused else group.estimates
+        reasons = [fact.refused for fact in facts if fact.refused]
+        reasons += [reason for matching in self.matchings for reason in matching.unproven]
+        reasons += self.subsets.refused if self.subsets else ()
+        return tuple(dict.fromkeys(reasons))
+
+    def without_individuals(self) -> Audit:
+        """Return the same audit without the rows of people."""
+        return replace(self, individuals=None)
+
+    def hiding(self, *columns: str) -> Audit:
+        """Return the same audit, with some columns left out of the rows of people.
+
+        The columns still count in distances, and their names still appear in sums over many people.
+
+        Parameters
+        ----------
+        *columns : str
+            Names of the columns.
+        """
+        people = self.individuals
+        if people is None:
+            return self
+        if unknown := [name for name in columns if name not in people.columns]:
+            raise ColumnError(
+                f"There is no column {unknown[0]!r} to hide. The columns are "
+                f"{', '.join(people.columns)}. Name one of them."
+            )
+        kept = {name: v for name, v in people.columns.items() if name not in columns}
+        hidden = (*people.hidden, *columns)
+        return replace(self, individuals=replace(people, columns=kept, hidden=hidden))
+
+    def __repr__(self) -> str:
+        sizes = [f"{group.label!r} ({group.n_rows:,})" for group in self.groups]
+        groups = f"groups {' and '.join(sizes)}" if len(sizes) == 2 else f"{len(sizes)} groups"
+        first = self.gaps[0]  # of decisions, or of mean predictions
+        words = f"largest {first.symbol} {first.value or 0.0:.3f}"
+        shown = "no gap stated" if first.value is None else words
+        return f"<Audit of {self.model_name!r}: {self.n_rows:,} people, {groups}, {shown}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(g.name.replace('_', ' '))}</td><td>{_shown(g)}</td></tr>"
+            for g in self.gaps
+        )
+        groups = ", ".join(f"{escape(g.label)} ({g.n_rows:,})" for g in self.groups)
+        level = f"{self.confidence:.0%}"
+        notes = "".join(f"<li>{escape(reason)}</li>" for reason in self.refusals)
+        found = [matching.nearest_fair for matching in self.matchings]
+        placed = [one.position for one in found if one is not None and one.position is not None]
+        if placed:
+            notes += (
+                f"<li>The nearest fair matching lies at {max(placed):.2f} between the nearest "
+                "matching (0) and a random one (1).</li>"
+            )
+        if self.subsets and (sure := [one for one in self.subsets.subsets if one.confirmed.low]):
+            worst = max(sure, key=lambda one: one.confirmed.low or 0.0)
+            notes += (
+                f"<li>Surest gap found in a subset: {worst.confirmed.value:.3f} on fresh rows, "
+                f"where {escape(worst.description)}.</li>"
+            )
+        return (
+            f"<div><strong>{escape(self.model_name)}</strong>: {groups}"
+            f"<table><thead><tr><th>gap</th><th>value [{level} interval]</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+        )
+
+
+def _shown(fact: Estimate | Gap) -> str:
+    if fact.value is None:
+        return "no statement"
+    if fact.low is None or fact.high is None:
+        return f"{fact.value:.3f}"
+    return f"{fact.value:.3f} [{fact.low:.3f}, {fact.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """A model against the reference model, on the same people.
+
+    Attributes
+    ----------
+    model, reference : str
+        Names of the two.
+    rank_agreement : dict
+        Group to the Spearman correlation of the two models' scores, or to None if one model's
+        scores are constant there.
+    decisions : dict
+        Group to four counts: people selected by neither, by the reference only, by the model only,
+        and by both. It is empty for predictions, which select nobody.
+    undesirable_flips : dict or None
+        Group to the number of undesirable flips. In a privileged group these are people whom
+        only the model selects; in other groups, people whom only the reference selects. It is None
+        where no group was named as privileged.
+    """
+
+    model: str
+    reference: str
+    rank_agreement: dict[str, float | None]
+    decisions: dict[str, tuple[int, int, int, int]]
+    undesirable_flips: dict[str, int] | None
+
+
+def _comparison_upgraded(content: dict[str, Any]) -> dict[str, Any]:
+    return {**content, "audits": [Audit.UPGRADES[1](audit) for audit in content["audits"]]}
+
+
+@dataclass(frozen=True)
+class Comparison(JsonFacts):
+    """Two or more models on the same people.
+
+    Made by `fairmatch.compare_models`.
+
+    Attributes
+    ----------
+    audits : tuple of Audit
+        One audit per model, the reference first. All of them sample the same people.
+    pairs : tuple of ModelPair
+        Every other model against the reference.
+    privileged : str or None
+        The favoured group, where one was named; several are separated by semicolons.
+    """
+
+    SCHEMA: ClassVar[str] = "fairmatch.Comparison"
+    SCHEMA_VERSION: ClassVar[int] = 2
+    UPGRADES: ClassVar[Upgrades] = {1: _comparison_upgraded}
+
+    audits: tuple[Audit, ...]
+    pairs: tuple[ModelPair, ...]
+    privileged: str | None
+
+    def without_individuals(self) -> Comparison:
+        """Return the same comparison without the rows of people."""
+        return replace(self, audits=tuple(a.without_individuals() for a in self.audits))
+
+    def hiding(self, *columns: str) -> Comparison:
+        """Return the same comparison, with some columns left out of the rows of people.
+
+        Parameters
+        ----------
+        *columns : str
+            Names of the columns.
+        """
+        return replace(self, audits=tuple(a.hiding(*columns) for a in self.audits))
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(audit.model_name) for audit in self.audits)
+        return f"<Comparison of {names} on {self.audits[0].n_rows:,} people>"
+
+    def _repr_html_(self) -> str:
+        return "".join(audit._repr_html_() for audit in self.audits)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A model that was tried, compared with the baseline on the same people.
+
+    Attributes
+    ----------
+    name : str
+        What the model is called.
+    method, setting : str
+        How the model was trained, and with which setting. They are empty where that is unknown.
+    accuracy, gap : float
+        Share of correct decisions, and the gap.
+    accuracy_change, gap_change : Estimate
+        Accuracy and gap of the model minus those of the baseline. The intervals hold for all
+        models at once.
+    selection_rates : dict
+        Group to the share of its people who are selected.
+    gained, lost : dict
+        Group to the number of people whom only the model selects, and to the number whom only the
+        baseline selects.
+    as_accurate : bool
+        Whether the lower limit of ``accuracy_change`` is at least minus the margin.
+    smaller_gap : bool
+        Whether the interval of ``gap_change`` lies below 0.
+    verdict : {"yes", "not shown", "no"}
+        Whether the model is a less discriminatory alternative: "yes" where it is shown to be as
+        accurate and to have a smaller gap, "no" where one of the two is shown to be false.
+    reasons : tuple of str
+        What is missing where it is not shown, or what is false; empty where it is shown.
+    """
+
+    name: str
+    method: str
+    setting: str
+    accuracy: float
+    gap: float
+    accuracy_change: Estimate
+    gap_change: Estimate
+    selection_rates: dict[str, float]
+    gained: dict[str, int]
+    lost: dict[str, int]
+    as_accurate: bool
+    smaller_gap: bool
+    verdict: str
+    reasons: tuple[str, ...]
+
+    @property
+    def less_discriminatory(self) -> bool:
+        """Whether the model is shown to be as accurate as the baseline, with a smaller gap."""
+        return self.as_accurate and self.smaller_gap
+
+    @property
+    def decides(self) -> bool:
+        """Whether the model selects some people and not others."""
+        rates = self.selection_rates.values()
+        return max(rates) > 0.0 and min(rates) < 1.0
+
+    def verdict_words(self) -> str:
+        """Return the verdict with its reasons."""
+        return f"{self.verdict}: {' and '.join(self.reasons)}" if self.reasons else self.verdict
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the models of a search were made. With this, a search can be documented and repeated.
+
+    Attributes
+    ----------
+    version : str
+        Version of fairmatch.
+    seed : int
+        Seed of the split, the training and the intervals.
+    source, source_sha256 : str or None
+        Name and hash of the table; a dataset has no hash.
+    n_training, n_choosing, n_test : int
+        Number of rows to learn from, to choose models by, and to compare them on. Without rows to
+        choose by, all models are listed.
+    uses_group : bool
+        Whether all models, including the baseline, use a person's group to predict.
+    needing_group : tuple of str
+        The methods whose models cannot predict without the group.
+    settings : dict
+        The other arguments of the search.
+    """
+
+    version: str
+    seed: int
+    source: str | None
+    source_sha256: str | None
+    n_training: int
+    n_choosing: int
+    n_test: int
+    uses_group: bool
+    needing_group: tuple[str, ...]
+    settings: dict[str, str | int | float | None]
+
+    def on_group(self) -> str:
+        """Return whether the models need a person's group, in words."""
+        if not self.uses_group:
+            return "No model needs a person's group to predict."
+        needing = " and ".join(f"“{method}”" for method in self.needing_group)
+        return (
+            "Every model, the baseline too, uses a person's group to predict."
+            + f" {needing} cannot do without it. The others can be trained to." * bool(needing)
+        )
+
+
+@dataclass(frozen=True)
+class Alternatives(JsonFacts):
+    """A baseline, and everything that was tried to find a model with a smaller gap.
+
+    Made by `fairmatch.find_alternatives`.
+
+    Attributes
+    ----------
+    baseline : str
+        Name of the model that the others are compared with.
+    n_rows : int
+        Number of people on whom the models are compared.
+    gap_measure : str
+        Name of the gap.
+    margin : float
+        The loss of accuracy up to which a model still counts as accurate.
+    confidence : float
+        Level of the intervals, which hold for all models at once.
+    threshold : float
+        A person with a score at or above the threshold is selected.
+    accuracy, gap : float
+        Accuracy and gap of the baseline.
+    selection_rates : dict
+        Group to the share of its people whom the baseline selects.
+    tried : tuple of Alternative
+        Every other model, in the order in which it was given.
+    search : Search or None
+        How the models were made, if the search trained them.
+    """
+
+    SCHEMA: ClassVar[str] = "fairmatch.Alternatives"
+    SCHEMA_VERSION: ClassVar[int] = 1
+
+    baseline: str
+    n_rows: int
+    gap_measure: str
+    margin: float
+    confidence: float
+    threshold: float
+    accuracy: float
+    gap: float
+    selection_rates: dict[str, float]
+    tried: tuple[Alternative, ...]
+    search: Search | None = None
+
+    @property
+    def found(self) -> Sequence[Alternative]:
+        """The models shown to be as accurate, with a smaller gap; the smallest gap first."""
+        return _by_gap(one for one in self.tried if one.less_discriminatory)
+
+    @property
+    def possible(self) -> Sequence[Alternative]:
+        """The models with a gap shown to be smaller, and as accurate only by estimate."""
+        return _by_gap(
+            one
+            for one in self.tried
+            if one.smaller_gap
+            and not one.as_accurate
+            and (one.accuracy_change.value or 0.0) >= -self.margin
+        )
+
+    @property
+    def foremost(self) -> Sequence[Alternative]:
+        """The models to look at first, the smallest gap first.
+
+        These are the models found. If there are none, these are the possible ones. If there are
+        none of these either, they are the models that select some people and not others, or all
+        models if none does.
+        """
+        return self.found or self.possible or self._deciding
+
+    @property
+    def _deciding(self) -> Sequence[Alternative]:
+        return _by_gap(one for one in self.tried if one.decides) or _by_gap(self.tried)
+
+    def why_shown(self, names: Collection[str]) -> str:
+        """Return which of the models tried are described, and why.
+
+        Parameters
+        ----------
+        names : collection of str
+            The models that are described. If they are not the foremost models, the text is empty.
+        """
+        shown = [one for one in self.foremost if one.name in names]
+        n_tried = sum(one.name in names for one in self.tried)
+        if not shown or shown != list(self.foremost[:n_tried]):
+            return ""
+        models = " and ".join(
+            f"{one.name!r} (accuracy {one.accuracy:.3f}, gap {one.gap:.3f})" for one in shown
+        )
+        if self.found:
+            reason = "of the alternatives found"
+        elif self.possible:
+            reason = "of the models that are as accurate by estimate, with a gap smaller for sure"
+        else:
+            reason = "of the models tried, whatever their accuracy"
+            if any(not one.decides for one in self.tried) and shown[0].decides:
+                reason += ", except those that select nobody or everybody"
+        smallest = "the smallest gap" if len(shown) == 1 else "the smallest gaps"
+        return (
+            f"Described below, besides {self.baseline!r} (accuracy {self.accuracy:.3f}, gap "
+            f"{self.gap:.3f}): {models}, with {smallest} {reason}."
+        )
+
+    def sentence(self) -> str:
+        """Return what the search found, in words."""
+        scope = (
+            f"of {_models(len(self.tried))} tried besides {self.baseline!r} on {self.n_rows:,} "
+            "people whom none of them has seen"
+        )
+        within = f"within {self.margin:g} of its accuracy"
+        if self.found:
+            best, count = self.found[0], len(self.found)
+            return (
+                f"{'A' if count == 1 else str(count)} less discriminatory "
+                f"{'alternative was' if count == 1 else 'alternatives were'} found: {scope}, "
+                f"{best.name!r} has the smallest gap of those shown to be {within}. Its gap is "
+                f"{best.gap:.3f}, and the baseline's is {self.gap:.3f}.{self._on_possible()}"
+            )
+        said = f"{scope}, none is shown to be {within} and to have a smaller gap."
+        if not self.possible:
+            return f"No less discriminatory alternative was found: {said}"
+        best = self.possible[0]
+        return (
+            f"No less discriminatory alternative was shown: {said}{self._on_possible()} The "
+            f"smallest of these gaps is {best.gap:.3f}, that of {best.name!r}; the baseline's is "
+            f"{self.gap:.3f}. With more people the intervals would be narrower."
+        )
+
+    def _on_possible(self) -> str:
+        count = len(self.possible)
+        if count == 0:
+            return ""
+        return (
+            f" {_models(count)} {'has' if count == 1 else 'have'} a gap that is smaller for "
+            f"sure and an accuracy within {self.margin:g} by estimate, but not for sure."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Alternatives to {self.baseline!r}: {len(self.tried)} tried, "
+            f"{len(self.found)} less discriminatory>"
+        )
+
+
+def _by_gap(models: Iterable[Alternative]) -> Sequence[Alternative]:
+    return sorted(models, key=lambda one: (one.gap, -one.accuracy))
+
+
+def _models(count: int) -> str:
+    return "1 model" if count == 1 else f"{count} models"

@@ -1,1 +1,0 @@
-"""The paper's experiments: what to run, its records, and the tables and figures made of them."""

@@ -1,1 +1,0 @@
-"""A researcher's own study: tables and methods described in a file."""

@@ -1,1 +1,0 @@
-"""Several groups and other criteria: our learners beside the usual alternatives."""

@@ -1,1 +1,0 @@
-"""The page of results: tables, figures and files."""

@@ -1,1 +1,0 @@
-"""What the records say: levels, answers and claims."""

@@ -1,1 +1,0 @@
-"""Fairness around any model that a user already has."""

@@ -1,1 +1,0 @@
-"""Networks that minimise a loss plus a weighted penalty."""

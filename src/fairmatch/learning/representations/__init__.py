@@ -1,1 +1,0 @@
-"""Fair representations, and a classifier on them."""

@@ -1,1 +1,0 @@
-"""Boosted trees that minimise a loss plus a weighted penalty."""

@@ -1,0 +1,873 @@
+"""Transport between atoms: the problem, its prices, and the network simplex on a few arcs."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.exceptions import SolverError
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+T = TypeVar("T", bound=np.generic)
+
+#: Scores in [0, 1] are counted in these units, which makes their sums and differences exact.
+SCORE_UNIT = 2.0**-50
+
+
+@dataclass(frozen=True)
+class ScoreTerm:
+    r"""What scores add to the cost of a pair: a price on its excess, or a ban.
+
+    Attributes
+    ----------
+    price : float
+        Cost of one unit of excess. It is infinite if only pairs without excess are allowed.
+    score, lift : pair of arrays of float
+        Score of every source and target atom, and the Kantorovich potential at that score.
+    level : pair of arrays of int
+        Position of every atom's score among all scores.
+    low, high : arrays of int
+        The positions between which the target of a source atom must lie to have no excess.
+    component : pair of arrays of int
+        Component of every atom. Atoms of different components are never matched without excess.
+
+    Notes
+    -----
+    Let D = F₀ − F₁ be the difference of the distribution functions of the scores, and
+    :math:`G(t) = \int_{-\infty}^t \mathrm{sign}\, D`. For a pair of scores (s, t) its excess is
+
+    .. math:: e(s, t) = |s - t| - (G(t) - G(s)) \ge 0 .
+
+    The mean of :math:`G(t) - G(s)` is the same for every coupling, namely
+    :math:`\int |D| = W_1`. So the mean excess of a coupling is its mean score gap minus W₁. It is
+    zero if and only if no pair has excess: mass moves up only where D > 0, down only where D < 0,
+    and not at all where D = 0.
+    """
+
+    price: float
+    score: tuple[Floats, Floats]
+    lift: tuple[Floats, Floats]
+    level: tuple[Index, Index]
+    low: Index
+    high: Index
+    component: tuple[Index, Index]
+
+    @classmethod
+    def between(
+        cls, score0: Floats, weight0: Floats, score1: Floats, weight1: Floats, price: float
+    ) -> ScoreTerm:
+        """Return the term of two groups. Scores are multiples of `SCORE_UNIT`.
+
+        Weights are whole numbers, with the same sum in both groups.
+        """
+        levels, number = np.unique(np.concatenate([score0, score1]), return_inverse=True)
+        level = number[: len(score0)], number[len(score0) :]
+        below = np.cumsum(
+            np.bincount(level[0], weight0, len(levels))
+            - np.bincount(level[1], weight1, len(levels))
+        )[:-1]
+        lift = np.append(0.0, np.cumsum(np.sign(below) * np.diff(levels)))
+        at = np.arange(len(levels))
+        tops = np.append(np.flatnonzero(below <= 0), len(levels) - 1)
+        feet = np.append(0, np.flatnonzero(below >= 0) + 1)
+        high = tops[np.searchsorted(tops, at)]
+        low = feet[np.searchsorted(feet, at, side="right") - 1]
+        component = np.append(0, np.cumsum(below == 0))
+        return cls(
+            price,
+            (score0, score1),
+            (lift[level[0]], lift[level[1]]),
+            level,
+            low[level[0]],
+            high[level[0]],
+            (component[level[0]], component[level[1]]),
+        )
+
+    def first(self, count0: int, count1: int) -> ScoreTerm:
+        """Return the term of the first atoms of both groups."""
+
+        def both(pair: tuple[NDArray[T], NDArray[T]]) -> tuple[NDArray[T], NDArray[T]]:
+            return pair[0][:count0], pair[1][:count1]
+
+        return replace(
+            self,
+            score=both(self.score),
+            lift=both(self.lift),
+            level=both(self.level),
+            low=self.low[:count0],
+            high=self.high[:count0],
+            component=both(self.component),
+        )
+
+    def excess(self, i: Index | slice, j: Index | slice) -> Floats:
+        """Compute the excess of pairs, without rounding."""
+        gap = np.abs(self.score[0][i] - self.score[1][j])
+        return np.asarray(gap - (self.lift[1][j] - self.lift[0][i]))
+
+    def gaps(self, part: slice, precision: type[np.floating]) -> NDArray[np.floating]:
+        """Return the priced score gaps of a block of source atoms with all targets."""
+        one, other = (score.astype(precision) for score in self.score)
+        block = np.subtract.outer(one[part], other)
+        np.abs(block, out=block)
+        block *= precision(self.price)
+        return block
+
+    def forbidden(self, part: slice) -> NDArray[np.bool_]:
+        """Return a mask of the targets with which a block of source atoms may not be matched."""
+        level = self.level[1]
+        return (level < self.low[part, None]) | (level > self.high[part, None])
+
+    def order(self) -> tuple[Index, Index]:
+        """Return the atoms of both groups in the order of their scores."""
+        return np.argsort(self.level[0], kind="stable"), np.argsort(self.level[1], kind="stable")
+
+
+Block = NDArray[np.floating]
+
+MASS_UNITS = 2**52  # integers up to here, and their sums, are exact in float64
+BLOCK = 4_000_000  # reduced costs held at once
+SOFT = 10.0  # highest price of scores in a sample, in spreads of points per spread of scores
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Flow on arcs between atoms, potentials of the source atoms, the cost, and its bound."""
+
+    source: Index
+    target: Index
+    flow: Floats
+    potential: Floats
+    cost: float
+    bound: float
+    solver: str
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """The different points of one group, and the mass of each in integer units."""
+
+    numbers: Floats
+    codes: NDArray[np.int32]  # one column per category; the one-hot columns of -1 are all zero
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def first(self, count: int) -> Atoms:
+        """Return the first atoms, with masses scaled to the full number of units."""
+        running = np.cumsum(self.weight[:count])
+        weight = np.diff(np.rint(running / running[-1] * MASS_UNITS), prepend=0.0)
+        return Atoms(self.numbers[:count], self.codes[:count], weight)
+
+
+class Problem:
+    """Transport between atoms whose masses are balanced.
+
+    Parameters
+    ----------
+    source, target : Atoms
+        The atoms that are moved, and those to which they are moved.
+    code_square : float
+        The square of a one-hot entry. Two different known levels of a category cost twice this.
+    term : ScoreTerm, optional
+        What scores add to the cost of a pair, or which pairs they forbid.
+    """
+
+    def __init__(
+        self,
+        source: Atoms,
+        target: Atoms,
+        code_square: float = 1.0,
+        term: ScoreTerm | None = None,
+    ) -> None:
+        self.source, self.target, self.code_square, self.term = source, target, code_square, term
+        self.x, self.z, self.a, self.b = (
+            source.numbers,
+            target.numbers,
+            source.weight,
+            target.weight,
+        )
+        self.n0, self.n1 = len(source), len(target)
+        self.total = self.a.sum()
+        self.xx, self.zz = (self._square(atoms) for atoms in (source, target))
+        self.width = self.x.shape[1] + source.codes.shape[1]
+        # Single precision is fast and rules out most arcs. In few dimensions it leaves too many
+        # arcs undecided, and the product is cheap anyway.
+        self.precision: type[np.floating] = np.float32 if self.width >= 16 else np.float64
+        self._product: Block | None = None  # kept if a single block holds it
+
+    def _square(self, atoms: Atoms) -> Floats:
+        known = np.count_nonzero(atoms.codes >= 0, axis=1)
+        square: Floats = np.einsum("ij,ij->i", atoms.numbers, atoms.numbers)
+        square += self.code_square * known
+        return square
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair is allowed."""
+        return self.term is None or self.term.price < np.inf
+
+    def at_price(self, price: float) -> Problem:
+        """Return the same problem with another price of the scores."""
+        assert self.term is not None
+        other = Problem(self.source, self.target, self.code_square, replace(self.term, price=price))
+        other.precision, other._product = self.precision, self._product
+        return other
+
+    def sample(self, count: int) -> Problem:
+        """Return the problem of the first atoms of each group, which are in random order."""
+        term = self.term and self._softened().first(count, count)
+        return Problem(self.source.first(count), self.target.first(count), self.code_square, term)
+
+    def across(self, sample: Problem) -> Problem:
+        """Return the problem of a sample's source atoms and all target atoms."""
+        term = self.term and self._softened().first(sample.n0, self.n1)
+        return Problem(sample.source, self.target, self.code_square, term)
+
+    @property
+    def spread(self) -> float:
+        """Sum of the mean squared lengths of the points of both groups."""
+        return float(self.a @ self.xx + self.b @ self.zz) / float(self.total)
+
+    def _softened(self) -> ScoreTerm:
+        """Return the score term with a finite price, because a sample needs forbidden pairs."""
+        assert self.term is not None
+        spread = sum(float(np.ptp(score)) for score in self.term.score)
+        price = SOFT * self.spread / spread if spread > 0.0 else 0.0
+        return replace(self.term, price=min(self.term.price, price))
+
+    def centred(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
+        """Return potentials centred in every component. Reduced costs of allowed pairs stay."""
+        if self.term is None or self.complete:
+            middle = u.mean()
+            return u - middle, v + middle
+        one, other = self.term.component
+        means = np.bincount(one, u) / np.bincount(one)
+        return u - means[one], v + means[other]
+
+    def staircase(self) -> tuple[Index, Index]:
+        """Return the arcs of an allowed plan, which matches both groups in order."""
+        order = (None, None) if self.term is None else self.term.order()
+        ends = [
+            np.cumsum(weight if by is None else weight[by])
+            for weight, by in zip((self.a, self.b), order, strict=True)
+        ]
+        end = np.union1d(*ends)
+        i, j = (
+            at if by is None else by[at]
+            for at, by in zip((np.searchsorted(e, end) for e in ends), order, strict=True)
+        )
+        return i, j
+
+    def cost_matrix(self) -> Floats:
+        """Return all costs of a small problem in which every pair is allowed."""
+        cost = self._products(slice(None), self.x, -2.0 * self.z.T)
+        cost += self.zz
+        cost += self.xx[:, None]
+        np.maximum(cost, 0.0, out=cost)
+        if self.term is not None:
+            cost += self.term.price * self.term.excess(np.arange(self.n0)[:, None], slice(None))
+        return np.asarray(cost, dtype=np.float64)
+
+    def arc_costs(self, i: Index, j: Index) -> Floats:
+        """Compute costs from differences, without the cancellation of the matrix product."""
+        cost = self.distances(i, j)
+        if self.term is not None and self.term.price < np.inf:
+            cost += self.term.price * self.term.excess(i, j)
+        return cost
+
+    def distances(self, i: Index, j: Index) -> Floats:
+        """Compute only the squared distances, without what scores add."""
+        cost = np.empty(len(i))
+        step = max(1, BLOCK // (4 * self.width + 1))
+        for start in range(0, len(i), step):
+            part = slice(start, start + step)
+            difference = self.x[i[part]] - self.z[j[part]]
+            cost[part] = np.einsum("ij,ij->i", difference, difference)
+            for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
+                one, other = one[i[part]], other[j[part]]
+                different = np.where(one == other, 0, 1 * (one >= 0) + (other >= 0))
+                cost[part] += self.code_square * different
+        return cost
+
+    def reduced_costs(self, u: Floats, v: Floats) -> Iterator[tuple[slice, Block]]:
+        """Yield blocks of rows with values that are at most ``c - u - v``.
+
+        With unit roundoff ``e``, the product of d-vectors is off by at most ``(d + 2) e |x| |z|``,
+        and each sum is off by at most ``e`` times its terms. The row and column terms are lowered
+        by all of these errors. Pairs that are not allowed cost infinity.
+        """
+        roundoff = float(np.finfo(self.precision).eps) / 2
+        term = self.term
+        priced = term is not None and 0.0 < term.price < np.inf
+
+        def side(square: Floats, potential: Floats, number: int) -> Block:
+            value = square - potential
+            error = (self.width + 8) * square + 4.0 * np.abs(value)
+            if term is not None and priced:
+                lift = term.price * term.lift[number] * (1.0, -1.0)[number]
+                value = value + lift
+                error += 4.0 * (np.abs(lift) + np.abs(value))
+                error += 8.0 * term.price * np.abs(term.score[number])
+            return np.asarray(value - roundoff * error, dtype=self.precision)
+
+        row, column = side(self.xx, u, 0)[:, None], side(self.zz, v, 1)
+        step = max(1, BLOCK // self.n1)
+        product = self._product
+        if product is None or product.dtype != self.precision:
+            x: Block = self.x.astype(self.precision)
+            z: Block = (-2.0 * self.z.T).astype(self.precision)
+            whole = step >= self.n0
+            product = self._product = self._products(slice(None), x, z) if whole else None
+        for start in range(0, self.n0, step):
+            part = slice(start, min(start + step, self.n0))
+            if product is not None:
+                block: Block = product + column
+            else:
+                block = self._products(part, x, z)
+                block += column
+            block += row[part]
+            if term is not None and priced:
+                block += term.gaps(part, self.precision)
+            elif term is not None and term.price == np.inf:
+                np.copyto(block, np.inf, where=term.forbidden(part))
+            yield part, block
+
+    def _products(self, part: slice, x: Block, z: Block) -> Block:
+        """Return ``-2 x·z`` of one-hot points, computed from numbers and codes."""
+        product = x[part] @ z
+        if self._codes:
+            # Comparing bytes costs a tenth of multiplying one-hot columns.
+            counted = np.uint8 if len(self._codes) < 256 else np.uint16
+            same, equal = np.zeros(product.shape, counted), np.empty(product.shape, np.bool_)
+            for one, other in self._codes:
+                np.equal(one[part, None], other, out=equal)
+                np.add(same, equal.view(np.uint8), out=same)
+            product -= np.multiply(same, 2.0 * self.code_square, dtype=product.dtype)
+        return product
+
+    @cached_property
+    def _codes(self) -> list[tuple[NDArray[np.integer], NDArray[np.integer]]]:
+        """The codes of every category in as few bytes as possible. An unknown code equals none."""
+        pairs = []
+        for one, other in zip(self.source.codes.T, self.target.codes.T, strict=True):
+            top = max(one.max(initial=0), other.max(initial=0))
+            small = np.min_scalar_type(int(top) + 2)
+            pairs.append(
+                (
+                    np.where(one < 0, top + 1, one).astype(small),
+                    np.where(other < 0, top + 2, other).astype(small),
+                )
+            )
+        return pairs
+
+    def closed(self, found: Solution, tolerance: float) -> bool:
+        """Return whether the gap is within the tolerance, or the cost is zero up to rounding."""
+        if found.cost - found.bound <= tolerance * found.cost:
+            return True
+        # Points whose coordinates differ by no more than rounding count as the same. Mass within
+        # the rounding of all masses counts as not moved.
+        eps = np.finfo(np.float64).eps
+        rounding = 4.0 * eps**2
+        moved = found.flow > eps * self.total * (len(self.a) + len(self.b))
+        i, j = found.source[moved], found.target[moved]
+        return bool((self.arc_costs(i, j) <= rounding * (self.xx[i] + self.zz[j])).all())
+
+    def rounding(self, found: Solution) -> float:
+        """Return how much the rounding of coordinates can change the cost of a plan."""
+        i, j = found.source, found.target
+        moved = np.sqrt(self.distances(i, j)) * (np.sqrt(self.xx[i]) + np.sqrt(self.zz[j]))
+        return float(2.0 * np.finfo(np.float64).eps * (moved @ found.flow) / self.total)
+
+    def excess(self, found: Solution) -> float:
+        """Return the mean score gap of a plan beyond the least possible one."""
+        if self.term is None:
+            return 0.0
+        return float(self.term.excess(found.source, found.target) @ found.flow / self.total)
+
+    def value(self, u: Floats, v: Floats) -> float:
+        """Return the dual value of potentials. It is rounded only once, as they may cancel."""
+        terms = chain(*_exact_products(self.a, u), *_exact_products(self.b, v))
+        return math.fsum(terms) / float(self.total)
+
+    def plan_cost(self, i: Index, j: Index, flow: Floats) -> float:
+        """Return the cost of a plan."""
+        return float(self.arc_costs(i, j) @ flow / self.total)
+
+
+def _exact_products(one: Floats, other: Floats) -> tuple[list[float], list[float]]:
+    """Return rounded products and their rounding errors, by Dekker's algorithm."""
+    product = one * other
+    high, low = zip(*(_halves(factor) for factor in (one, other)), strict=True)
+    rest = high[0] * high[1] - product + high[0] * low[1] + low[0] * high[1] + low[0] * low[1]
+    return product.tolist(), rest.tolist()
+
+
+def _halves(values: Floats) -> tuple[Floats, Floats]:
+    """Split floats into two parts with half the digits each, whose products are exact."""
+    scaled = values * (2.0**27 + 1.0)
+    high = scaled - (scaled - values)
+    return high, values - high
+
+
+def unit_count(a: Floats, b: Floats) -> int:
+    """Return the number of units in a total mass of one.
+
+    Uniform masses are whole numbers of units, unless that takes more than `MASS_UNITS` of them.
+    """
+    uniform = all(np.ptp(m[m > 0]) == 0 for m in (a, b))
+    common = math.lcm(np.count_nonzero(a), np.count_nonzero(b))
+    return common if uniform and common <= MASS_UNITS else MASS_UNITS
+
+
+def whole_units(mass: Floats, total: int) -> Floats:
+    """Round masses to whole units. Each is off by at most one unit, and the sum is exact."""
+    running = np.cumsum(mass)
+    return np.diff(np.rint(running / running[-1] * total), prepend=0.0)
+
+
+def level_units(
+    mass: tuple[Floats, Floats], score: tuple[Floats, Floats], total: int
+) -> tuple[Floats, Floats]:
+    """Round the masses of two groups to whole units. Equal shares stay equal.
+
+    If both groups have the same share of people up to some score, apart from rounding, they get
+    the same number of units up to that score.
+    """
+    orders = [np.argsort(s, kind="stable") for s in score]
+    ends = [np.cumsum(whole_units(m[order], total)) for m, order in zip(mass, orders, strict=True)]
+    levels = np.unique(np.concatenate(score))
+    last = [
+        np.searchsorted(s[order], levels, side="right") - 1
+        for s, order in zip(score, orders, strict=True)
+    ]
+    begun = (last[0] >= 0) & (last[1] >= 0)
+    at0, at1 = last[0][begun], last[1][begun]
+    rounding = total * 2.0**-52 * (len(mass[0]) + len(mass[1]))
+    same = np.abs(ends[0][at0] - ends[1][at1]) <= rounding
+    fixed = np.full(len(mass[1]), np.nan)
+    fixed[at1[same]] = ends[0][at0[same]]
+    below, above = np.fmax.accumulate(fixed), np.fmin.accumulate(fixed[::-1])[::-1]
+    ends[1] = np.fmin(np.fmax(ends[1], below), above)  # fixed or not, ends stay in order
+    units = np.empty(len(mass[0])), np.empty(len(mass[1]))
+    for out, order, end in zip(units, orders, ends, strict=True):
+        out[order] = np.diff(end, prepend=0.0)
+    return units
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one group that carry mass, merged into atoms of identical points.
+
+    Attributes
+    ----------
+    rows : array of int
+        Positions in the input.
+    units : array of float
+        Mass of each row, in whole units.
+    label : array of int
+        Atom of each row.
+    first : array of int
+        Position in the input of one row of each atom.
+    atoms : Atoms
+        The different points, in random order.
+    """
+
+    rows: Index
+    units: Floats
+    label: Index
+    first: Index
+    atoms: Atoms
+
+    @classmethod
+    def of(
+        cls,
+        numbers: Floats,
+        codes: NDArray[np.int32],
+        score: Floats | None,
+        units: Floats,
+        rng: np.random.Generator,
+    ) -> Group:
+        """Return a group in which rows are merged if they agree in all that a cost depends on."""
+        rows = np.flatnonzero(units > 0)
+        numbers, codes, units = numbers[rows] + 0.0, codes[rows], units[rows]  # no -0.0
+        points = numbers
+        if codes.shape[1] or score is not None:
+            scores = [] if score is None else [score[rows, None]]
+            points = np.hstack([numbers, codes, *scores])
+        # A random linear hash of their bits tells rows apart. That is far cheaper than sorting
+        # the rows. Atoms are in the order of the hash, which shuffles them.
+        bits = points.view(np.uint64)
+        odd = rng.integers(2**63, size=points.shape[1], dtype=np.uint64) | np.uint64(1)
+        key = ((bits ^ (bits >> np.uint64(32))) * odd).sum(axis=1)
+        _, first, label = np.unique(key, return_index=True, return_inverse=True)
+        if not np.array_equal(points[first][label], points):  # two different rows share a hash
+            _, first, label = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        weight = np.bincount(label, units).astype(np.float64)
+        return cls(rows, units, label, rows[first], Atoms(numbers[first], codes[first], weight))
+
+    def split(self, owner: Index, flow: Floats) -> tuple[Index, Index, Floats]:
+        """Divide the flow of arcs, each at the atom ``owner``, among the rows of the atom.
+
+        Sorted by atom, arcs and rows cut the same interval of mass into pieces of whole units.
+        Their common refinement has no more parts than arcs and rows together.
+
+        Returns
+        -------
+        arc, row, flow
+            The arc, the row and the flow of each part.
+        """
+        arcs, rows = np.argsort(owner, kind="stable"), np.argsort(self.label, kind="stable")
+        arc_end, row_end = np.cumsum(flow[arcs]), np.cumsum(self.units[rows])
+        end = np.union1d(arc_end, row_end)
+        arc = arcs[np.searchsorted(arc_end, end)]
+        row = self.rows[rows[np.searchsorted(row_end, end)]]
+        return arc, row, np.diff(end, prepend=0.0)
+
+
+CANDIDATES = 20  # first arcs for each atom of either group, by least reduced cost
+ADDED = 4  # violated arcs added for each source atom if there are too many to recompute
+RECHECK = 16  # up to this many arcs per atom are recomputed in float64
+_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+_KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger ones are dropped
+
+
+def price(
+    problem: Problem, u: Floats, v: Floats, recheck: float = RECHECK
+) -> tuple[Index, float, bool]:
+    """Return the violated arcs, and a bound from potentials that are made feasible.
+
+    Adding to each ``u_i`` the least reduced cost of its row makes the dual feasible. So does adding
+    to each ``v_j`` that of its column. The better of the two gives the bound. Arcs whose reduced
+    cost may be negative are recomputed from differences. If a block has more than ``recheck`` of
+    them per atom, its worst ones are used as they are.
+
+    Returns
+    -------
+    arcs, bound, sure
+        The violated arcs, the bound, and whether all arcs were recomputed.
+    """
+    n0, n1 = problem.n0, problem.n1
+    row_low, column_low, found, sure = np.empty(n0), np.full(n1, np.inf), [], True
+    for part, block in problem.reduced_costs(u, v):
+        row, column = block.min(axis=1).astype(np.float64), block.min(axis=0).astype(np.float64)
+        arcs = np.flatnonzero(block < 0)
+        if arcs.size > recheck * (n0 + n1) * len(block) / n0:
+            sure = False
+            worst = _limit(_group_minima(block, 1, n1), 1, ADDED)[:, None]
+            arcs = np.flatnonzero(block <= np.minimum(np.maximum(worst, block.min(axis=0)), 0))
+        else:
+            i, j = np.divmod(arcs, n1)
+            cost, ui, vj = problem.arc_costs(i + part.start, j), u[i + part.start], v[j]
+            row, column = np.maximum(row, 0.0), np.maximum(column, 0.0)
+            low = _difference(cost, ui, vj) - (problem.width + 8) * _ROUNDOFF * cost
+            np.minimum.at(row, i, low)
+            np.minimum.at(column, j, low)
+            arcs = arcs[cost - ui - vj < 0]
+        row_low[part] = row
+        np.minimum(column_low, column, out=column_low)
+        found.append(arcs + part.start * n1)
+    lowered = max(problem.a @ row_low, problem.b @ column_low) / float(problem.total)
+    return np.concatenate(found), problem.value(u, v) + lowered, sure
+
+
+def _difference(cost: Floats, u: Floats, v: Floats) -> Floats:
+    """Compute ``cost - (u + v)`` without the rounding error of the sum, where u and v cancel."""
+    both = u + v
+    part = both - u
+    return (cost - both) - ((u - (both - part)) + (v - part))
+
+
+def column_minima(problem: Problem, u: Floats) -> Floats:
+    """Compute ``min_i c_ij - u_i``, the largest feasible potentials of the targets given ``u``."""
+    least = np.full(problem.n1, np.inf)
+    for _, block in problem.reduced_costs(u, np.zeros(problem.n1)):
+        np.minimum(least, block.min(axis=0), out=least)
+    return least
+
+
+def row_minima(problem: Problem, v: Floats) -> Floats:
+    """Compute ``min_j c_ij - v_j``, the largest feasible potentials of the sources given ``v``."""
+    blocks = problem.reduced_costs(np.zeros(problem.n0), v)
+    return np.concatenate([block.min(axis=1) for _, block in blocks]).astype(np.float64)
+
+
+def first_arcs(problem: Problem, u: Floats, v: Floats) -> Index:
+    """Return the arcs of least reduced cost of each atom, and the arcs of a feasible plan.
+
+    The arc from i to j is the number ``i * n1 + j``. Arcs are sorted.
+    """
+    row_limit: list[Block] = []
+    minima: list[Block] = []
+    for _, block in problem.reduced_costs(u, v):
+        row_limit.append(_limit(_group_minima(block, 1, problem.n1), 1))
+        minima.append(_group_minima(block, 0, problem.n0))
+        if sum(map(len, minima)) > _KEPT_MINIMA:
+            # Only the least values of each column are ever needed, so memory stays bounded.
+            minima = [np.partition(np.concatenate(minima), CANDIDATES, axis=0)[:CANDIDATES]]
+    row, column = np.concatenate(row_limit)[:, None], _limit(np.concatenate(minima), 0)
+    arcs, most = [], 8 * CANDIDATES * (problem.n0 + problem.n1) / problem.n0
+    for part, block in problem.reduced_costs(u, v):
+        limit = np.maximum(row[part], column)
+        np.minimum(limit, np.finfo(limit.dtype).max, out=limit)  # a forbidden pair is no arc
+        chosen = block <= limit
+        if np.count_nonzero(chosen) > most * len(block):
+            chosen = block < limit  # there are many ties, as among points that are equally far
+        arcs.append(np.flatnonzero(chosen) + part.start * problem.n1)
+    i, j = problem.staircase()  # keeps the restricted problem feasible
+    arcs.append(i * problem.n1 + j)
+    ordered = np.sort(np.concatenate(arcs))
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
+def _group_minima(block: Block, axis: int, count: int) -> Block:
+    size = max(1, min(32, count // (8 * CANDIDATES)))
+    return np.minimum.reduceat(block, np.arange(0, block.shape[axis], size), axis=axis)
+
+
+def _limit(minima: Block, axis: int, rank: int = CANDIDATES) -> Block:
+    """Return a limit below which the ``rank`` smallest values lie, from the minima of groups.
+
+    Minima are cheaper to sort than all values. The limit is never too low. It is seldom much too
+    high, because neighbours are in random order.
+    """
+    rank = min(rank, minima.shape[axis]) - 1
+    return np.asarray(np.partition(minima, rank, axis=axis).take(rank, axis=axis))
+
+
+#: POT imports each of these libraries if it is installed, unless its variable is set.
+_BACKENDS = {
+    "torch": "POT_BACKEND_DISABLE_PYTORCH",
+    "jax": "POT_BACKEND_DISABLE_JAX",
+    "cupy": "POT_BACKEND_DISABLE_CUPY",
+    "tensorflow": "POT_BACKEND_DISABLE_TENSORFLOW",
+}
+
+
+def dense_simplex() -> Callable[..., Any]:
+    """Return POT's ``emd_c``, which solves a problem with a full matrix of costs."""
+    solve: Callable[..., Any] = _compiled().emd_c
+    return solve
+
+
+def sparse_simplex() -> Callable[..., Any]:
+    """Return POT's ``emd_c_sparse``, which solves a problem with a list of arcs."""
+    solve: Callable[..., Any] = _compiled().emd_c_sparse
+    return solve
+
+
+@cache
+def _compiled() -> Any:
+    """Return POT's compiled module.
+
+    The simplex needs only NumPy arrays, and importing torch would cost every worker a second and
+    200 MB. So POT is loaded without its backends and then removed from ``sys.modules``. A later
+    import of POT by other code loads all of it.
+    """
+    loaded = "ot" in sys.modules
+    unset = [
+        variable
+        for name, variable in _BACKENDS.items()
+        if not loaded and name not in sys.modules and variable not in os.environ
+    ]
+    os.environ.update(dict.fromkeys(unset, "1"))
+    try:
+        from ot.lp import emd_wrap
+    finally:
+        for variable in unset:
+            os.environ.pop(variable, None)
+        if not loaded:
+            for name in [name for name in sys.modules if name.partition(".")[0] == "ot"]:
+                del sys.modules[name]
+    return emd_wrap
+
+
+Progress = Callable[[int, float, float], object]
+
+_LEVEL_RATIO = 4  # a problem takes its first potentials from a sample this many times smaller
+_LEVEL_MIN = 256  # a problem with no more atoms than this needs no sample
+_LEVEL_TOLERANCE = 1e-3
+_MAX_ROUNDS = 100
+_MAX_STEPS = 500
+_column_generation_ROUNDOFF = float(np.finfo(np.float64).eps)
+MAX_PIVOTS = 2**62
+OPTIMAL = 1  # result code of POT's simplex
+_FINE = 2.0**-20  # a value is cut off once a typical value is this share of it
+
+
+def no_plan(kind: str, code: int) -> str:
+    """Return the error message for a simplex that ends without a plan."""
+    return (
+        f"The {kind} simplex stopped with code {code}, where {OPTIMAL} is success, so there is no "
+        f"plan within {MAX_PIVOTS} pivots. Check the data for extreme values or masses."
+    )
+
+
+def column_generation(
+    problem: Problem,
+    tolerance: float,
+    solve: Callable[[Problem, float], Solution],
+    progress: Progress | None,
+    potential: Floats | None = None,
+) -> Solution:
+    """Return a solution on few candidate arcs, to which violated arcs are added until none matters.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to solve.
+    tolerance : float
+        Relative gap at which to stop.
+    solve : callable
+        Solves a sample of the problem to a tolerance, for the first potentials.
+    progress : callable, optional
+        Called as ``progress(round, cost, bound)`` after each round.
+    potential : array, optional
+        Near-optimal potentials of the source atoms, used instead of those of a sample.
+
+    Returns
+    -------
+    Solution
+        The best plan, with its true bound. Its gap exceeds the tolerance if no more was proven.
+    """
+    n1 = problem.n1
+    if potential is None:
+        u, v = _first_potentials(problem, solve)
+    else:
+        v = column_minima(problem, potential)
+        u = row_minima(problem, v)
+    arcs = first_arcs(problem, u, v)  # the arc from i to j is the number i * n1 + j
+    costs = problem.arc_costs(*np.divmod(arcs, n1))
+    basis = np.empty(0, dtype=np.intp)
+    cost, bound, stalls = np.inf, 0.0, 0  # no cost is negative, so 0 is a bound
+    best: Solution | None = None
+    fine = False  # whether the error of the simplex's potentials is too large for the gap
+    for number in range(_MAX_ROUNDS):
+        i, j = np.divmod(arcs, n1)
+        reduced = costs - u[i] - v[j]
+        if fine:
+            # Costs far above the plan's own are as good as infinite, and blur the potentials.
+            reduced = np.minimum(reduced, cost / _FINE)
+        before = u, v
+        basis, flow, du, dv = _simplex(problem, arcs, reduced, basis, tolerance * cost)
+        u, v = u + du, v + dv
+        if fine:
+            u, v = _settled(problem, arcs, costs, basis) or (u, v)
+        cost = problem.plan_cost(*np.divmod(basis, n1), flow)
+        violated, value, sure = price(problem, u, v)
+        if not sure and not _missing(arcs, violated).any():
+            problem.precision = np.float64
+            violated, value, _ = price(problem, u, v, np.inf)
+        improved, bound = value > bound, min(max(bound, value), cost)
+        if progress is not None:
+            progress(number, cost, bound)
+        found = Solution(*np.divmod(basis, n1), flow, u, cost, bound, "column generation")
+        best = found if best is None or cost <= best.cost else replace(best, bound=bound)
+        if problem.closed(best, tolerance):
+            break
+        new = violated[_missing(arcs, violated)]
+        stalls += not (improved or new.size)
+        if stalls > 3:
+            break
+        blur = _column_generation_ROUNDOFF * (problem.n0 + n1) * float(np.abs(reduced).max())
+        if not fine and blur > 1e-3 * (cost - bound) and cost - bound > 1e-6 * cost:
+            fine, (u, v), basis = True, before, basis[:0]
+            continue
+        if cost - bound <= 1e-6 * cost:
+            # Near the optimum, unused arcs of large reduced cost only blur the potentials.
+            reduced = costs - u[i] - v[j]
+            useful = reduced <= max(cost, float(np.median(reduced)))
+            useful[np.searchsorted(arcs, basis)] = True
+            arcs, costs = arcs[useful], costs[useful]
+        place = np.searchsorted(arcs, new)
+        arcs = np.insert(arcs, place, new)
+        costs = np.insert(costs, place, problem.arc_costs(*np.divmod(new, n1)))
+    assert best is not None
+    return best
+
+
+def _settled(
+    problem: Problem, arcs: Index, costs: Floats, basis: Index
+) -> tuple[Floats, Floats] | None:
+    """Return the largest potentials with ``u <= 0`` that fit the flow, or None if none is found.
+
+    A simplex makes ``u + v = c`` on a whole tree. Only arcs with flow need that. Potentials near
+    zero keep enough digits for plan costs that are small beside other costs.
+    """
+    i, j = np.divmod(arcs, problem.n1)
+    start = np.flatnonzero(np.diff(i, prepend=-1))
+    carrying = np.searchsorted(arcs, basis)
+    source, target, cost = i[carrying], j[carrying], costs[carrying]
+    u = np.zeros(problem.n0)
+    for _ in range(_MAX_STEPS):
+        v = np.full(problem.n1, -np.inf)
+        np.maximum.at(v, target, cost - u[source])
+        lower = np.minimum(u, np.minimum.reduceat(costs - v[j], start))
+        if np.array_equal(lower, u):
+            return u, v
+        u = lower
+    return None
+
+
+def _missing(arcs: Index, wanted: Index) -> NDArray[np.bool_]:
+    """Return a mask of the wanted arcs that are not among the sorted ``arcs``."""
+    return np.not_equal(arcs[np.minimum(np.searchsorted(arcs, wanted), len(arcs) - 1)], wanted)
+
+
+def _first_potentials(
+    problem: Problem, solve: Callable[[Problem, float], Solution]
+) -> tuple[Floats, Floats]:
+    """Return feasible potentials of all atoms, extended from those of a sample.
+
+    First ``v_j = min_i c_ij - u_i`` over the sample, and then ``u_i = min_j c_ij - v_j``.
+    """
+    v = np.zeros(problem.n1)
+    largest = max(problem.n0, problem.n1)
+    if largest > _LEVEL_MIN:
+        sample = problem.sample(largest // _LEVEL_RATIO)
+        v = column_minima(problem.across(sample), solve(sample, _LEVEL_TOLERANCE).potential)
+        # An outlier may have any potential up to its distance. A small one keeps more digits.
+        v = np.minimum(v, np.median(np.abs(v)) / _FINE)
+    return row_minima(problem, v), v
+
+
+def _simplex(
+    problem: Problem, arcs: Index, reduced: Floats, basis: Index, slack: float
+) -> tuple[Index, Floats, Floats, Floats]:
+    """Return the arcs with flow, among sorted ``arcs``, the flow, and the changes of u and v.
+
+    POT starts from the spanning tree of least absolute reduced costs. That is the tree of the
+    previous round if the arcs with flow have reduced cost zero and all others are raised a little.
+    """
+    emd_c_sparse = sparse_simplex()
+    if basis.size:
+        kept = np.searchsorted(arcs, basis)
+        exact = reduced[kept]  # zero up to rounding, which the tree removes
+        reduced = reduced + max(1e-2 * slack, 4.0 * np.abs(exact).max())
+        reduced[kept] = exact
+    # POT's artificial cost is (1 + largest cost) * atoms. If no cost is negative, no path reaches
+    # it; hence the shift. The unit is so small that the 1 does not blur the potentials.
+    shift = float(reduced.min())
+    unit = math.ldexp(1.0, math.frexp(reduced.max() - shift)[1] - 20)
+    i, j = np.divmod(arcs.astype(np.uint64), np.uint64(problem.n1))
+    call = problem.a, problem.b, i, j, (reduced - shift) / unit, MAX_PIVOTS
+    start = np.full(problem.n0, -shift / unit), np.zeros(problem.n1)
+    out = emd_c_sparse(*call, *start) if basis.size else emd_c_sparse(*call)
+    if basis.size and out[6] != OPTIMAL:
+        out = emd_c_sparse(*call)
+    source, target, flow, _, du, dv, code = out
+    if code != OPTIMAL:
+        raise SolverError(no_plan("sparse", code))
+    du, dv = problem.centred(du, dv)
+    basis = (source * np.uint64(problem.n1) + target).astype(np.intp)
+    return basis, flow, du * unit + shift, dv * unit

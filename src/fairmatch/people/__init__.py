@@ -1,0 +1,1 @@
+"""People, parsed once: what callers give, checked and made numeric."""

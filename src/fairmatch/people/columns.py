@@ -1,0 +1,475 @@
+"""The columns of any table, read into arrays. Only this module knows the table libraries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.utils.validation import check_array
+
+from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.people.checks import is_missing, nearest_name
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_BOOLEANS = {"true": True, "false": False}
+
+
+def level_type(levels: Sequence[Any]) -> str:
+    """Return the type of levels: "boolean", "number", "text", or "nothing" if there are none.
+
+    Parameters
+    ----------
+    levels : sequence
+        Levels of one category, all of one type.
+
+    Examples
+    --------
+    >>> from fairmatch.people.columns import level_type
+    >>> level_type([False, True]), level_type([1, 2.5]), level_type(["1"])
+    ('boolean', 'number', 'text')
+    """
+    if not len(levels):
+        return "nothing"
+    if all(isinstance(level, bool | np.bool_) for level in levels):
+        return "boolean"
+    return "text" if isinstance(levels[0], str) else "number"
+
+
+def find_levels(known: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.intp]:
+    """Find levels among others by their meaning, even if table libraries use other types.
+
+    Parameters
+    ----------
+    known : sequence
+        The existing levels, all booleans, all numbers or all text.
+    asked : sequence
+        The levels to find, all booleans, all numbers or all text.
+
+    Returns
+    -------
+    ndarray of int
+        The position of each asked level in `known`, or -1 if it is not there.
+
+    Notes
+    -----
+    Levels of the same type are compared as they are: the texts "1" and "01" differ. Between types,
+    a boolean equals its spellings in files (``True``, ``true``, ``TRUE``) and the number 0 or 1. A
+    number equals every text that spells it, such as "1" and "1.0".
+
+    Examples
+    --------
+    >>> from fairmatch.people.columns import find_levels
+    >>> find_levels([False, True], ["true", "false", "unknown"])
+    array([ 1,  0, -1])
+    >>> find_levels(["1", "2"], [2.0, 3.0])
+    array([ 1, -1])
+    """
+    types = {level_type(known), level_type(asked)}
+    if "text" not in types or types <= {"text", "nothing"}:
+        # In Python, True, 1 and 1.0 are the same key.
+        index = pd.Index(known, dtype=object)
+        return np.asarray(index.get_indexer(pd.Index(asked, dtype=object)), dtype=np.intp)
+    booleans = "boolean" in types
+    last_first = list(enumerate(known))[::-1]  # among levels with one meaning the first counts
+    spelt = {str(level): position for position, level in last_first}
+    meant = {_key(level, booleans): position for position, level in last_first}
+    # An equal spelling comes first: the number 1 is the text "1" rather than "01".
+    found = [spelt.get(str(level), meant.get(_key(level, booleans), -1)) for level in asked]
+    return np.array(found, dtype=np.intp)
+
+
+def _key(level: Any, booleans: bool) -> Any:
+    """Return a key that levels of the same meaning share."""
+    if not isinstance(level, str):
+        return level
+    if booleans and level.casefold() in _BOOLEANS:
+        return _BOOLEANS[level.casefold()]
+    if _WHOLE.fullmatch(level):
+        return int(level)
+    return float(level) if _NUMBER.fullmatch(level) else level
+
+
+Values: TypeAlias = npt.NDArray[Any]
+
+_WIDE = 1000  # a pandas table with more columns is read by type
+_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column as arrays.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column. The columns of an array are called ``x0``, ``x1``, ….
+    kind : {"numeric", "categorical"}
+        What the column holds. Text and booleans are categorical.
+    values : ndarray of shape (n_rows,)
+        Numbers, or positions in `levels` if the column is categorical; -1 where missing.
+    missing : ndarray of bool of shape (n_rows,)
+        Which values are missing: null, None or NaN.
+    levels : pandas.Index or None
+        The categories. They are those of the dtype if it fixes them, or else the sorted values.
+    fixed : bool
+        Whether the dtype fixes the categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.columns import read_columns
+    >>> (member,) = read_columns(pd.DataFrame({"member": [True, True]}))
+    >>> member.levels.to_list(), member.values.tolist()
+    ([False, True], [1, 1])
+    """
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    values: Values
+    missing: npt.NDArray[np.bool_]
+    levels: pd.Index[Any] | None = None
+    fixed: bool = False
+
+
+def read_columns(X: Any) -> list[Column]:
+    """Read a table or an array, column by column.
+
+    Parameters
+    ----------
+    X : table or array of shape (n_rows, n_columns)
+        A table of pandas, polars or pyarrow. Anything else is read as an array of numbers.
+
+    Returns
+    -------
+    list of Column
+        The columns, in the table's order.
+
+    Raises
+    ------
+    InputError
+        If there are no rows or columns, if a name is repeated, or if a column holds infinities or
+        values of different types.
+    ColumnError
+        If a column is neither numeric nor categorical, such as a column of dates.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.columns import read_columns
+    >>> age, job = read_columns(pd.DataFrame({"age": [20, 30], "job": ["nurse", "cook"]}))
+    >>> age.kind, age.values
+    ('numeric', array([20, 30]))
+    >>> job.kind, job.values, job.levels
+    ('categorical', array([1, 0]), Index(['cook', 'nurse'], dtype='object'))
+    """
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise InputError("X is a lazy frame: call X.collect() first.")
+    if not nw.dependencies.is_into_dataframe(X):
+        return _read_array(X)
+    try:
+        table = nw.from_native(X, eager_only=True)
+        names = list(table.columns)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(
+            f"Each column needs a name of its own. {error} Rename the repeated columns."
+        ) from error
+    if len(set(names)) < len(names):  # pyarrow and narwhals allow repeated names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(
+            f"Each column needs a name of its own; these are repeated: {twice}. Rename them."
+        )
+    if not names:
+        raise InputError(
+            f"Found 0 feature(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
+    if not len(table):
+        raise InputError(
+            f"Found 0 sample(s) (shape={table.shape}) while a minimum of 1 is required."
+        )
+    if isinstance(X, pd.DataFrame) and len(names) > _WIDE:
+        return _read_wide(X, [str(name) for name in names])
+    return _read_all(zip(map(str, names), table.iter_columns(), strict=True))
+
+
+def _read_all(pairs: Iterable[tuple[str, nw.Series[Any]]]) -> list[Column]:
+    """Read named columns. The error names all columns that cannot be read."""
+    columns: list[Column] = []
+    wrong: list[InputError] = []
+    for name, series in pairs:
+        try:
+            columns.append(_read_series(name, series))
+        except InputError as error:
+            wrong.append(error)
+    if len(wrong) == 1:
+        raise wrong[0]
+    if wrong:
+        same = all(isinstance(error, ColumnError) for error in wrong)
+        lines = "\n".join(map(str, wrong[:_SHOWN]))
+        more = f"\nAnd {len(wrong) - _SHOWN} more." if len(wrong) > _SHOWN else ""
+        text = f"{len(wrong)} columns cannot be used as they are.\n{lines}{more}"
+        raise (ColumnError if same else InputError)(text)
+    return columns
+
+
+def _read_array(X: Any) -> list[Column]:
+    if np.ma.isMaskedArray(X):  # masked entries are missing
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    try:
+        objects = np.asarray(X)
+        if objects.dtype.kind == "O" and objects.ndim == 2:  # None or NA may be among the numbers
+            X = np.where(pd.isna(objects), np.nan, objects)
+        array = check_array(X, dtype="numeric", ensure_all_finite=False)
+    except ValueError as error:
+        raise InputError(f"{error}\nArrays hold numbers; text belongs in a data frame.") from error
+    return [_numeric(f"x{i}", values) for i, values in enumerate(array.T)]
+
+
+def _read_wide(frame: pd.DataFrame, names: list[str]) -> list[Column]:
+    """Read plain numbers many columns at a time.
+
+    Read one by one, 100,000 columns would take half a minute.
+    """
+    columns: dict[int, Column] = {}
+    dtypes = frame.dtypes.to_numpy()
+    for dtype in set(dtypes):
+        places = np.flatnonzero(dtypes == dtype)
+        part = frame.iloc[:, places]
+        if isinstance(dtype, np.dtype) and (dtype.kind in "iu" or dtype == np.float64):
+            read = [_numeric(names[i], v) for i, v in zip(places, part.to_numpy().T, strict=True)]
+        else:
+            table = nw.from_native(part, eager_only=True)
+            own = [names[i] for i in places]
+            read = _read_all(zip(own, table.iter_columns(), strict=True))
+        columns |= dict(zip(places.tolist(), read, strict=True))
+    return [columns[place] for place in range(len(names))]
+
+
+def _read_series(name: str, series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        # Columns of plain floats and integers without nulls are viewed, not copied.
+        plain = not isinstance(dtype, nw.Decimal) and series.null_count() == 0
+        return _numeric(name, (series if plain else series.cast(nw.Float64)).to_numpy())
+    native = series.to_native()
+    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
+        levels, codes = native.cat.categories, native.cat.codes.to_numpy()
+        if levels.inferred_type not in ("string", "integer", "floating", "boolean"):
+            raise ColumnError(
+                f"Column {name!r} has categories of type {levels.inferred_type}: they must be all "
+                "text, all numbers or all booleans. Convert them to one of these types."
+            )
+        return Column(name, "categorical", codes, codes < 0, levels.astype(object), fixed=True)
+    if isinstance(dtype, nw.Boolean):
+        return _categorical(name, series.to_numpy(), [False, True])
+    if isinstance(dtype, nw.Enum):
+        return _categorical(name, series.cast(nw.String).to_numpy(), list(dtype.categories))
+    if isinstance(dtype, nw.Categorical) and nw.dependencies.is_pyarrow_chunked_array(native):
+        values = native.cast(native.type.value_type).to_numpy()
+        if values.dtype.kind in "iuf":  # as numbers, 9 comes before 10
+            missing = np.asarray(native.is_null().to_numpy())
+            codes, found = pd.factorize(np.where(missing, np.nan, values), sort=True)
+            return Column(name, "categorical", codes, missing, _whole(found))
+        return _categorical(name, values.astype(object))
+    if isinstance(dtype, nw.String | nw.Categorical):
+        return _categorical(name, series.cast(nw.String).to_numpy())
+    if series.null_count() == len(series):  # a column of nulls has no type
+        return _categorical(name, np.full(len(series), None, dtype=object))
+    if isinstance(dtype, nw.Object):
+        return _read_objects(name, series.to_numpy())
+    raise ColumnError(
+        f"Column {name!r} is of type {dtype}, which cannot be encoded: turn it into numbers, text "
+        "or booleans, or leave it out."
+    )
+
+
+def _read_objects(name: str, values: Values) -> Column:
+    """Read Python objects: booleans or numbers with gaps among them, as in CSV files."""
+    missing = is_missing(values)
+    present = values[~missing].tolist()
+    if all(isinstance(value, bool | np.bool_) for value in present):
+        return _categorical(name, values, [False, True])
+    booleans = any(isinstance(value, bool | np.bool_) for value in present)
+    if not booleans and all(isinstance(value, Real | Decimal) for value in present):
+        numbers = np.full(len(values), np.nan)
+        try:
+            numbers[~missing] = [float(value) for value in present]
+        except OverflowError as error:
+            raise InputError(
+                f"Column {name!r} holds a number that is too large: {error}. Numbers must fit into "
+                "a float: scale the column, or leave it out."
+            ) from error
+        return _numeric(name, numbers)
+    types = sorted({type(value).__name__ for value in present})
+    raise InputError(
+        f"Column {name!r} holds Python objects of type {', '.join(types)}: make it all numbers, "
+        "all booleans or all text."
+    )
+
+
+def _whole(numbers: Values) -> pd.Index[Any]:
+    """Return numbers as levels, with whole numbers as int."""
+    return pd.Index(
+        [int(number) if number == int(number) else float(number) for number in numbers],
+        dtype=object,
+    )
+
+
+def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
+    """Return some rows of a column. Levels that the dtype does not fix are those of the rows.
+
+    Parameters
+    ----------
+    column : Column
+        The column.
+    rows : ndarray of int
+        Positions of the rows.
+    """
+    values, missing = column.values[rows], column.missing[rows]
+    if column.levels is None or column.fixed:
+        return replace(column, values=values, missing=missing)
+    used, codes = np.unique(values, return_inverse=True)
+    if missing.any():  # position -1 comes first and is not a level
+        used, codes = used[1:], codes - 1
+    return replace(column, values=codes, missing=missing, levels=column.levels[used])
+
+
+def as_categories(column: Column) -> Column:
+    """Return a numeric column as a categorical one, whose levels are its different numbers.
+
+    Parameters
+    ----------
+    column : Column
+        A column. A categorical column is returned unchanged.
+
+    Examples
+    --------
+    >>> from fairmatch.people.columns import as_categories, read_columns
+    >>> (grade,) = read_columns([[3.0], [1.0], [3.0]])
+    >>> as_categories(grade).levels.tolist(), as_categories(grade).values.tolist()
+    ([1, 3], [1, 0, 1])
+    """
+    if column.levels is not None:
+        return column
+    codes, found = pd.factorize(np.where(column.missing, np.nan, column.values), sort=True)
+    return Column(column.name, "categorical", codes, column.missing, _whole(found))
+
+
+def as_numbers(column: Column) -> Column | None:
+    """Return a column of numbers or booleans as numbers. Return None if its levels are text.
+
+    Parameters
+    ----------
+    column : Column
+        A column. A numeric column is returned unchanged.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.columns import as_numbers, read_columns
+    >>> (member,) = read_columns(pd.DataFrame({"member": [True, False]}))
+    >>> as_numbers(member).values.tolist()
+    [1.0, 0.0]
+    """
+    if column.levels is None:
+        return column
+    if level_type(column.levels.tolist()) == "text":
+        return None
+    numbers = np.append(column.levels.to_numpy().astype(np.float64), np.nan)
+    return Column(column.name, "numeric", numbers[column.values], column.missing)
+
+
+def _numeric(name: str, values: Values) -> Column:
+    if values.dtype.kind != "f":
+        return Column(name, "numeric", values, np.zeros(len(values), dtype=bool))
+    if np.isinf(values).any():
+        raise InputError(
+            f"Column {name!r} holds infinite values (inf), and numbers must be finite. Replace "
+            "them, or leave those rows out."
+        )
+    return Column(name, "numeric", values, np.isnan(values))
+
+
+def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> Column:
+    missing = np.asarray(pd.isna(values))
+    if levels is None:
+        codes, found = pd.factorize(values, sort=True)
+        return Column(name, "categorical", codes, missing, pd.Index(found, dtype=object))
+    index = pd.Index(levels, dtype=object)
+    return Column(name, "categorical", index.get_indexer(values), missing, index, fixed=True)
+
+
+def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
+    """Take one column out of a table.
+
+    Parameters
+    ----------
+    X : table or array of shape (n_rows, n_columns)
+        A table of pandas, polars or pyarrow, or an array.
+    column : str or int
+        Name or position of the column.
+
+    Returns
+    -------
+    rest
+        The table without the column, of the same type as X.
+    values : ndarray of shape (n_rows,)
+        The column.
+
+    Raises
+    ------
+    ColumnError
+        If there is no such column; the nearest name is suggested.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.columns import split_column
+    >>> rest, sex = split_column(pd.DataFrame({"age": [20, 30], "sex": ["f", "m"]}), "sex")
+    >>> list(rest.columns), sex.tolist()
+    (['age'], ['f', 'm'])
+    """
+    if isinstance(column, bool) or not isinstance(column, str | Integral):
+        raise ColumnError(
+            f"There is no column {column!r}: it is neither a name nor a position. Pass one of "
+            "these."
+        )
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        name = _column_name(frame.columns, column)
+        return nw.to_native(frame.drop(name)), frame[name].to_numpy()
+    array = np.asarray(X)
+    if isinstance(column, str) or array.ndim != 2:
+        raise ColumnError(
+            f"There is no column {column!r}: the data are an array of shape {array.shape}, whose "
+            "columns have positions, not names. Pass a position, or a table."
+        )
+    position = _position(array.shape[1], column)
+    return np.delete(array, position, axis=1), array[:, position]
+
+
+def _column_name(names: list[str], column: str | int) -> str:
+    if not isinstance(column, str):
+        return names[_position(len(names), column)]
+    if column in names:
+        return column
+    near = nearest_name(column, names)
+    hint = f" Did you mean {near!r}?" if near else f" There are: {', '.join(names[:10])}."
+    raise ColumnError(f"There is no column {column!r}.{hint}")
+
+
+def _position(n_columns: int, column: int) -> int:
+    if not -n_columns <= column < n_columns:
+        raise ColumnError(
+            f"There is no column {column}: the data have {n_columns} columns. Pass a position "
+            f"from 0 to {n_columns - 1}."
+        )
+    return int(column) % n_columns

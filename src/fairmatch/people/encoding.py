@@ -1,0 +1,1159 @@
+"""Tables as numbers: points in which distances between people make sense."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError, ModelFileError
+from fairmatch.people.checks import (
+    FloatArray,
+    check_count,
+    check_length,
+    near_names,
+    read_features,
+    read_weights,
+)
+from fairmatch.people.columns import (
+    Column,
+    Values,
+    as_categories,
+    as_numbers,
+    find_levels,
+    level_type,
+    read_columns,
+    take_rows,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The places of numbers and levels among one-hot columns.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Column of every number.
+    levels : tuple of int
+        Column of the first level of every category. The other levels follow it.
+    width : int
+        Number of columns.
+    """
+
+    numbers: tuple[int, ...]
+    levels: tuple[int, ...]
+    width: int
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    r"""Rows of a table as numbers and category codes.
+
+    One-hot columns take memory for every level of every category. Codes take four bytes per row
+    and category, for any number of levels, and the distances are the same.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows, n_numbers)
+        The numeric part, as float64.
+    codes : ndarray of shape (n_rows, n_categories)
+        The level of every category, as int32. The code -1 is a level that was not seen in fit; its
+        one-hot columns are all zero.
+    layout : Layout, optional
+        The places of numbers and levels among one-hot columns. By default the numbers come first,
+        followed by the levels of each category in turn.
+
+    Raises
+    ------
+    InputError
+        If the parts are not two tables of the same rows, or if a code is below -1.
+
+    Notes
+    -----
+    The squared distance of two rows with numbers :math:`u, v` and codes :math:`a, b` is
+
+    .. math:: |u - v|^2 + \sum_c \left([a_c \ge 0] + [b_c \ge 0] - 2 [a_c = b_c \ge 0]\right),
+
+    which is the squared distance of their one-hot columns. A category adds 2 where the levels
+    differ, and 0 where they agree. It adds 1 where one of the two levels is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.people.encoding import Points
+    >>> people = Points(np.array([[0.0], [0.5], [0.5]]), np.array([[0], [1], [-1]]))
+    >>> len(people), people.n_bytes
+    (3, 36)
+    >>> people.squared_distances(people)
+    array([[0.  , 2.25, 1.25],
+           [2.25, 0.  , 1.  ],
+           [1.25, 1.  , 0.  ]])
+    """
+
+    numbers: FloatArray
+    codes: npt.NDArray[np.int32]
+    layout: Layout | None = None
+
+    def __post_init__(self) -> None:
+        numbers = np.asarray(self.numbers, dtype=np.float64)
+        codes = np.asarray(self.codes, dtype=np.int32)
+        if numbers.ndim != 2 or codes.ndim != 2 or len(numbers) != len(codes):
+            raise InputError(
+                "Points need numbers of shape (n, d) and codes of shape (n, c); got shapes "
+                f"{numbers.shape} and {codes.shape}. An absent part has no columns: shape (n, 0)."
+            )
+        if codes.size and codes.min() < -1:
+            raise InputError(
+                f"Codes must be -1 (unknown) or greater, got {int(codes.min())}. Count the levels "
+                "from 0."
+            )
+        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "codes", codes)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of both parts, in bytes."""
+        return self.numbers.nbytes + self.codes.nbytes
+
+    def take(self, rows: npt.ArrayLike | slice) -> Points:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool, or slice
+            Positions of the rows, or a mask.
+
+        Returns
+        -------
+        Points
+            Those rows, in that order.
+        """
+        index = rows if isinstance(rows, slice) else np.asarray(rows)
+        if not isinstance(index, slice) and index.size == 0:
+            index = index.astype(np.intp)  # NumPy reads an empty list as floats
+        return replace(self, numbers=self.numbers[index], codes=self.codes[index])
+
+    def __getitem__(self, rows: npt.ArrayLike | slice) -> Points:
+        return self.take(rows)
+
+    @property
+    def width(self) -> int:
+        """How many numbers and categories describe a row."""
+        return int(self.numbers.shape[1] + self.codes.shape[1])
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns `dense` returns."""
+        return (self.layout or self._plain_layout()).width
+
+    def with_number(self, column: FloatArray) -> Points:
+        """Return the points with one more number.
+
+        Parameters
+        ----------
+        column : ndarray of shape (n_rows,)
+            The number of every row.
+
+        Returns
+        -------
+        Points
+            The same codes, and the numbers followed by the new column.
+        """
+        layout = self.layout
+        if layout is not None:
+            layout = Layout((*layout.numbers, layout.width), layout.levels, layout.width + 1)
+        return Points(np.column_stack([self.numbers, column]), self.codes, layout)
+
+    def dense(self) -> FloatArray:
+        """Return the points as one-hot columns, which take memory for every level.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Rows with the same distances as the points. Without codes these are the numbers.
+        """
+        if not self.codes.shape[1]:
+            return self.numbers
+        layout = self.layout or self._plain_layout()
+        columns = np.zeros((len(self), layout.width))
+        columns[:, list(layout.numbers)] = self.numbers
+        for first, code in zip(layout.levels, self.codes.T, strict=True):
+            known = np.flatnonzero(code >= 0)
+            columns[known, first + code[known]] = 1.0
+        return columns
+
+    def _plain_layout(self) -> Layout:
+        n_numbers = self.numbers.shape[1]
+        if not self.codes.shape[1]:
+            return Layout(tuple(range(n_numbers)), (), n_numbers)
+        ends = n_numbers + np.cumsum(self.codes.max(axis=0, initial=-1) + 1)
+        starts = (n_numbers, *(int(end) for end in ends[:-1]))
+        return Layout(tuple(range(n_numbers)), starts, int(ends[-1]))
+
+    def pair_costs(self, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> FloatArray:
+        """Compute the squared distances of pairs of rows.
+
+        Parameters
+        ----------
+        rows, others : arrays of int, shape (n_pairs,)
+            Positions of the first row and of the second row of every pair.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            The squared distances, computed from differences and so without cancellation.
+        """
+        return self.costs_with(self, rows, others)
+
+    def costs_with(
+        self, other: Points, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """Compute the squared distances of pairs of a row here and a row of other points.
+
+        Parameters
+        ----------
+        other : Points
+            Points with the same columns.
+        rows, others : arrays of int, shape (n_pairs,)
+            Positions in these points, and positions in the other points.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+            The squared distances, computed from differences and so without cancellation.
+        """
+        difference = self.numbers[rows] - other.numbers[others]
+        squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
+        for code, there in zip(self.codes.T, other.codes.T, strict=True):
+            own, theirs = code[rows], there[others]
+            squared += np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
+        return squared
+
+    def squared_distances(self, other: Points) -> FloatArray:
+        """Compute the squared distance of every row to every row of other points.
+
+        Parameters
+        ----------
+        other : Points
+            Points with the same columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_other_rows)
+            The squared distances, computed column by column. This is meant for tests and small
+            blocks. A solver uses matrix products.
+        """
+        if self.numbers.shape[1:] != other.numbers.shape[1:] or (
+            self.codes.shape[1:] != other.codes.shape[1:]
+        ):
+            raise InputError(
+                f"The points have {self.numbers.shape[1]} numbers and {self.codes.shape[1]} codes, "
+                f"and the others have {other.numbers.shape[1]} and {other.codes.shape[1]}. Encode "
+                "both tables with the same encoder."
+            )
+        squared = np.zeros((len(self), len(other)))
+        for own, theirs in zip(self.numbers.T, other.numbers.T, strict=True):
+            squared += np.square(own[:, None] - theirs[None, :])
+        for own, theirs in zip(self.codes.T, other.codes.T, strict=True):
+            known, known_there = own[:, None] >= 0, theirs[None, :] >= 0
+            agree = (own[:, None] == theirs[None, :]) & known
+            squared += known.astype(np.float64) + known_there - 2.0 * agree
+        return squared
+
+
+# Larger scaled numbers cannot be measurements: their squares do not fit into float32.
+_FARTHEST = 1e18
+
+
+@dataclass(frozen=True)
+class NumericColumn:
+    """A numeric column: its range, and the mean that stands for missing values.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    minimum, maximum : float
+        The range in fit, which is scaled to [0, 1].
+    mean : float
+        Mean of the scaled values.
+    had_missing : bool
+        Whether values were missing in fit. If so, the output has an indicator column.
+    """
+
+    name: str
+    minimum: float
+    maximum: float
+    mean: float
+    had_missing: bool
+
+    kind: ClassVar[str] = "numeric"
+
+    @property
+    def name_endings(self) -> list[str]:
+        """The ending that is added to the name for each column of the output."""
+        return ["", "=<missing>"] if self.had_missing else [""]
+
+    def align(self, column: Column) -> Column:
+        """Return new values as numbers. Raise if they are text."""
+        if column.levels is not None and column.missing.all():
+            # If every value is missing, the table does not show which kind the column is.
+            return replace(column, values=np.zeros(len(column.values)), levels=None)
+        numbers = as_numbers(column)
+        if numbers is None:
+            assert column.levels is not None
+            raise ColumnError(
+                f"Column {self.name!r} was numeric in fit and is categorical now: it holds text "
+                f"such as {_some(column.levels.tolist())}. Turn it into numbers, or leave those "
+                "rows out."
+            )
+        return numbers
+
+    def scale(self, values: Values) -> Values:
+        """Scale numbers. The range in fit becomes [0, 1]."""
+        if self.minimum == self.maximum:
+            return np.zeros(len(values))
+        scaled: Values = (values - self.minimum) / (self.maximum - self.minimum)
+        return scaled
+
+    def encode(self, column: Column, out: Values) -> None:
+        """Write the encoded column into ``out``."""
+        with np.errstate(over="ignore"):
+            scaled = self.scale(column.values)
+        far = np.abs(scaled) > _FARTHEST
+        if far.any():
+            raise InputError(
+                f"Column {self.name!r} holds {column.values[np.argmax(far)]:g}, which is too far "
+                f"from the values in fit ({self.minimum:g} to {self.maximum:g}) to be scaled. "
+                "Correct this value, or leave the row out."
+            )
+        out[:, 0] = scaled
+        out[column.missing, 0] = self.mean
+        if self.had_missing:
+            out[:, 1] = column.missing
+
+    def codes(self, column: Column) -> Values:
+        """Return the numbers unchanged, with NaN where they are missing."""
+        return np.where(column.missing, np.nan, column.values)
+
+
+@dataclass(frozen=True)
+class CategoricalColumn:
+    """A categorical column: its levels, and which of them have a column of their own.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    levels : list of str, bool, int or float
+        The levels in fit.
+    had_missing : bool
+        Whether values were missing in fit. If so, missing is a level of its own.
+    kept : list of int or None
+        Positions of the levels that have a column of their own, if the others share one. It is
+        None if every level has its own.
+    """
+
+    name: str
+    levels: list[str] | list[bool] | list[int] | list[float]
+    had_missing: bool
+    kept: list[int] | None = None
+
+    kind: ClassVar[str] = "categorical"
+
+    @cached_property
+    def name_endings(self) -> list[str]:
+        """The ending that is added to the name for each column of the output."""
+        kept = range(len(self.levels)) if self.kept is None else self.kept
+        rare = [] if self.kept is None else ["=<rare>"]
+        return [f"={self.levels[i]}" for i in kept] + rare + ["=<missing>"] * self.had_missing
+
+    @cached_property
+    def _places(self) -> npt.NDArray[np.intp]:
+        """Column of the output for every level. The last entry is for levels never seen."""
+        n_levels = len(self.levels)
+        if self.kept is None:
+            return np.append(np.arange(n_levels), -1)
+        places = np.full(n_levels + 1, len(self.kept))
+        places[self.kept] = np.arange(len(self.kept))
+        return places
+
+    def align(self, column: Column) -> Column:
+        """Return new values as positions among the levels in fit, or -1 for levels never seen.
+
+        Raises
+        ------
+        ColumnError
+            If no value was seen in fit, and the values are several or of another type. The column
+            is then not the one that was fitted.
+        """
+        given = as_categories(column)
+        assert given.levels is not None
+        levels = given.levels.tolist()
+        # A missing value has position -1, the last of all.
+        found = np.append(find_levels(self.levels, levels), -1)
+        if (found[:-1] < 0).any():
+            self._check_known(levels, found, np.unique(given.values[given.values >= 0]))
+        return replace(given, values=found[given.values])
+
+    def _check_known(self, levels: list[Any], found: Values, used: Values) -> None:
+        if not len(used) or (found[used] >= 0).any():
+            return
+        given, known = level_type(levels), level_type(self.levels)
+        if given == known and (len(used) == 1 or self.kept is not None):
+            return  # a single new level is plausible, and rare levels are often new
+        raise ColumnError(
+            f"No value of column {self.name!r} was seen in fit. It holds {given} now, such as "
+            f"{_some([levels[i] for i in used])}; in fit it held {known}, such as "
+            f"{_some(self.levels)}. Write its values as they were in fit."
+        )
+
+    def encode(self, column: Column, out: Values) -> None:
+        """Write the encoded column into ``out``."""
+        code = self.one_hot(column)
+        rows = np.flatnonzero(code >= 0)
+        out[rows, code[rows]] = 1
+
+    def one_hot(self, column: Column) -> Values:
+        """Return the position of the output column that is 1 in each row, or -1 if none is."""
+        nothing = len(self.name_endings) - 1 if self.had_missing else -1
+        return np.where(column.missing, nothing, self._places[column.values])
+
+    def codes(self, column: Column) -> Values:
+        """Return positions among the levels, with NaN for missing values and levels never seen."""
+        return np.where(column.values < 0, np.nan, column.values)
+
+
+@dataclass(frozen=True)
+class DroppedColumn:
+    """A column with too many levels that is left out. Nothing is encoded, and its code is 0.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    """
+
+    name: str
+
+    kind: ClassVar[str] = "dropped"
+    name_endings: ClassVar[list[str]] = []
+
+    def align(self, column: Column) -> Column:
+        """Return the column as it is."""
+        return column
+
+    def encode(self, column: Column, out: Values) -> None:
+        """Write nothing."""
+
+    def codes(self, column: Column) -> Values:
+        """Return zeros."""
+        return np.zeros(len(column.values))
+
+
+FittedColumn: TypeAlias = NumericColumn | CategoricalColumn | DroppedColumn
+
+
+def fit_column(
+    column: Column, max_levels: int | None, rare: str, weights: Values | None = None
+) -> FittedColumn:
+    """Learn what the encoder needs of a column.
+
+    Parameters
+    ----------
+    column : Column
+        The column of the rows to learn from. Rows of weight zero are already left out.
+    max_levels : int or None
+        The number of levels up to which a column is encoded whole. None sets no limit.
+    rare : {"warn", "pool", "drop", "error"}
+        What to do with a column of more levels.
+    weights : ndarray of shape (n_rows,), optional
+        Positive weights, which matter for the mean and for which levels are frequent.
+
+    Returns
+    -------
+    FittedColumn
+        What was learned.
+
+    Raises
+    ------
+    InputError
+        If all values are missing, if the range is too wide, or if there are too many levels with
+        ``rare="error"``.
+    """
+    had_missing = bool(column.missing.any())
+    if column.missing.all():
+        raise InputError(f"Column {column.name!r} holds only missing values: leave it out.")
+    if column.levels is not None:
+        levels = column.levels.tolist()
+        if max_levels is None or len(levels) <= max_levels:
+            return CategoricalColumn(column.name, levels, had_missing)
+        return _many_levels(column, levels, max_levels, rare, weights)
+    seen = column.values[~column.missing] if had_missing else column.values
+    fitted = NumericColumn(column.name, float(seen.min()), float(seen.max()), 0.0, had_missing)
+    if not np.isfinite(fitted.maximum - fitted.minimum):
+        raise InputError(
+            f"Column {column.name!r} spans too wide a range to be scaled: "
+            f"{fitted.minimum:g} to {fitted.maximum:g}. Correct the extreme values, or leave the "
+            "column out."
+        )
+    scaled = fitted.scale(seen)
+    own = None if weights is None else weights[~column.missing]
+    mean = scaled.mean() if own is None else np.average(scaled, weights=own)
+    return replace(fitted, mean=float(mean))
+
+
+def _many_levels(
+    column: Column, levels: list[Any], max_levels: int, rare: str, weights: Values | None
+) -> FittedColumn:
+    if rare == "error":
+        raise InputError(
+            f"Column {column.name!r} has {len(levels):,} levels, more than max_levels="
+            f"{max_levels}. Leave it out, or pool its rare levels with rare='pool'."
+        )
+    if rare == "drop":
+        return DroppedColumn(column.name)
+    present = ~column.missing
+    counts = np.bincount(
+        column.values[present],
+        weights=None if weights is None else weights[present],
+        minlength=len(levels),
+    )
+    # Among equally frequent levels the first ones are kept.
+    kept = np.sort(np.argsort(-counts, kind="stable")[:max_levels]).tolist()
+    return CategoricalColumn(column.name, levels, bool(column.missing.any()), kept)
+
+
+def read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
+    """Return a fitted column from what a file holds. Raise a builtin error if it is damaged.
+
+    Parameters
+    ----------
+    kind : {"numeric", "categorical", "dropped"}
+        Kind of the column.
+    name : str
+        Name of the column.
+    **learned
+        The other attributes.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a name must be text, got {name!r}")
+    if kind == "dropped":
+        return DroppedColumn(name, **learned)
+    if not isinstance(learned["had_missing"], bool):
+        raise TypeError(f"had_missing must be true or false, got {learned['had_missing']!r}")
+    if kind == "numeric":
+        numbers = {key: float(value) for key, value in learned.items() if key != "had_missing"}
+        fitted = NumericColumn(name=name, had_missing=learned["had_missing"], **numbers)
+        if not (np.isfinite(fitted.mean) and 0 <= fitted.maximum - fitted.minimum < np.inf):
+            raise ValueError(f"the range of column {name!r} is empty")
+        return fitted
+    if kind == "categorical":
+        category = CategoricalColumn(name=name, **learned)
+        _check_levels(name, category.levels)
+        places = range(len(category.levels))
+        if not all(type(i) is int and i in places for i in category.kept or ()):
+            raise ValueError(f"column {name!r} keeps levels that it does not have")
+        return category
+    raise ValueError(f"column {name!r} is damaged")
+
+
+def _check_levels(name: str, levels: Any) -> None:
+    types = {type(level) for level in levels} if isinstance(levels, list) else {list}
+    if not (types <= {str} or types <= {bool} or types <= {int, float}):
+        raise TypeError(f"the levels of column {name!r} are not all text, booleans or numbers")
+    if len(set(levels)) < len(levels):
+        raise ValueError(f"a level of column {name!r} is repeated")
+
+
+def _some(levels: Sequence[Any]) -> str:
+    return ", ".join(repr(level) for level in levels[:3]) + (", …" if len(levels) > 3 else "")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the columns of a table become numbers.
+
+    Attributes
+    ----------
+    columns : tuple of FittedColumn
+        What was learned of each column, in the table's order.
+    """
+
+    columns: tuple[FittedColumn, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        columns: Sequence[Column],
+        *,
+        max_levels: int | None,
+        rare: str,
+        weights: Values | None = None,
+    ) -> Encoding:
+        """Learn how to encode columns.
+
+        Parameters
+        ----------
+        columns : sequence of Column
+            The rows to learn from.
+        max_levels : int or None
+            The number of levels up to which a column is encoded whole. None sets no limit.
+        rare : {"warn", "pool", "drop", "error"}
+            What to do with a column of more levels.
+        weights : ndarray of shape (n_rows,), optional
+            Weights of the rows. Rows of weight zero are left out.
+        """
+        if weights is not None:
+            rows = np.flatnonzero(weights)
+            if not len(rows):
+                raise InputError(
+                    "sample_weight is zero in every row, so there is nothing to learn from. Pass a "
+                    "positive weight for some rows."
+                )
+            columns = [take_rows(column, rows) for column in columns]
+            weights = weights[rows] / weights.max()
+        found = cls(tuple(fit_column(column, max_levels, rare, weights) for column in columns))
+        pooled = {
+            column.name: len(column.levels)
+            for column in found.columns
+            if isinstance(column, CategoricalColumn) and column.kept is not None
+        }
+        if pooled and rare == "warn":
+            listed = ", ".join(f"{name!r} ({count:,})" for name, count in pooled.items())
+            warnings.warn(
+                f"Columns with more than {max_levels} levels, and how many: {listed}. The "
+                f"{max_levels} most frequent levels are kept apart, and the others are pooled. "
+                "Leave the columns out, or decide with TableEncoder(max_levels=…, rare='pool', "
+                "'drop' or 'error').",
+                FairmatchWarning,
+                stacklevel=3,
+            )
+        return found
+
+    @classmethod
+    def from_list(cls, content: Sequence[dict[str, Any]]) -> Encoding:
+        """Return the encoding that `to_list` described. Raise a builtin error if it is damaged."""
+        found = cls(tuple(read_fitted_column(**column) for column in content))
+        if len({column.name for column in found.columns}) < max(1, len(found.columns)):
+            raise ValueError("there are no columns, or a name is repeated")
+        return found
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the columns as plain values."""
+        return [{"kind": column.kind, **asdict(column)} for column in self.columns]
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Name of each column of the table to its columns in the output."""
+        ends = list(accumulate((len(c.name_endings) for c in self.columns), initial=0))
+        return {
+            column.name: slice(start, stop)
+            for column, start, stop in zip(self.columns, ends[:-1], ends[1:], strict=True)
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of the table."""
+        return [column.name for column in self.columns]
+
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the categorical columns in the table."""
+        return [i for i, column in enumerate(self.columns) if column.kind == "categorical"]
+
+    def align(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns of new rows, with the kinds and the levels that fit saw."""
+        return [old.align(new) for old, new in zip(self.columns, columns, strict=True)]
+
+    def one_hot(self, columns: Sequence[Column], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return scaled numbers, and a 0/1 column for every level."""
+        slices = self.slices
+        width = sum(len(column.name_endings) for column in self.columns)
+        out = np.zeros((len(columns[0].values), width), dtype=dtype)
+        for fitted, column in zip(self.columns, columns, strict=True):
+            fitted.encode(column, out[:, slices[fitted.name]])
+        return out
+
+    def points(self, columns: Sequence[Column]) -> Points:
+        """Return scaled numbers, and a code for every category."""
+        n_rows = len(columns[0].values)
+        n_numbers = sum(len(c.name_endings) for c in self.columns if c.kind == "numeric")
+        numbers = np.zeros((n_rows, n_numbers))
+        codes = np.empty((n_rows, len(self.categorical)), dtype=np.int32)
+        number = code = 0
+        for fitted, column in zip(self.columns, columns, strict=True):
+            if isinstance(fitted, CategoricalColumn):
+                codes[:, code] = fitted.one_hot(column)
+                code += 1
+            else:
+                width = len(fitted.name_endings)
+                fitted.encode(column, numbers[:, number : number + width])
+                number += width
+        return Points(numbers, codes, self._layout)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """The places of numbers and levels in the result of `one_hot`."""
+        slices = self.slices
+        numbers = [
+            range(slices[column.name].start, slices[column.name].stop)
+            for column in self.columns
+            if column.kind == "numeric"
+        ]
+        starts = tuple(slices[self.columns[i].name].start for i in self.categorical)
+        width = max((s.stop for s in slices.values()), default=0)
+        return Layout(tuple(chain.from_iterable(numbers)), starts, width)
+
+    def codes(self, columns: Sequence[Column]) -> npt.NDArray[np.float64]:
+        """Return one number for every column: its value, or the position of its level."""
+        pairs = zip(self.columns, columns, strict=True)
+        return np.column_stack([fitted.codes(column) for fitted, column in pairs])
+
+
+def refuse_missing(columns: Sequence[Column]) -> None:
+    """Raise if values are missing. The error names each column and how many values it lacks."""
+    counts = {column.name: int(column.missing.sum()) for column in columns}
+    if listed := ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count):
+        raise InputError(
+            f"Columns with missing values (NaN or null), and how many: {listed}. Leave those "
+            "rows out, fill the values in, or use TableEncoder(missing='encode')."
+        )
+
+
+_KIND = "fairmatch.TableEncoder"
+_VERSION = 2
+_READABLE = (1, 2)  # version 1 had neither pooled nor dropped columns
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn a table into numbers in which distances between people make sense.
+
+    Numeric columns are scaled to [0, 1] by the least and the greatest value of the fitted rows.
+    Categorical, text and boolean columns become one 0/1 column per level. No level is dropped, so
+    two different levels are at squared distance 2.
+
+    Parameters
+    ----------
+    missing : {"error", "encode"}, default="error"
+        What to do with missing values. ``"error"`` raises an error that names the columns.
+        ``"encode"`` gives missing categories a level of their own. It replaces missing numbers by
+        the mean of the fitted rows, and adds a 0/1 indicator column. Level and indicator exist
+        only if fit saw missing values. Otherwise a missing category becomes all zeros, and a
+        missing number becomes the mean.
+    dtype : dtype, default=numpy.float64
+        Floating dtype of the output.
+    max_levels : int or None, default=100
+        The number of levels up to which a categorical column is encoded whole. None sets no limit.
+    rare : {"warn", "pool", "drop", "error"}, default="warn"
+        What to do with a column of more levels. ``"pool"`` gives each of the `max_levels` most
+        frequent levels a column. The other levels, and levels never seen, share one column.
+        ``"warn"`` does the same and warns. ``"drop"`` leaves the column out. ``"error"`` raises an
+        error.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of str
+        Names of these columns. They exist only if all names were strings.
+    feature_groups_ : dict of str to slice
+        Name of each column of the table to its columns in the output.
+
+    Notes
+    -----
+    New numbers may fall outside [0, 1]; they are not clipped. A numeric column that is constant
+    in fit becomes 0 for every value, because its scale is unknown. A level never seen in fit
+    becomes all zeros, so it is at squared distance 1, not 2, from each level that was seen.
+
+    The levels come from the dtype if it fixes them (pandas ``category``, ``Enum``, booleans).
+    Otherwise they are the sorted values of the fitted rows. This includes the ``Categorical`` of
+    polars and the dictionaries of pyarrow, whose order depends on how the data were made.
+
+    Tables may be of pandas, polars or pyarrow. Anything else is read as an array of numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.encoding import TableEncoder
+    >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+    >>> encoder = TableEncoder().fit(people)
+    >>> encoder.transform(people)
+    array([[0.  , 1.  , 0.  ],
+           [0.25, 0.  , 1.  ],
+           [1.  , 1.  , 0.  ]])
+    >>> list(encoder.get_feature_names_out())
+    ['age', 'job=cook', 'job=nurse']
+    >>> encoder.feature_groups_
+    {'age': slice(0, 1, None), 'job': slice(1, 3, None)}
+    """
+
+    def __init__(
+        self,
+        *,
+        missing: Literal["error", "encode"] = "error",
+        dtype: npt.DTypeLike = np.float64,
+        max_levels: int | None = 100,
+        rare: Literal["warn", "pool", "drop", "error"] = "warn",
+    ) -> None:
+        self.missing = missing
+        self.dtype = dtype
+        self.max_levels = max_levels
+        self.rare = rare
+
+    def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn the scales of the numeric columns and the levels of the others.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            The rows to learn from.
+        y : ignored
+            Present for compatibility with scikit-learn.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of every row. Rows of weight zero are ignored. All other rows set ranges and
+            levels. Their weights matter for means, and for which levels are frequent.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself.
+
+        Raises
+        ------
+        InputError
+            If a column has missing values (with ``missing="error"``), infinities or mixed types.
+        ColumnError
+            If a column cannot be encoded, such as a column of dates.
+        """
+        self._check_parameters()
+        columns = read_columns(X)
+        validate_data(self, X, skip_check_array=True)
+        if self.missing == "error":
+            refuse_missing(columns)
+        weights = read_weights(sample_weight, n_rows=len(columns[0].values))
+        self._encoding = Encoding.fit(
+            columns, max_levels=self.max_levels, rare=self.rare, weights=weights
+        )
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Turn rows into numbers.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit, in the same order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features_out)
+            The encoded rows.
+
+        Raises
+        ------
+        InputError
+            If a column has missing values (with ``missing="error"``) or infinities.
+        ColumnError
+            If the columns are not those seen in fit.
+        """
+        return self._encoding.one_hot(self._read_fitted(X), self.dtype)
+
+    def to_codes(self, X: Any) -> npt.NDArray[np.float64]:
+        """Turn rows into one number per column, the form that trees need.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit, in the same order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Numbers as they are, and categories as positions among the levels seen in fit. Missing
+            values and levels never seen are NaN. Rare levels are not pooled, because trees can
+            handle many levels. A dropped column is 0.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fairmatch.people.encoding import TableEncoder
+        >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+        >>> TableEncoder().fit(people).to_codes(people)
+        array([[20.,  0.],
+               [30.,  1.],
+               [60.,  0.]])
+        """
+        return self._encoding.codes(self._read_fitted(X))
+
+    def to_points(self, X: Any) -> Points:
+        """Turn rows into numbers and category codes, with the same distances as `transform`.
+
+        Parameters
+        ----------
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit, in the same order.
+
+        Returns
+        -------
+        Points
+            Scaled numbers, indicators of missing numbers, and one code per categorical column.
+            Memory grows with the number of columns, not with the number of levels.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fairmatch.people.encoding import TableEncoder
+        >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+        >>> points = TableEncoder().fit(people).to_points(people)
+        >>> points.numbers.ravel().tolist(), points.codes.ravel().tolist()
+        ([0.0, 0.25, 1.0], [0, 1, 0])
+        """
+        return self._encoding.points(self._read_fitted(X))
+
+    @property
+    def feature_groups_(self) -> dict[str, slice]:
+        """Name of each column of the table to its columns in the output of `transform`."""
+        check_is_fitted(self)
+        return self._encoding.slices
+
+    @property
+    def categorical_positions(self) -> list[int]:
+        """Positions of the categorical columns in the table."""
+        check_is_fitted(self)
+        return self._encoding.categorical
+
+    def _read_fitted(self, X: Any) -> list[Column]:
+        """Read rows whose columns are those seen in fit."""
+        check_is_fitted(self)
+        columns = read_columns(X)
+        try:
+            validate_data(self, X, skip_check_array=True, reset=False)
+        except ValueError as error:
+            hints = near_names((column.name for column in columns), self._encoding.names)
+            raise ColumnError(str(error).rstrip() + hints) from error
+        if self.missing == "error":
+            refuse_missing(columns)
+        return self._encoding.align(columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the input columns, if they had none in fit. Otherwise they must be the names
+            seen in fit.
+
+        Returns
+        -------
+        ndarray of str
+            A numeric column keeps its name, and a level is called ``column=level``. Missing values
+            are called ``column=<missing>``, and pooled levels ``column=<rare>``.
+        """
+        check_is_fitted(self)
+        known = self._encoding.names
+        names = known if input_features is None else [str(name) for name in input_features]
+        if hasattr(self, "feature_names_in_") and names != known:
+            raise InputError("input_features is not equal to feature_names_in_")
+        if len(names) != len(known):
+            raise InputError(
+                "input_features should have length equal to number of features "
+                f"({len(known)}), got {len(names)}"
+            )
+        pairs = zip(names, self._encoding.columns, strict=True)
+        return np.array([name + end for name, c in pairs for end in c.name_endings], dtype=object)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fitted encoder as plain values that JSON can hold exactly.
+
+        Returns
+        -------
+        dict
+            The content that `from_dict` reads.
+
+        Examples
+        --------
+        >>> import json
+        >>> from fairmatch.people.encoding import TableEncoder
+        >>> encoder = TableEncoder().fit([[0.0], [2.0]])
+        >>> copy = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+        >>> copy.transform([[1.0]])
+        array([[0.5]])
+        """
+        check_is_fitted(self)
+        return {
+            "kind": _KIND,
+            "version": _VERSION,
+            **self.parameters_to_dict(),
+            "named": hasattr(self, "feature_names_in_"),
+            "columns": self._encoding.to_list(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> TableEncoder:
+        """Return the encoder that `to_dict` described.
+
+        Parameters
+        ----------
+        content : mapping
+            What `to_dict` returned.
+
+        Returns
+        -------
+        TableEncoder
+            A fitted encoder.
+
+        Raises
+        ------
+        ModelFileError
+            If the content does not describe an encoder that this version can read.
+        """
+        try:
+            if content["kind"] != _KIND or content["version"] not in _READABLE:
+                raise ValueError(f"expected {_KIND} of version {' or '.join(map(str, _READABLE))}")
+            encoder = cls.from_parameters(content)
+            encoder._encoding = Encoding.from_list(content["columns"])
+            names = encoder._encoding.names
+            encoder.n_features_in_ = len(names)
+            if content["named"]:
+                encoder.feature_names_in_ = np.array(names, dtype=object)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(
+                f"This does not describe a TableEncoder: {error!r}. Pass what to_dict returned."
+            ) from error
+        return encoder
+
+    def parameters_to_dict(self) -> dict[str, Any]:
+        """Return the parameters as plain values, which `from_parameters` reads."""
+        self._check_parameters()
+        return {
+            "missing": self.missing,
+            "dtype": np.dtype(self.dtype).name,
+            "max_levels": None if self.max_levels is None else int(self.max_levels),
+            "rare": self.rare,
+        }
+
+    @classmethod
+    def from_parameters(cls, content: Mapping[str, Any]) -> TableEncoder:
+        """Return an unfitted encoder with the parameters that a file holds.
+
+        Parameters
+        ----------
+        content : mapping
+            What `parameters_to_dict` returned. Other keys are ignored. Files of version 1 have no
+            `max_levels`, which means no limit.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of its range.
+        """
+        encoder = cls(
+            missing=content["missing"],
+            dtype=np.dtype(content["dtype"]).type,
+            max_levels=content.get("max_levels"),
+            rare=content.get("rare", "warn"),
+        )
+        encoder._check_parameters()
+        return encoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_encoding")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "encode"
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        if self.missing not in ("error", "encode"):
+            raise InputError(f"missing must be 'error' or 'encode', got {self.missing!r}.")
+        try:
+            floating = np.issubdtype(np.dtype(self.dtype), np.floating)
+        except TypeError:  # it is not a type at all
+            floating = False
+        if not floating:
+            raise InputError(
+                f"dtype must be a floating dtype, got {self.dtype!r}. Pass numpy.float64 or "
+                "numpy.float32."
+            )
+        check_count("max_levels", self.max_levels, optional=True)
+        if self.rare not in ("warn", "pool", "drop", "error"):
+            raise InputError(f"rare must be 'warn', 'pool', 'drop' or 'error', got {self.rare!r}.")
+
+
+def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points:
+    """Read features as points. Their squared distance measures how different two people are.
+
+    Parameters
+    ----------
+    X : array, Points or table
+        The features. Points, arrays of numbers and tables of only numbers are used as they are. A
+        table with categories is encoded by `TableEncoder`: a number is scaled to [0, 1], and a
+        category adds 2 to the squared distance where the levels differ.
+    n_rows : int, optional
+        The expected number of rows.
+    name : str, default="X"
+        How errors name the argument.
+
+    Returns
+    -------
+    Points
+        Numbers and category codes, without one-hot columns.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or not finite, or if the number of rows differs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
+    >>> found = read_points(people)
+    >>> found.numbers.ravel().tolist(), found.codes.ravel().tolist()
+    ([0.0, 0.25, 1.0], [0, 1, 0])
+    >>> read_points(people[["age"]]).numbers.ravel().tolist()
+    [20.0, 30.0, 60.0]
+    """
+    if isinstance(X, Points):
+        points = X
+        if not np.isfinite(points.numbers).all():
+            row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
+            raise InputError(
+                f"{name} has a NaN or infinite number (row {row}, counted from 0), and numbers "
+                "must be finite. Impute it, or leave the row out."
+            )
+    elif _has_categories(X):
+        points = TableEncoder(max_levels=None).fit(X).to_points(X)
+    else:
+        numbers = read_features(X, name=name)
+        points = Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+    check_length(points.numbers, n_rows, name)
+    return points
+
+
+def _has_categories(X: Any) -> bool:
+    """Return whether X is a table with a column that is neither numeric nor boolean."""
+    if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
+        return False
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return False
+    return not all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values())

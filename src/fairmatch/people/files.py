@@ -1,0 +1,622 @@
+"""Files: tables that are checked when read, and output that is written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import errno
+import io
+import os
+import shutil
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+
+from fairmatch.exceptions import FairmatchWarning, InputError, MissingExtraError
+from fairmatch.people.checks import check_names
+
+PARTIAL = ".partial"
+"""Ending of the names of files that are being written."""
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Yield a partial file to write into, which replaces the file at the path once complete.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the file goes. Its folder is created if there is none.
+
+    Yields
+    ------
+    Path
+        A hidden file in the same folder. It has a new name each time, because several processes
+        may write the same file. A path that is not a plain file, such as ``/dev/stdout``, is
+        yielded itself.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written. The error always names the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "new" / "numbers.txt"
+    >>> with whole_file(file) as partial:
+    ...     _ = partial.write_text("1 2 3")
+    ...     print(file.exists())
+    False
+    >>> file.read_text()
+    '1 2 3'
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        yield Path(path)
+        return
+    file = Path(path).resolve()  # replaces the target of a link, not the link
+    partial = file.with_name(f".{file.name}.{uuid4().hex}{PARTIAL}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        with partial.open("rb+") as stream:
+            os.fsync(stream.fileno())  # otherwise the rename may reach the disk before the content
+        partial.replace(file)
+    except OSError as error:
+        if error.filename is None or error.filename == str(partial):
+            error.filename = str(path)
+        raise
+    finally:
+        with suppress(OSError):  # there is no file if the folder could not be created
+            partial.unlink()
+
+
+def write_whole(path: str | Path, text: str) -> Path:
+    """Write a text whole or not at all, and return its path."""
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> None:
+    """Raise before the work starts if a result cannot be written or would overwrite another file.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Names of the files that are read.
+    outputs : mapping
+        Command-line option to the name of the file to write, or to None.
+
+    Raises
+    ------
+    InputError
+        If an output is a folder, one of the inputs, or another output.
+    OSError
+        If an output cannot be written at its path.
+    """
+    taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
+    for option, name in outputs.items():
+        if name is None:
+            continue
+        file = Path(name)
+        if file.is_dir():
+            raise InputError(f"{option} must be a file, and {name} is a folder. Name a file in it.")
+        if file.resolve() in taken:
+            raise InputError(
+                f"{option} {name} would overwrite a file: {taken[file.resolve()]}. Choose another "
+                "name."
+            )
+        if file.is_file() or not file.exists():  # /dev/stdout can be written to twice
+            taken[file.resolve()] = f"{option} is written there"
+            check_place(file)
+
+
+def check_place(path: str | Path) -> None:
+    """Raise unless a file or folder can be written at a path. Nothing is left there.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the file or folder goes. Its parent folders need not exist yet.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written there. This check comes before hours of work, not after them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> check_place(pathlib.Path(tempfile.mkdtemp()) / "new" / "numbers.txt")
+    """
+    home = Path(path).resolve().parent
+    while not home.exists():
+        home = home.parent
+    try:
+        os.rmdir(mkdtemp(prefix=".", suffix=PARTIAL, dir=home))
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+_AT_FDCWD, _EXCHANGE = -100, 2
+_TRIES = 20
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """Yield an empty folder to write into, which replaces the folder at the path once complete.
+
+    The caller decides whether an existing folder may be replaced. This function replaces all of
+    it. If several processes write the same folder at once, the last one wins as a whole.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the folder goes. Its parent is created if there is none.
+
+    Yields
+    ------
+    Path
+        A hidden folder with the same parent, which has a new name each time.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> home = pathlib.Path(tempfile.mkdtemp()) / "model"
+    >>> with whole_folder(home) as partial:
+    ...     _ = (partial / "numbers.txt").write_text("1 2 3")
+    ...     print(home.exists())
+    False
+    >>> (home / "numbers.txt").read_text()
+    '1 2 3'
+    """
+    folder = Path(path).resolve()  # replaces the target of a link, not the link
+    partial = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        for file in partial.iterdir():
+            _reach_the_disk(file)
+        _take_the_place_of(partial, folder)
+    except OSError as error:
+        named = error.filename
+        if named is None or str(named).startswith(str(partial)):
+            error.filename = str(path)
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _reach_the_disk(file: Path) -> None:
+    if file.is_file():
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())  # otherwise the rename may reach the disk before the content
+
+
+def _take_the_place_of(new: Path, old: Path) -> None:
+    """Move a folder to the place of another, or to a free place. The old one stays on failure."""
+    for left in reversed(range(_TRIES)):
+        try:
+            if not old.exists():
+                new.rename(old)
+                return
+            if _exchanged(new, old):
+                return
+            aside = new.with_name(f"{new.name}.{uuid4().hex}.old")
+            old.rename(aside)
+            try:
+                new.rename(old)
+            except OSError:
+                with suppress(OSError):  # fails if another process has put a newer folder there
+                    aside.rename(old)
+                raise
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        except OSError as error:
+            # Another process was quicker to put a folder there, or to take it away.
+            busy = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+            if error.errno not in busy or not left:
+                raise
+        else:
+            return
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step. Return False if the system cannot do this."""
+    if not sys.platform.startswith("linux"):
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "renameat2"):
+        return False
+    names = os.fsencode(first), os.fsencode(second)
+    done = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
+    if done == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # not supported by this file system
+        return False
+    raise OSError(code, os.strerror(code), str(second))
+
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""The separators between fields, and what they are called."""
+
+_LOOKED_AT = 50  # records from which the separator is detected
+_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+# What programs on Windows write if it is not UTF-8. It can decode all bytes except five.
+_FALLBACK = "cp1252"
+
+
+def read_delimited(
+    path: str | Path,
+    *,
+    text: Iterable[str] = (),
+    missing: Iterable[str] = (),
+    encoding: str | None = None,
+    decimal: str = ".",
+) -> pd.DataFrame:
+    r"""Read a text file with one row per line and separated fields.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    text : iterable of str
+        Columns that are read as text: 007 stays 007.
+    missing : iterable of str
+        Words that stand for a missing value, in addition to the usual ones such as NA.
+    encoding : str, optional
+        Encoding of the file. By default it is UTF-8, or UTF-16 if the file begins with a byte
+        order mark. A file that is neither is read as cp1252 (latin-1), with a warning.
+    decimal : str, default="."
+        The decimal sign of numbers.
+
+    Returns
+    -------
+    DataFrame
+        The table. Fields are separated by commas, semicolons, tabs or bars: whichever the header
+        and the first lines agree on.
+
+    Raises
+    ------
+    InputError
+        If a line has more or fewer fields than the header, if a name is repeated, if a quote is
+        not closed, or if the encoding is wrong.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "people.csv"
+    ...     _ = file.write_text("age;sex\n20;f\n30;m\n")
+    ...     read_delimited(file).columns.tolist()
+    ['age', 'sex']
+    """
+    content = _decode(Path(path), encoding)
+    if "\0" in content:
+        raise InputError(
+            f"{path} holds zero bytes, so it is not text. Name its encoding, or export it again."
+        )
+    separator = _find_separator(content)
+    _check_lines(content, separator, path)
+    return pd.read_csv(
+        io.StringIO(content),
+        sep=separator,
+        dtype=dict.fromkeys(text, str),
+        na_values=list(missing),
+        decimal=decimal,
+        index_col=False,
+        low_memory=False,  # gives a column one type, not one for each part of the file
+    )
+
+
+def _decode(file: Path, encoding: str | None) -> str:
+    content = file.read_bytes()
+    known = encoding or _MARKS.get(content[:2]) or "utf-8-sig"
+    try:
+        return content.decode(known)
+    except LookupError:
+        raise InputError(
+            f"There is no encoding {encoding!r}. Name a known one, such as utf-8, utf-16, latin-1 "
+            "or cp1252."
+        ) from None
+    except UnicodeDecodeError as error:
+        if encoding is not None:
+            raise InputError(
+                f"{file} is not written in {encoding}: {error.reason} (byte {error.start:,}). Name "
+                "another encoding."
+            ) from error
+        line = content.count(b"\n", 0, error.start) + 1
+    text = content.decode(_FALLBACK, errors="replace")
+    warnings.warn(
+        f"{file} is not written in UTF-8 (line {line}), so it is read as {_FALLBACK} (latin-1). "
+        "Name the encoding (--encoding) if its letters look wrong.",
+        FairmatchWarning,
+        stacklevel=4,
+    )
+    return text
+
+
+def _records(content: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield every record that is not blank, with the number of its last line."""
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator, strict=True)
+    for record in reader:
+        if record:
+            yield reader.line_num, record
+
+
+def _find_separator(content: str) -> str:
+    """Return the separator that splits the header into the most fields.
+
+    Separators that split all lines alike are preferred.
+    """
+    found = ","
+    most = (False, 1)
+    for separator in SEPARATORS:
+        widths = _first_widths(content, separator)
+        if widths and widths[0] > 1:
+            merit = len(set(widths)) == 1, widths[0]
+            if merit > most:
+                found, most = separator, merit
+    return found
+
+
+def _first_widths(content: str, separator: str) -> list[int]:
+    widths = []
+    try:
+        for _, record in _records(content, separator):
+            widths.append(len(record))
+            if len(widths) == _LOOKED_AT:
+                break
+    except csv.Error:  # reported later, for the chosen separator
+        pass
+    return widths
+
+
+def _check_lines(content: str, separator: str, path: str | Path) -> None:
+    """Raise unless every line has as many fields as the header, and no name is repeated."""
+    header: list[str] | None = None
+    ragged: list[tuple[int, int]] = []
+    line = 0
+    try:
+        for line, record in _records(content, separator):
+            if header is None:
+                header = record
+            elif len(record) != len(header):
+                ragged.append((line, len(record)))
+    except csv.Error as error:
+        raise InputError(
+            f"{path} cannot be read after line {line}: {error}. Is a quote not closed?"
+        ) from error
+    if header is None:
+        raise InputError(
+            f"{path} cannot be read: it is empty. A table needs a header and rows. Export it again."
+        )
+    refuse_repeated(header, path)
+    if ragged:
+        (line, width), more = ragged[0], len(ragged) - 1
+        others = f", and {more:,} other lines differ too" if more else ""
+        raise InputError(
+            f"{path}, line {line}: {width} fields where the header has {len(header)}{others}. "
+            f"Fields are separated by {SEPARATORS[separator]}. Put a field that holds such a sign "
+            "in quotes."
+        )
+
+
+def refuse_repeated(names: Sequence[str], path: str | Path) -> None:
+    """Raise if the name of a column is repeated. Empty names do not count."""
+    twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
+    if twice:
+        raise InputError(
+            f"{path}: each column needs a name of its own; these are repeated: "
+            f"{', '.join(map(repr, twice))}. Rename them."
+        )
+
+
+MISSING_WORDS = (
+    "In a CSV file empty fields and words such as NA and None count as missing. If such a word is "
+    "a real value, write it in another way."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table, and the names of its label and group columns.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        All columns.
+    target : str
+        Name of the column with the labels.
+    sensitive : str or list of str
+        Name of the column with the groups, or names of several columns, whose combinations are the
+        groups.
+    classes : pair of labels or None
+        The words for the labels 0 and 1, where the file has other labels.
+    """
+
+    frame: pd.DataFrame
+    target: str
+    sensitive: str | list[str]
+    classes: tuple[Any, Any] | None = None
+
+    @property
+    def attributes(self) -> list[str]:
+        """Names of the columns with the groups, as a list."""
+        return [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive)
+
+
+_DELIMITED = (".csv", ".tsv", ".txt")
+_SHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+
+
+def read_table(
+    path: str | Path,
+    *,
+    text: Iterable[str] = (),
+    missing: Iterable[str] = (),
+    encoding: str | None = None,
+    decimal: str = ".",
+) -> pd.DataFrame:
+    r"""Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Its ending decides how it is read: .csv, .tsv and .txt as text, .parquet as
+        Parquet. In a text file, commas, semicolons, tabs or bars may separate the fields.
+    text : iterable of str
+        Columns of a CSV file that are read as text: 007 stays 007.
+    missing : iterable of str
+        Words of a CSV file that stand for a missing value, in addition to the usual ones.
+    encoding : str, optional
+        The encoding of a CSV file. By default it is detected.
+    decimal : str, default="."
+        The decimal sign of numbers in a CSV file.
+
+    Raises
+    ------
+    InputError
+        If the file does not exist, cannot be read, has no rows, or is of another kind.
+    MissingExtraError
+        If the file is Parquet and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "people.csv"
+    ...     _ = file.write_text("age,sex\n20,f\n")
+    ...     read_table(file).columns.tolist()
+    ['age', 'sex']
+    """
+    file = Path(path)
+    ending = file.suffix.lower()
+    if ending in _SHEETS:
+        raise InputError(
+            f"{file} is a spreadsheet. Save its sheet as CSV (in Excel: File, Save As, CSV UTF-8), "
+            "and pass that file."
+        )
+    if ending not in (*_DELIMITED, ".parquet"):
+        raise InputError(
+            f"{file} is neither a .csv nor a .parquet file. Save the table as one of these."
+        )
+    try:
+        if ending == ".parquet":
+            table = pd.read_parquet(file)
+        else:
+            table = read_delimited(
+                file, text=text, missing=missing, encoding=encoding, decimal=decimal
+            )
+    except FileNotFoundError:
+        raise InputError(f"There is no file {file}. Check its name and folder.") from None
+    except ImportError as error:
+        raise MissingExtraError(
+            "Reading Parquet needs pyarrow: pip install 'fairmatch[all]'."
+        ) from error
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's parse errors are ValueErrors
+        raise InputError(f"{file} cannot be read: {error}") from error
+    refuse_repeated([str(name) for name in table.columns], file)
+    if table.empty:
+        raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
+    return table
+
+
+def find_value(values: Iterable[Any], written: str) -> Any:
+    """Return the value that is written this way. The numbers 1 and 1.0 are both written "1".
+
+    Parameters
+    ----------
+    values : iterable
+        The values to choose from.
+    written : str
+        How the value is written.
+
+    Raises
+    ------
+    LookupError
+        If there is no such value.
+
+    Examples
+    --------
+    >>> find_value([0.0, 1.0], "1"), find_value(["no", "yes"], "yes")
+    (1.0, 'yes')
+    """
+    for value in values:
+        same_number = isinstance(value, int | float) and _is_number(written, float(value))
+        if str(value) == written or same_number:
+            return value
+    raise LookupError(written)
+
+
+def class_written(model: Any, written: str) -> Any:
+    """Return the class of a model that is written this way. Raise if there is no such class.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A classifier with ``classes_``.
+    written : str
+        How the class is written, for example on a command line.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> class_written(DummyClassifier().fit([[0], [0]], ["no", "yes"]), "yes")
+    'yes'
+    """
+    classes = np.asarray(model.classes_).tolist()
+    try:
+        return find_value(classes, written)
+    except LookupError:
+        known = " and ".join(repr(label) for label in classes)
+        raise InputError(
+            f"The model knows the classes {known}, and not {written!r}. Name the positive one with "
+            "--positive."
+        ) from None
+
+
+def _is_number(written: str, value: float) -> bool:
+    try:
+        return float(written) == value
+    except ValueError:
+        return False
+
+
+def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
+    """Raise unless a table has a column. The error suggests the nearest name."""
+    check_names([column], [str(name) for name in frame.columns], table=table)
+
+
+def check_table_name(path: str | Path) -> Path:
+    """Return the path of a table to write. Raise unless it ends in .csv or .parquet."""
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{file} must end in .csv or .parquet. Choose another name.")
+    return file
+
+
+def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a CSV or Parquet file, whole or not at all."""
+    file = check_table_name(path)
+    with whole_file(file) as partial:
+        if file.suffix.lower() == ".csv":
+            frame.to_csv(partial, index=False)
+        else:
+            frame.to_parquet(partial, index=False)
+    return file

@@ -1,0 +1,474 @@
+"""The protected groups of the rows, and the criterion that says which of them are compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
+from fairmatch.people.checks import (
+    BoolArray,
+    FloatArray,
+    check_length,
+    is_missing,
+    plain_value,
+    read_column,
+)
+
+# The name of the group into which small groups are pooled.
+OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of every row, as a code, and the label behind each code.
+
+    Parameters
+    ----------
+    codes : array of int, shape (n_rows,)
+        Position of each row's group in ``labels``.
+    labels : tuple
+        One label per group, in sorted order. The combinations of several attributes have labels
+        such as ``"female, Black"``.
+    attributes : tuple of str, default=()
+        Names of the attributes, if there are several.
+
+    Examples
+    --------
+    >>> from fairmatch.people.groups import read_groups
+    >>> groups = read_groups(["b", "a", "c", "b"])
+    >>> groups.labels, groups.codes.tolist(), groups.sizes().tolist()
+    (('a', 'b', 'c'), [1, 0, 2, 1], [1.0, 2.0, 1.0])
+    >>> groups.labels[groups.reference()]
+    'b'
+    """
+
+    codes: NDArray[np.integer[Any]]
+    labels: tuple[Any, ...]
+    attributes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
+    def is_group(self, code: int) -> BoolArray:
+        """Return a mask of the rows in the group with this code."""
+        return np.asarray(self.codes == code, dtype=bool)
+
+    def rows(self, code: int) -> NDArray[np.intp]:
+        """Return the row positions of the group with this code."""
+        return np.flatnonzero(self.codes == code)
+
+    def sizes(self, weights: FloatArray | None = None) -> FloatArray:
+        """Return the number of rows in every group, or the sum of their weights."""
+        sums = np.bincount(self.codes, weights, minlength=self.n_groups)
+        return np.asarray(sums, dtype=np.float64)
+
+    def take(self, rows: NDArray[np.intp]) -> "Groups":
+        """Return the groups of some of the rows. A label may then have no rows."""
+        return replace(self, codes=self.codes[rows])
+
+    def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
+        """Return the labels of rows, one per row."""
+        # In an object array, labels keep their type.
+        labels = np.empty(self.n_groups, dtype=object)
+        labels[:] = self.labels
+        named: NDArray[Any] = labels[self.codes[rows]]
+        return named
+
+    def code_of(self, label: Any, what: str = "group") -> int:
+        """Return the code of a label. Raise an error that lists the labels if there is none.
+
+        Parameters
+        ----------
+        label
+            The label of a group.
+        what : str
+            How the error names the argument.
+        """
+        for code, known in enumerate(self.labels):
+            if known == label:
+                return code
+        raise GroupError(
+            f"{what}={label!r} is not one of the groups. The groups are {listed(self.labels)}. "
+            "Name one of them."
+        )
+
+    def reference(self, named: Any = None, weights: FloatArray | None = None) -> int:
+        """Return the code of the reference group.
+
+        Parameters
+        ----------
+        named : a group label, optional
+            The reference group. By default it is the largest group.
+        weights : array of shape (n_rows,), optional
+            Weight of every row.
+
+        Returns
+        -------
+        int
+            Code of the named group or of the largest one. If several groups are the largest, it is
+            the first of them in sorted order.
+        """
+        if named is not None:
+            return self.code_of(named, "reference")
+        return int(np.argmax(self.sizes(weights)))
+
+    def only_two(self, who: str) -> "Groups":
+        """Return the groups. Raise if there are more than two, because ``who`` compares two."""
+        if self.n_groups > 2:
+            raise GroupError(
+                f"{who} compares two groups, and sensitive_features holds {self.n_groups} "
+                f"({listed(self.labels, 5)}). Keep two of them, or merge some into one."
+            )
+        return self
+
+    def small(self, min_size: int) -> list[int]:
+        """Return the codes of groups with fewer rows than ``min_size``."""
+        return np.flatnonzero(self.sizes() < min_size).tolist()
+
+    def pooled(self, min_size: int, label: Any = OTHER) -> "Groups":
+        """Return the groups with all small ones joined into one.
+
+        Parameters
+        ----------
+        min_size : int
+            Groups with fewer rows are pooled.
+        label : default="other"
+            Name of the joined group.
+        """
+        small = self.small(min_size)
+        if not small:
+            return self
+        kept = [known for code, known in enumerate(self.labels) if code not in small]
+        if not kept:
+            raise GroupError(
+                f"Every group has fewer than {min_size} rows ({self.sized()}), so nothing is left "
+                "after pooling. Choose a smaller min_group_size."
+            )
+        if label in kept:
+            raise GroupError(
+                f"A group is called {label!r} already, so small groups cannot be pooled under "
+                "that name. Rename that group."
+            )
+        labels = sorted([*kept, label], key=str)
+        names = [label if code in small else known for code, known in enumerate(self.labels)]
+        codes = np.array([labels.index(name) for name in names])[self.codes]
+        return replace(self, codes=codes.astype(self.codes.dtype), labels=tuple(labels))
+
+    def sized(self, codes: Sequence[int] | None = None) -> str:
+        """Return text that lists the groups with their sizes, for an error."""
+        sizes = self.sizes().astype(int)
+        chosen = range(self.n_groups) if codes is None else codes
+        shown = [f"{self.labels[code]!r} {sizes[code]}" for code in chosen]
+        return ", ".join(shown[:20]) + (", …" if len(shown) > 20 else "")
+
+
+def listed(labels: Sequence[Any], most: int = 20) -> str:
+    """Return text that lists labels, for an error."""
+    shown = ", ".join(map(repr, labels[:most]))
+    return shown + (", …" if len(labels) > most else "")
+
+
+def read_groups(
+    sensitive_features: Any,
+    *,
+    n_rows: int | None = None,
+    unknown: str | None = None,
+    name: str = "sensitive_features",
+) -> Groups:
+    """Read the sensitive features as groups.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_rows,) or table of shape (n_rows, n_attributes)
+        One attribute, or several. With several, the combinations that occur are the groups.
+    n_rows : int, optional
+        The expected number of rows.
+    unknown : str, optional
+        The label for missing values. A value that is this word in the table, in capitals or not,
+        counts as missing. By default a missing value is an error.
+    name : str, default="sensitive_features"
+        How errors name the argument.
+
+    Returns
+    -------
+    Groups
+        The groups, with labels in sorted order. A label for missing values comes last.
+
+    Raises
+    ------
+    GroupError
+        If a value is missing, if there is only one group, or if one of several attributes is
+        constant.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"sex": ["f", "m", "f"], "race": ["Black", "Black", "White"]})
+    >>> read_groups(table).labels
+    ('f, Black', 'f, White', 'm, Black')
+    """
+    columns = attribute_columns(sensitive_features, name)
+    read = []
+    for attribute, values in columns:
+        what = name if attribute is None else f"{name}[{attribute!r}]"
+        read.append(_read_attribute(values, n_rows, unknown, what))
+    if len(read) == 1:
+        codes, labels = read[0]
+        if len(labels) == 1:
+            raise GroupError(
+                f"{name} holds one group only ({labels[0]!r}), and a comparison needs at least "
+                "two. Pass rows of another group too, or another column."
+            )
+        return Groups(codes, labels)
+    attributes = tuple(str(attribute) for attribute, _ in columns)
+    return _combined(read, attributes, name)
+
+
+def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
+    """Return the attributes as pairs of name and values. The name of a single one is None."""
+    if hasattr(given, "columns") or hasattr(given, "column_names"):
+        import narwhals as nw
+
+        columns: Any = given.column_names if hasattr(given, "column_names") else given.columns
+        refuse_twice(list(map(str, columns)), name)
+        frame = nw.from_native(given, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            names = frame.columns
+            if len(names) == 1:
+                return [(None, frame[names[0]].to_numpy())]
+            return [(column, frame[column].to_numpy()) for column in names]
+    if isinstance(given, dict):
+        raise InputError(
+            f"{name} is a dictionary, and one column or a table is needed. Pass one column, a "
+            "table of several attributes, or a two-dimensional array."
+        )
+    array = np.asarray(given)
+    if array.ndim == 2 and array.shape[1] > 1:
+        if isinstance(given, list | tuple) and array.dtype.kind in "US":
+            array = np.asarray(given, dtype=object)  # a number among text stays a number
+        return [(f"attribute {k + 1}", array[:, k]) for k in range(array.shape[1])]
+    return [(None, given)]
+
+
+def refuse_twice(columns: Sequence[Any], name: str) -> None:
+    """Raise if a column is named twice.
+
+    Parameters
+    ----------
+    columns : sequence
+        Names of columns.
+    name : str
+        How the error names the argument.
+    """
+    twice = [column for column in columns if list(columns).count(column) > 1]
+    if twice:
+        raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
+
+
+def _read_attribute(
+    values: Any, n_rows: int | None, unknown: str | None, name: str
+) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
+    """Return a code per row and the sorted labels of one attribute."""
+    array = read_column(values, name)
+    check_length(array, n_rows, name)
+    missing = is_missing(array)
+    if unknown is None:
+        if missing.any():
+            raise GroupError(
+                f"{name} has {int(missing.sum())} missing values, and every row needs a group. "
+                "Leave those rows out, or name a group for them."
+            )
+        return _coded(array)
+    if missing.all():
+        return np.zeros(len(array), dtype=np.int8), (unknown,)
+    known, labels = _coded(array[~missing])
+    named = [code for code, label in enumerate(labels) if not is_word(label, unknown)]
+    if len(named) == len(labels) and not missing.any():
+        return known, labels
+    places = np.full(len(labels), len(named), dtype=_smallest(len(named) + 1))
+    places[named] = np.arange(len(named))
+    codes = np.full(len(array), len(named), dtype=places.dtype)
+    codes[~missing] = places[known]
+    return codes, (*(labels[code] for code in named), unknown)
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Return whether a value is a word, in capitals or not.
+
+    Examples
+    --------
+    >>> is_word("Unknown ", "unknown"), is_word(7, "unknown")
+    (True, False)
+    """
+    return isinstance(value, str) and value.strip().casefold() == word
+
+
+def _smallest(n_labels: int) -> type[np.integer[Any]]:
+    """Return the smallest kind of number that holds the codes of so many labels."""
+    return np.int8 if n_labels <= np.iinfo(np.int8).max else np.int32
+
+
+def _coded(array: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
+    """Return codes and sorted labels of a column. With two values this takes O(n) time."""
+    first = array[0]
+    is_first = np.asarray(array == first, dtype=bool)
+    if is_first.all():
+        return np.zeros(len(array), dtype=np.int8), (plain_value(first),)
+    second = array[int(np.argmin(is_first))]
+    if np.all(is_first | np.asarray(array == second, dtype=bool)):
+        first_code = np.int8(_sorted_values([first, second])[0] is second)
+        codes = np.where(is_first, first_code, np.int8(1) - first_code)
+        return codes, tuple(map(plain_value, _sorted_values([first, second])))
+    if array.dtype.kind == "O":
+        position: dict[Any, int] = {}
+        found = np.array([position.setdefault(value, len(position)) for value in array.tolist()])
+        labels = _sorted_values(list(position))
+        order = np.empty(len(labels), dtype=np.intp)
+        order[[position[label] for label in labels]] = np.arange(len(labels))
+        codes = order[found]
+    else:
+        values, codes = np.unique(array, return_inverse=True)
+        labels = values.tolist()
+    return codes.astype(_smallest(len(labels))), tuple(map(plain_value, labels))
+
+
+def _sorted_values(values: list[Any]) -> list[Any]:
+    """Sort values. Values that cannot be compared are sorted as text."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
+def _combined(
+    read: list[tuple[NDArray[np.integer[Any]], tuple[Any, ...]]],
+    attributes: tuple[str, ...],
+    name: str,
+) -> Groups:
+    """Return the combinations of several attributes that occur."""
+    for attribute, (_, labels) in zip(attributes, read, strict=True):
+        if len(labels) == 1:
+            raise GroupError(
+                f"The attribute {attribute!r} of {name} is constant ({labels[0]!r}), so it "
+                "separates nobody. Leave it out."
+            )
+    if len({len(codes) for codes, _ in read}) > 1:
+        raise InputError(
+            f"The attributes of {name} have different numbers of rows, and each needs one entry "
+            "per row. Pass the same rows in all of them."
+        )
+    place = np.zeros(len(read[0][0]), dtype=np.int64)
+    for codes, labels in read:
+        place = place * len(labels) + codes
+    present, codes = np.unique(place, return_inverse=True)
+    combinations = []
+    for position in present.tolist():
+        values = []
+        for _, labels in reversed(read):
+            position, code = divmod(position, len(labels))
+            values.append(str(labels[code]))
+        combinations.append(", ".join(reversed(values)))
+    if len(set(combinations)) < len(combinations):
+        twice = next(label for label in combinations if combinations.count(label) > 1)
+        raise GroupError(
+            f"Two combinations of attributes read alike, {twice!r}, because a value contains a "
+            "comma. Rename that value."
+        )
+    return Groups(codes.astype(_smallest(len(combinations))), tuple(combinations), attributes)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion of fairness: the classes within which groups are compared.
+
+    Parameters
+    ----------
+    name : str
+        The name that callers pass.
+    labels : tuple of bool or None
+        The classes that are compared: True is Y = 1, False is Y = 0, and None is everybody.
+    gap_measure : str
+        Name of the measure in `fairmatch.measures` that is zero if and only if the decisions
+        satisfy the criterion.
+    words : str
+        What the criterion asks for, in words.
+
+    Examples
+    --------
+    >>> from fairmatch.people.groups import read_criterion
+    >>> read_criterion("equal_opportunity").labels
+    (True,)
+    """
+
+    name: str
+    labels: tuple[bool | None, ...]
+    gap_measure: str
+    words: str
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the criterion needs the true labels to choose the rows."""
+        return self.labels != (None,)
+
+    def strata(
+        self, positive: BoolArray | None, n_rows: int
+    ) -> list[tuple[bool | None, BoolArray]]:
+        """Return the compared classes, each with a mask of its rows.
+
+        Parameters
+        ----------
+        positive : array of bool, shape (n_rows,), or None
+            Which rows have Y = 1. It is not needed where everybody is compared.
+        n_rows : int
+            Number of rows.
+        """
+        if not self.needs_labels:
+            return [(None, np.ones(n_rows, dtype=bool))]
+        if positive is None:
+            raise LabelError(
+                f"criterion={self.name!r} compares people of the same class, so it needs the true "
+                "labels. Pass the labels, or use criterion='demographic_parity'."
+            )
+        return [(label, positive if label else ~positive) for label in self.labels]
+
+
+CRITERIA: dict[str, Criterion] = {
+    criterion.name: criterion
+    for criterion in (
+        Criterion(
+            "demographic_parity",
+            (None,),
+            "demographic_parity_gap",
+            "every group is accepted equally often",
+        ),
+        Criterion(
+            "equal_opportunity",
+            (True,),
+            "true_positive_gap",
+            "people with a positive label are accepted equally often in every group",
+        ),
+        Criterion(
+            "equalized_odds",
+            (True, False),
+            "equalized_odds_gap",
+            "people with the same label are accepted equally often in every group",
+        ),
+    )
+}
+
+
+def read_criterion(value: Any) -> Criterion:
+    """Return the criterion with this name. A criterion is returned unchanged."""
+    if isinstance(value, Criterion):
+        return value
+    if isinstance(value, str) and value in CRITERIA:
+        return CRITERIA[value]
+    raise InputError(f"criterion must be one of {', '.join(map(repr, CRITERIA))}; got {value!r}.")

@@ -1,0 +1,237 @@
+"""Columns that reveal the protected group: copies of it, and near copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairmatch.people.checks import check_length, plain_value, read_column
+from fairmatch.people.columns import Column, find_levels, read_columns
+
+NEAR_COPY = 0.9
+"""Agreement beyond chance from which a column is called a near copy of the group."""
+
+# Many different numbers are sorted into classes, to find copies with added noise too.
+_FEW_VALUES = 32
+_MOST_VALUES = 256
+_CLASS_SIZE = 8
+# How much there must be to know about the groups, in nats, before a column counts as a leak. About
+# thirty rows of two equal groups suffice. In fewer rows a column may match the groups by accident.
+_EVIDENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that gives the group away.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    kind : {"copy", "determines", "near"}
+        ``"copy"`` if it holds the names of the groups, ``"determines"`` if it determines the group
+        in every row, and ``"near"`` if it does so in nearly every row.
+    attribute : str or None
+        The attribute that it gives away, if there are several.
+    group : object or None
+        The one group that it separates from all others. It is None if it separates all groups.
+    agreement : float
+        Agreement with the group beyond chance, from 0 to 1.
+
+    Examples
+    --------
+    >>> from fairmatch.people.leaks import Leak
+    >>> Leak("race_code", "determines", None, None, 1.0).words
+    "column 'race_code' determines the group"
+    """
+
+    column: str
+    kind: Literal["copy", "determines", "near"]
+    attribute: str | None
+    group: Any
+    agreement: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the column shows the group in every row."""
+        return self.kind != "near"
+
+    @property
+    def words(self) -> str:
+        """A description of the leak."""
+        what = "the group" if self.attribute is None else repr(self.attribute)
+        if self.group is not None:
+            what += f" {self.group!r}"
+        verb = {"copy": "is", "determines": "determines", "near": "nearly determines"}[self.kind]
+        share = f" ({self.agreement:.1%} beyond chance)" if self.kind == "near" else ""
+        return f"column {self.column!r} {verb} {what}{share}"
+
+
+def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> list[Leak]:
+    r"""Find the columns of a table that give the protected group away.
+
+    Parameters
+    ----------
+    X : table or array of shape (n_rows, n_columns)
+        The columns that a model sees. One-hot columns are examined one by one, each as a sign of
+        one group.
+    sensitive_features : column, or table of several attributes
+        Group of every row. Rows in which it is missing are ignored.
+    near : float, default=0.9
+        Agreement beyond chance from which a column counts as a near copy.
+
+    Returns
+    -------
+    list of Leak
+        At most one per column and attribute, in the table's order.
+
+    Notes
+    -----
+    A row's group is predicted by the majority of the *other* rows with the same value. Let
+    :math:`a` be the share of rows that are predicted correctly, and :math:`p` the share of the
+    largest group. The agreement beyond chance is :math:`(a - p) / (1 - p)`. A value that occurs in
+    one row predicts nothing. So an identifier is not a leak, although it "determines" everything.
+    Numbers with many different values are first sorted into at most 256 classes, which hold eight
+    rows or more on average. A categorical column is skipped if it has more than 32 levels and more
+    levels than half the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fairmatch.people.leaks import find_leaks
+    >>> sex = np.array(["f", "m"] * 50)
+    >>> X = pd.DataFrame({"id": range(100), "title": np.where(sex == "f", "Ms", "Mr")})
+    >>> X["age"] = 30 + X["id"] // 2
+    >>> find_leaks(X, sex)
+    [Leak(column='title', kind='determines', attribute=None, group=None, agreement=1.0)]
+    """
+    columns = read_columns(X)
+    n_rows = len(columns[0].values)
+    attributes = list(_attributes(sensitive_features))
+    for _, values in attributes:
+        check_length(values, n_rows, "sensitive_features")
+    coded = [(name, *pd.factorize(values, sort=False)) for name, values in attributes]
+    leaks = []
+    for column in columns:
+        if column.levels is not None and len(column.levels) > max(_FEW_VALUES, n_rows / 2):
+            continue
+        codes, n_values = _classes(column)
+        for name, groups, labels in coded:
+            if leak := _leak(column, codes, n_values, groups, labels, near):
+                kind, group, agreement = leak
+                leaks.append(Leak(column.name, kind, name, group, agreement))
+    return leaks
+
+
+def _attributes(sensitive_features: Any) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
+    if nw.dependencies.is_into_dataframe(sensitive_features):
+        frame = nw.from_native(sensitive_features, eager_only=True)
+        if len(frame.columns) > 1:
+            for name in frame.columns:
+                yield str(name), frame[name].to_numpy()
+            return
+        sensitive_features = frame[frame.columns[0]].to_numpy()
+    array = np.asarray(sensitive_features)
+    if array.ndim == 2 and array.shape[1] > 1:
+        for position, values in enumerate(array.T):
+            yield f"x{position}", values
+        return
+    yield None, read_column(sensitive_features, "sensitive_features")
+
+
+def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:
+    """Return the value or class of every row, and how many there are. Missing is one of them."""
+    if column.levels is not None:
+        codes, n_values = column.values.astype(np.intp), len(column.levels)
+    else:
+        codes, values = pd.factorize(np.where(column.missing, np.nan, column.values))
+        n_values = len(values)
+        n_classes = min(_MOST_VALUES, len(codes) // _CLASS_SIZE)
+        if n_values > max(n_classes, _FEW_VALUES):
+            edges = np.quantile(values, np.linspace(0, 1, n_classes + 1)[1:-1])
+            codes, n_values = np.searchsorted(edges, column.values, side="right"), n_classes
+    return np.where(column.missing, n_values, codes), n_values + 1
+
+
+def _leak(
+    column: Column,
+    codes: npt.NDArray[np.intp],
+    n_values: int,
+    groups: npt.NDArray[np.intp],
+    labels: Any,
+    near: float,
+) -> tuple[Literal["copy", "determines", "near"], Any, float] | None:
+    n_groups = len(labels)
+    if n_groups < 2:
+        return None
+    known = groups >= 0
+    counts = np.bincount(codes[known] * n_groups + groups[known], minlength=n_values * n_groups)
+    table = counts.reshape(n_values, n_groups)
+    if _is_copy(column, table, labels):
+        return "copy", None, 1.0
+    # First all groups at once, then each group against the others, as in one-hot columns.
+    for position in [None, *(range(n_groups) if n_groups > 2 else ())]:
+        part = table
+        if position is not None:
+            part = np.column_stack([table[:, position], table.sum(axis=1) - table[:, position]])
+        agreement, is_pure = _agreement(part)
+        if agreement >= near and _evidence(part) >= _EVIDENCE:
+            group = None if position is None else plain_value(labels[position])
+            told = groups if position is None else np.where(known, groups == position, -1)
+            is_pure = is_pure or _is_pure_in_order(column, told)
+            return ("determines", group, 1.0) if is_pure else ("near", group, agreement)
+    return None
+
+
+def _is_copy(column: Column, table: npt.NDArray[np.intp], labels: Any) -> bool:
+    """Return whether the values are the names of the groups, in every row."""
+    values = column.levels
+    if values is None:
+        values = pd.Index(pd.unique(column.values[~column.missing]))
+        if len(values) > _FEW_VALUES:
+            return False
+    places = find_levels(pd.Index(labels).tolist(), values.tolist())
+    rows = np.flatnonzero(table.sum(axis=1))
+    if len(rows) < 2 or rows[-1] >= len(places) or (places[rows] < 0).any():
+        return False
+    return bool((table[rows, places[rows]] == table[rows].sum(axis=1)).all())
+
+
+def _is_pure_in_order(column: Column, groups: npt.NDArray[np.intp]) -> bool:
+    """Return whether a few thresholds on a number separate the groups without exception."""
+    rows = np.flatnonzero((groups >= 0) & ~column.missing)
+    if column.levels is not None or len(np.unique(groups[(groups >= 0) & column.missing])) > 1:
+        return False
+    rows = rows[np.argsort(column.values[rows], kind="stable")]
+    changes = np.diff(groups[rows]) != 0
+    ties = np.diff(column.values[rows]) == 0
+    return bool(not (changes & ties).any() and changes.sum() * _CLASS_SIZE < len(rows))
+
+
+def _agreement(table: npt.NDArray[np.intp]) -> tuple[float, bool]:
+    """Return the agreement beyond chance, and whether each shared value belongs to one group."""
+    total = table.sum()
+    chance = table.sum(axis=0).max() / total
+    if chance == 1.0:
+        return 0.0, False
+    ordered = np.sort(table, axis=1)
+    best, second = ordered[:, -1], ordered[:, -2]
+    # A row's group must lead even without the row itself.
+    right = best[best - 1 > second].sum()
+    shared = table[table.sum(axis=1) > 1]
+    is_pure = bool((shared.max(axis=1) == shared.sum(axis=1)).all())
+    return float((right / total - chance) / (1.0 - chance)), is_pure
+
+
+def _evidence(table: npt.NDArray[np.intp]) -> float:
+    """Return how much there is to know about the groups, in nats: rows times entropy."""
+    sizes = table.sum(axis=0)
+    sizes = sizes[sizes > 0]
+    return float(-(sizes * np.log(sizes / sizes.sum())).sum())

@@ -1,0 +1,615 @@
+"""What the columns of a table hold, their roles, and what a person should check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from fairmatch.exceptions import ColumnError, GroupError, InputError
+from fairmatch.people.checks import check_names, is_missing
+from fairmatch.people.leaks import Leak, find_leaks
+
+MANY_LEVELS = 100
+"""A column of categories with more levels than this raises a doubt."""
+
+# A text column identifies people if more than half of its values are different. In tables of a few
+# rows this is true of ordinary categories too.
+_FEW_VALUES = 30
+_MOST_DIFFER = 0.5
+_NEARLY_ALL = 0.9
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_CURRENCY = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|kr)"
+_SIGNED = re.compile(
+    rf"{_CURRENCY}?\s?[+-]?(?:[1-9]\d{{0,2}}(?:[,' ]\d{{3}})+|\d+)(?:\.\d+)?\s?{_CURRENCY}?"
+)
+# The same with a decimal comma: 2.645,05 € or 2 645,05 €.
+_SIGNED_COMMA = re.compile(
+    rf"{_CURRENCY}?\s?[+-]?(?:[1-9]\d{{0,2}}(?:[.'\s]\d{{3}})+|\d+)(?:,\d+)?\s?{_CURRENCY}?"
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(
+    r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
+    rf"|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
+    r"(?:[T ]\d{1,2}:\d{2}.*)?",
+    re.IGNORECASE,
+)
+_ID_WORDS = {"id", "ids", "uuid", "guid", "ssn", "key", "index", "unnamed", "rownum", "nr"}
+_SCORE_WORDS = {"score", "scores", "prob", "proba", "probability", "pred", "prediction",
+                "predicted", "predictions", "yhat", "risk"}  # fmt: skip
+_LABEL_WORDS = {"label", "target", "outcome", "class", "y", "truth", "actual", "recid",
+                "recidivism", "default", "defaulted", "hired", "hire", "accepted", "approved",
+                "churn", "churned"}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFacts:
+    """What a column holds.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    type : str
+        What the column holds, in words.
+    values : ndarray
+        Its values, without the missing ones.
+    n_missing : int
+        Number of missing values.
+    """
+
+    name: str
+    type: str
+    values: np.ndarray[Any, Any]
+    n_missing: int
+
+    @cached_property
+    def counts(self) -> pd.Series[int]:
+        """How often each value occurs, the most frequent first."""
+        return pd.Series(self.values).value_counts()
+
+    @cached_property
+    def n_distinct(self) -> int:
+        """How many different values there are."""
+        if self.values.dtype.kind in "biuf":  # quicker than counting each value, in wide tables
+            return len(pd.unique(self.values))
+        return len(self.counts)
+
+    @property
+    def words(self) -> set[str]:
+        """The words of the column's name, in lower case."""
+        apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name)
+        return set(re.findall(r"[^\W\d_]+", apart.casefold()))
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Why a column may not be a property of people.
+
+    Attributes
+    ----------
+    words : str
+        What is suspicious, in words.
+    certain : bool
+        Whether it is certain enough to leave the column out, unless the column is named.
+    asks : bool
+        Whether a person must decide before a model learns from the column.
+    """
+
+    words: str
+    certain: bool = False
+    asks: bool = False
+
+
+def describe_column(name: str, series: nw.Series[Any]) -> ColumnFacts:
+    """Return what a column holds. Columns of every kind are accepted here.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    series : narwhals.Series
+        Values of the column.
+
+    Examples
+    --------
+    >>> import narwhals as nw
+    >>> import pandas as pd
+    >>> from fairmatch.people.roles import describe_column
+    >>> ages = nw.from_native(pd.Series([31.0, None, 54.0]), series_only=True)
+    >>> facts = describe_column("age", ages)
+    >>> facts.type, facts.n_missing, facts.n_distinct
+    ('whole numbers', 1, 2)
+    """
+    dtype = series.dtype
+    values = (series.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else series).to_numpy()
+    missing = is_missing(values)
+    present = values[~missing]
+    return ColumnFacts(name, _type(dtype, present), present, int(missing.sum()))
+
+
+def _type(dtype: Any, values: np.ndarray[Any, Any]) -> str:
+    if not len(values):
+        return "nothing"
+    if dtype == nw.Boolean:
+        return "yes or no"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categories"
+    if dtype == nw.String:
+        return "text"
+    if dtype.is_numeric():
+        numbers = values.astype(np.float64)
+        return "whole numbers" if (numbers == np.floor(numbers)).all() else "numbers"
+    if dtype.is_temporal():
+        return "dates"
+    kinds = {type(value) for value in values.tolist()}
+    if kinds == {bool}:
+        return "yes or no"
+    return "text" if kinds == {str} else "mixed values"
+
+
+def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | None:
+    """Return why a column may not be a property of people, or None.
+
+    Parameters
+    ----------
+    facts : ColumnFacts
+        The column.
+    label_is_known : bool
+        Whether another column was named as the label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.people.roles import ColumnFacts, suspect
+    >>> found = suspect(ColumnFacts("customer_id", "whole numbers", np.array([17, 4, 9]), 0))
+    >>> found.words, found.certain
+    ('looks like an identifier: 3 different values in 3 rows', True)
+    """
+    if facts.type == "nothing":
+        return Suspicion("holds no values", certain=True)
+    if facts.type == "mixed values":
+        return Suspicion("holds mixed values, which cannot be used as they are", certain=True)
+    if facts.type == "dates" or _written_like(_DATE, facts):
+        words = "holds dates, which cannot be used as they are: give a number instead, such as the "
+        return Suspicion(f"{words}days since the first", certain=True)
+    if facts.n_distinct == 1:
+        return Suspicion("holds the same value in every row")
+    # Numbers with a word among them have as many different values as identifiers, so they come
+    # first.
+    for look in (_nearly_numbers, _numbers_with_signs, _identifier, _written_numbers, _score):
+        if found := look(facts):
+            return found
+    if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
+        return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
+    if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
+        return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
+    return _careless_levels(facts)
+
+
+def _identifier(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("text", "categories", "whole numbers"):
+        return None
+    n_rows, n_values = len(facts.values), facts.n_distinct
+    mostly = n_values > _MOST_DIFFER * n_rows
+    words = f"looks like an identifier: {n_values:,} different values in {n_rows:,} rows"
+    if mostly and facts.words & _ID_WORDS:
+        return Suspicion(words, certain=True)
+    if n_values <= _FEW_VALUES:
+        return None
+    if facts.type != "whole numbers":
+        return Suspicion(words, certain=True) if mostly else None
+    if n_values < n_rows:
+        return None
+    numbers = facts.values.astype(np.float64)
+    if numbers.max() - numbers.min() == n_rows - 1:
+        return Suspicion("looks like an identifier: it numbers the rows", certain=True)
+    return Suspicion(f"{words}; is it one?")
+
+
+def _is_number(facts: ColumnFacts) -> np.ndarray[Any, Any]:
+    """Return a mask of the different values of a text column that are written as numbers."""
+    return np.array([bool(_NUMBER.fullmatch(str(v).strip())) for v in facts.counts.index])
+
+
+def _written_like(pattern: re.Pattern[str], facts: ColumnFacts) -> bool:
+    """Return whether nearly all values of a text column match a pattern."""
+    if facts.type not in ("text", "categories"):
+        return False
+    # Check the most frequent value first: this settles most columns.
+    if not pattern.fullmatch(str(facts.counts.index[0]).strip()):
+        return False
+    like = np.array([bool(pattern.fullmatch(str(v).strip())) for v in facts.counts.index])
+    return bool(facts.counts.to_numpy()[like].sum() >= _NEARLY_ALL * len(facts.values))
+
+
+def _numbers_with_signs(facts: ColumnFacts) -> Suspicion | None:
+    if facts.n_distinct <= _FEW_VALUES:
+        return None
+    if not _written_like(_SIGNED, facts) and not _written_like(_SIGNED_COMMA, facts):
+        return None
+    signed = [value for value in facts.values if not _NUMBER.fullmatch(str(value).strip())]
+    if not signed:
+        return None
+    words = f"holds numbers with signs, such as {signed[0]!r}, which are read as text"
+    return Suspicion(f"{words}; write plain numbers", asks=True)
+
+
+def _careless_levels(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("text", "categories"):
+        return None
+    seen: dict[str, str] = {}
+    for level in sorted(map(str, facts.counts.index)):
+        first = seen.setdefault(" ".join(level.casefold().split()), level)
+        if first != level:
+            words = "has levels that differ in case or spaces alone, such as"
+            return Suspicion(f"{words} {first!r} and {level!r}")
+    return None
+
+
+def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("text", "categories"):
+        return None
+    counts, numeric = facts.counts, _is_number(facts)
+    if numeric.all():
+        return None
+    if counts.to_numpy()[numeric].sum() >= _NEARLY_ALL * len(facts.values):
+        others = counts[~numeric]
+        shown = ", ".join(f"{value!r} ({count:,})" for value, count in others[:3].items())
+        more = ", …" if len(others) > 3 else ""
+        words = f"is nearly all numbers, except {shown}{more}; so it is read as text"
+        return Suspicion(words, asks=True)
+    if all(_DECIMAL_COMMA.fullmatch(str(value)) for value in counts.index[~numeric]) and not (
+        _written_like(_SIGNED, facts)
+    ):
+        words = "holds numbers with a decimal comma, which are read as text"
+        return Suspicion(f"{words}; --decimal , reads those of a CSV file", asks=True)
+    return None
+
+
+def _written_numbers(facts: ColumnFacts) -> Suspicion | None:
+    # A few numbers as text are codes of a category. Many numbers as text are an accident.
+    if facts.type != "text" or facts.n_distinct <= _FEW_VALUES or not _is_number(facts).all():
+        return None
+    return Suspicion("holds numbers that are written as text", asks=True)
+
+
+def _score(facts: ColumnFacts) -> Suspicion | None:
+    if facts.type not in ("numbers", "whole numbers") or not facts.words & _SCORE_WORDS:
+        return None
+    return Suspicion("has the name of a score: is it another model's output?", asks=True)
+
+
+ROLES = ("score", "sensitive", "label", "id", "weight", "feature", "ignored")
+"""The roles that a column can have, in the order in which tables show them."""
+
+# So many groups are compared in a table of any size.
+_FEW_GROUPS = 30
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """How one column is read.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    role : str
+        One of `ROLES`.
+    type : str
+        What the column holds: "whole numbers", "numbers", "text", "yes or no", "categories",
+        "dates", "nothing" or "mixed values".
+    n_missing, n_distinct : int
+        Number of missing values, and number of different values among the others.
+    why : str
+        Why the column has this role.
+    doubt : str
+        What a person should check. It is empty if there is no doubt.
+    asks : bool
+        Whether a person must decide before a model learns from the column.
+    """
+
+    name: str
+    role: str
+    type: str
+    n_missing: int
+    n_distinct: int
+    why: str
+    doubt: str = ""
+    asks: bool = False
+
+
+@dataclass(frozen=True)
+class RoleTable:
+    """How every column of a table is read.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnRole
+        One entry per column, in the table's order.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.roles import Roles
+    >>> people = pd.DataFrame({"id": [7, 9, 8], "age": [31, 54, 31], "sex": ["f", "m", "f"]})
+    >>> table = Roles(sensitive="sex").read(people)
+    >>> table.features, [column.name for column in table.doubtful]
+    (['age'], ['id'])
+    """
+
+    columns: tuple[ColumnRole, ...]
+    n_rows: int
+
+    def named(self, role: str) -> list[str]:
+        """Return the names of the columns with this role."""
+        return [column.name for column in self.columns if column.role == role]
+
+    @property
+    def features(self) -> list[str]:
+        """The columns that describe people."""
+        return self.named("feature")
+
+    @property
+    def doubtful(self) -> tuple[ColumnRole, ...]:
+        """The columns that a person should check."""
+        return tuple(column for column in self.columns if column.doubt)
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Return the header and the rows of a text table, for a terminal or a page."""
+        head = ["column", "role", "read as", "missing", "different", "why"]
+        ordered = sorted(self.columns, key=lambda column: ROLES.index(column.role))
+        rows = [
+            [
+                column.name,
+                column.role,
+                column.type,
+                f"{column.n_missing:,}",
+                f"{column.n_distinct:,}",
+                "; ".join(part for part in (column.why, column.doubt) if part),
+            ]
+            for column in ordered
+        ]
+        return head, rows
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table that were named for a role.
+
+    Parameters
+    ----------
+    scores : sequence of str
+        Columns with scores. Each stands for a model.
+    sensitive : str or sequence of str
+        Column of the group, or of the attributes whose combinations are the groups.
+    label : str, optional
+        Column of the outcome, which a model learns to predict.
+    id : str, optional
+        Column that identifies people.
+    weight : str, optional
+        Column with the weight of each row.
+    features : sequence of str, optional
+        Columns that describe people. By default these are all columns without another role, except
+        those that are surely identifiers or cannot be used.
+    ignored : sequence of str
+        Columns to leave out.
+    kept : sequence of str
+        Columns to use as features, even if they look suspicious. Other columns may be features too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.roles import Roles
+    >>> people = pd.DataFrame({"pd": [0.1, 0.4], "sex": ["f", "m"], "age": [31, 54]})
+    >>> for row in Roles(scores=["pd"], sensitive="sex").read(people).cells()[1]:
+    ...     print(row[:3])
+    ['pd', 'score', 'numbers']
+    ['sex', 'sensitive', 'text']
+    ['age', 'feature', 'whole numbers']
+    """
+
+    scores: Sequence[str] = ()
+    sensitive: str | Sequence[str] = ()
+    label: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    features: Sequence[str] | None = None
+    ignored: Sequence[str] = ()
+    kept: Sequence[str] = ()
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """Yield every named column with its role."""
+        attributes = [self.sensitive] if isinstance(self.sensitive, str) else self.sensitive
+        for role, names in {
+            "score": self.scores,
+            "sensitive": attributes,
+            "label": [self.label],
+            "id": [self.id],
+            "weight": [self.weight],
+            "feature": [*(self.features or ()), *self.kept],
+            "ignored": self.ignored,
+        }.items():
+            for name in names:
+                if name is not None:
+                    yield name, role
+
+    def read(self, table: Any, *, name: object = "The table") -> RoleTable:
+        """Find the role of every column of a table.
+
+        Parameters
+        ----------
+        table : table
+            A table of pandas, polars or pyarrow.
+        name : object
+            How errors name the table, for example by its file.
+
+        Returns
+        -------
+        RoleTable
+            Every column, with its role and the reason.
+
+        Raises
+        ------
+        ColumnError
+            If named columns are missing or are named for two roles. The error lists all of them.
+        InputError
+            If the table has no rows.
+        GroupError
+            If nearly everybody has a group of their own.
+        """
+        frame = nw.from_native(table, eager_only=True)
+        columns = [str(column) for column in frame.columns]
+        named = list(self.named())
+        check_names([column for column, _ in named], columns, table=name)
+        roles: dict[str, str] = {}
+        clashes = []
+        for column, role in named:
+            if roles.setdefault(column, role) != role:
+                clashes.append(f"{column!r} ({roles[column]} and {role})")
+        if clashes:
+            raise ColumnError(
+                f"A column has one role; these are named for two: {'; '.join(clashes)}. Name each "
+                "of them once."
+            )
+        if not len(frame):
+            raise InputError(
+                f"{name} has no rows, and at least one is needed. Pass a table with rows."
+            )
+        read = []
+        for column, series in zip(columns, frame.iter_columns(), strict=True):
+            facts = describe_column(column, series)
+            if roles.get(column) == "sensitive":
+                _refuse_no_groups(facts, len(frame))
+            read.append(self._role(facts, roles.get(column)))
+        return RoleTable(tuple(read), len(frame))
+
+    def _role(self, facts: ColumnFacts, role: str | None) -> ColumnRole:
+        why, doubt = ("named" if role else ""), ""
+        found: Suspicion | None = None
+        if role in (None, "feature"):
+            found = suspect(facts, label_is_known=self.label is not None)
+        if role is None:
+            if self.features is not None:
+                role, why = "ignored", "not among the features that were named"
+                found = None
+            elif found is not None and found.certain:
+                role, why = "ignored", "left out"
+            else:
+                role, why = "feature", "no other role"
+        if found is not None:
+            doubt = found.words
+        asks = found is not None and found.asks and role == "feature" and why != "named"
+        counted = facts.n_missing, facts.n_distinct
+        return ColumnRole(facts.name, role, facts.type, *counted, why, doubt, asks)
+
+
+def _refuse_no_groups(facts: ColumnFacts, n_rows: int) -> None:
+    """Raise if a column of groups has a value of its own for nearly everybody."""
+    if facts.n_distinct > _FEW_GROUPS and facts.n_distinct > n_rows / 2:
+        raise GroupError(
+            f"Column {facts.name!r} has {facts.n_distinct:,} different values in {n_rows:,} rows, "
+            "so it forms no groups that can be compared. Name another column, or cut numbers into "
+            "ranges first."
+        )
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Columns of a table that a person must decide about, and those worth a look.
+
+    Attributes
+    ----------
+    open : tuple of str
+        One line for every column that needs a decision before a model learns from it.
+    notes : tuple of str
+        One line for every column that is worth a look but may be right as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairmatch.people.roles import ask
+    >>> from fairmatch.people.roles import Roles
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 40, "age": range(20, 100)})
+    >>> people["title"] = people.sex.map({"f": "Ms", "m": "Mr"})
+    >>> people["hired"] = [0, 0, 1, 1] * 20
+    >>> roles = Roles(sensitive="sex", label="hired").read(people)
+    >>> ask(people, roles, sees_groups=False).open
+    ("column 'title' determines the group",)
+    """
+
+    open: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def ask(
+    frame: pd.DataFrame, roles: RoleTable, *, sees_groups: bool, kept: Collection[str] = ()
+) -> Questions:
+    """Find what must be decided before a model learns from a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    roles : RoleTable
+        The role of each column.
+    sees_groups : bool
+        Whether the model is meant to see the group. If it is not, a feature that gives the group
+        away needs a decision. If it is, such a feature is a note.
+    kept : collection of str
+        Features on which a decision was already made.
+
+    Returns
+    -------
+    Questions
+        The open questions. They concern columns that look like scores or labels, numbers that
+        were read as text, features that hold the label, and features that hold the group.
+    """
+    looks = [f"column {column.name!r} {column.doubt}" for column in roles.columns if column.asks]
+    asked = {column.name for column in roles.columns if column.asks}
+    features = [name for name in roles.features if name not in kept and name not in asked]
+    told: list[tuple[str, str]] = []
+    notes: list[tuple[str, str]] = []
+    if features:
+        table = frame[features]
+        for label in roles.named("label"):
+            for leak in find_leaks(table, frame[label].to_numpy()):
+                # A column with as few values as the label is the label in other words. With more
+                # values, a threshold on the column may determine the label legitimately.
+                few = table[leak.column].nunique() <= frame[label].nunique()
+                if leak.is_exact:
+                    (told if few else notes).append((leak.column, _words(leak, label)))
+        attributes = roles.named("sensitive")
+        groups = frame[attributes] if len(attributes) > 1 else frame[attributes[0]].to_numpy()
+        for leak in find_leaks(table, groups):
+            if sees_groups:
+                notes.append((leak.column, f"{leak.words}, which the model sees anyway"))
+            else:
+                (told if leak.is_exact else notes).append((leak.column, leak.words))
+    return Questions((*looks, *_by_column(told)), _by_column(notes))
+
+
+def _words(leak: Leak, label: str) -> str:
+    if leak.group is not None:
+        return f"column {leak.column!r} shows where the label {label!r} is {leak.group!r}"
+    verb = "is" if leak.kind == "copy" else "determines"
+    return f"column {leak.column!r} {verb} the label {label!r}"
+
+
+def _by_column(lines: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return one line for every column, the first one of each."""
+    first: dict[str, str] = {}
+    for column, words in lines:
+        first.setdefault(column, words)
+    return tuple(first.values())

@@ -1,1 +1,0 @@
-"""Files that are written whole or not at all, and plain JSON."""

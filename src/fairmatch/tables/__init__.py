@@ -1,1 +1,0 @@
-"""The arguments of callers, checked and made numeric."""
