@@ -90,13 +90,14 @@ def _path_seconds(split, estimator, coupling):
 
 def representations(epochs):
     """Seconds of each rival's whole curve, heads included: what is done once, and per epoch."""
-    from fairmatch import (
+    from paper.rivals import (
         LAFTRTransformer,
-        OptimalTransportMatcher,
         RepresentationClassifier,
         SIPMTransformer,
         TransportRepairTransformer,
     )
+
+    from fairmatch import OptimalTransportMatcher
 
     split, seconds = _split(), {}
     coupling = OptimalTransportMatcher(batch_size=BATCH, tolerance=1e-3).match(
@@ -119,7 +120,9 @@ def representations(epochs):
 
 def single(epochs):
     """Seconds of one FTM model with a ready coupling, and of the unconstrained one."""
-    from fairmatch import FTMClassifier, OptimalTransportMatcher, UnconstrainedClassifier
+    from paper.rivals import UnconstrainedClassifier
+
+    from fairmatch import FTMClassifier, OptimalTransportMatcher
 
     split = _split()
     coupling = OptimalTransportMatcher(tolerance=1e-2).match(split.X_train, split.group_train)

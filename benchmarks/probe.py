@@ -8,12 +8,12 @@ Half of the test rows of split 0 train the probe, the other half judge it.
 import sys
 
 import numpy as np
+from paper.rivals import TransportRepairTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from fairmatch import TransportRepairTransformer
 from fairmatch.datasets import load_dataset, paper_split
 
 PROBES = {

@@ -8,15 +8,10 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from paper.rivals import ExponentiatedGradientClassifier, GapRegularizedBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from fairmatch import (
-    ExponentiatedGradientClassifier,
-    FTMBoostingClassifier,
-    GapRegularizedBoostingClassifier,
-    fair_matching,
-    fairness_path,
-)
+from fairmatch import FTMBoostingClassifier, fair_matching, fairness_path
 from fairmatch.datasets import load_adult
 from fairmatch.measures import demographic_parity_gap
 

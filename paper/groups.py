@@ -479,7 +479,7 @@ def _smoothing(score_weight: float) -> Callable[[Trial], Iterator[tuple[float, D
 
 
 def _exponentiated_gradient(trial: Trial) -> Iterator[tuple[float, Decide]]:
-    from fairmatch import ExponentiatedGradientClassifier
+    from paper.rivals import ExponentiatedGradientClassifier
 
     fit = trial.split.fit
     for epsilon in EPSILONS:

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.estimator import FairClassifier, Family
-from fairmatch.learning.losses import Loss
+from fairmatch.people.outcome import Loss
 from fairmatch.learning.reading import GroupSettings, GroupSizes, TableReader, TrainingRows
 from fairmatch.learning.settings import REDUCTION_BOUNDS, Settings, estimator
 from fairmatch.matching.coupling import Coupling, plan_parts

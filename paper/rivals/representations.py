@@ -18,7 +18,7 @@ from torch.nn import functional
 from fairmatch.exceptions import CouplingError, InputError, LabelError, ModelFileError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, Family, Target, TwoClasses
-from fairmatch.learning.losses import Loss
+from fairmatch.people.outcome import Loss
 from fairmatch.learning.networks import (
     MIN_WIDTH,
     AdversaryNetwork,

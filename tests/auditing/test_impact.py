@@ -13,8 +13,8 @@ from scipy import stats
 from fairmatch import audit
 from fairmatch.auditing.files import audit_files
 from fairmatch.auditing.impact import fisher, weighted_median, write_tables
-from fairmatch.auditing.people import RowWeights
 from fairmatch.people.roles import Roles
+from fairmatch.people.weights import Weights
 
 QUICK = {"n_resamples": 100}
 
@@ -127,7 +127,7 @@ def test_large_tables_take_the_normal_test():
 def test_the_median_of_counts_is_that_of_people(pairs):
     values, counts = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
     expected = np.median(np.repeat(values, counts.astype(int)))
-    assert weighted_median(values, RowWeights(len(values), counts, is_counts=True)) == expected
+    assert weighted_median(values, Weights(len(values), counts, is_counts=True)) == expected
 
 
 def test_decisions_have_no_scoring_rate():

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairmatch import audit, compare_models, measures
-from fairmatch.auditing.people import RowWeights, draw_people
 from fairmatch.exceptions import InputError
+from fairmatch.people.weights import Weights, draw_people
 
 QUICK = {"n_resamples": 200, "n_subsets": 50, "n_sample": 400}
 LABELLED = "true_positive_gap", "false_positive_gap", "equalized_odds_gap"
@@ -266,7 +266,7 @@ def test_two_groups_that_are_both_too_few_are_refused_with_features_too(table):
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=30), st.integers(0, 10**6))
 def test_a_survey_speaks_for_no_more_people_than_it_has(values, seed):
-    weights = RowWeights(len(values), np.array(values))
+    weights = Weights(len(values), np.array(values))
     assert 1.0 - 1e-9 <= weights.size <= len(values) + 1e-9
     hits = np.random.default_rng(seed).random(len(values)) < 0.5
     share, size = weights.rate(hits)

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-from synthetic import QUICK, people
-
-from fairmatch import (
-    FTMBoostingClassifier,
-    FTMClassifier,
-    FTMRegressor,
+from paper.rivals import (
     LAFTRTransformer,
     RepresentationClassifier,
     TransportRepairTransformer,
     UnconstrainedClassifier,
 )
+from synthetic import QUICK, people
+
+from fairmatch import FTMBoostingClassifier, FTMClassifier, FTMRegressor
 from fairmatch.exceptions import InputError
 
 X, Y, GROUP = people(200)

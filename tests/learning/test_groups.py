@@ -7,21 +7,23 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals import (
+    AdversarialClassifier,
+    ExponentiatedGradientClassifier,
+    GapRegularizedBoostingClassifier,
+    GapRegularizedClassifier,
+    ReductionClassifier,
+    UnconstrainedClassifier,
+)
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch import (
-    AdversarialClassifier,
     Coupling,
-    ExponentiatedGradientClassifier,
     FTMBoostingClassifier,
     FTMClassifier,
-    GapRegularizedBoostingClassifier,
-    GapRegularizedClassifier,
     MatchSmoothingClassifier,
     OptimalTransportMatcher,
-    ReductionClassifier,
-    UnconstrainedClassifier,
     fairness_path,
     load,
 )

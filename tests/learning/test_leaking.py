@@ -4,18 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.preprocessing import StandardScaler
-from synthetic import QUICK, people
-
-from fairmatch import (
+from paper.rivals import (
     ExponentiatedGradientClassifier,
-    FTMBoostingClassifier,
-    FTMBoostingRegressor,
-    FTMClassifier,
     GapRegularizedClassifier,
     LAFTRTransformer,
     RepresentationClassifier,
 )
+from sklearn.preprocessing import StandardScaler
+from synthetic import QUICK, people
+
+from fairmatch import FTMBoostingClassifier, FTMBoostingRegressor, FTMClassifier
 from fairmatch.exceptions import ColumnError, InputError, LeakWarning
 
 BLIND = {"sensitive_at_prediction": False}

@@ -4,20 +4,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from paper.rivals import (
+    ExponentiatedGradientClassifier,
+    GapRegularizedBoostingClassifier,
+    LAFTRTransformer,
+    RepresentationClassifier,
+    SIPMTransformer,
+    TransportRepairTransformer,
+)
 from sklearn.linear_model import LogisticRegression
 from synthetic import NETWORKS, QUICK, people
 
 from fairmatch import (
-    ExponentiatedGradientClassifier,
     FTMBoostingClassifier,
     FTMBoostingRegressor,
     FTMClassifier,
-    GapRegularizedBoostingClassifier,
-    LAFTRTransformer,
     OptimalTransportMatcher,
-    RepresentationClassifier,
-    SIPMTransformer,
-    TransportRepairTransformer,
     audit,
     fairness_path,
 )

@@ -1,15 +1,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals import ExponentiatedGradientClassifier, UnconstrainedClassifier
 from synthetic import PENALIZED, QUICK, people
 
-from fairmatch import (
-    ExponentiatedGradientClassifier,
-    FTMClassifier,
-    OptimalTransportMatcher,
-    UnconstrainedClassifier,
-    fairness_path,
-)
+from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
 from fairmatch.exceptions import InputError
 from fairmatch.learning.settings import PAPER_WEIGHTS
 from fairmatch.measures import gap_table

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals import ExponentiatedGradientClassifier
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from synthetic import people
 
-from fairmatch import Coupling, ExponentiatedGradientClassifier, FTMBoostingClassifier
+from fairmatch import Coupling, FTMBoostingClassifier
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import CouplingError, InputError, SmallGroupWarning
 from fairmatch.learning.path import FairnessPath

@@ -10,6 +10,12 @@ import pytest
 import torch
 from damage import edit, exchange_weights, sign
 from numpy.testing import assert_array_equal
+from paper.rivals import (
+    ExponentiatedGradientClassifier,
+    LAFTRTransformer,
+    RepresentationClassifier,
+    TransportRepairTransformer,
+)
 from safetensors.torch import load_file, save
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -19,17 +25,13 @@ from synthetic import NETWORKS, QUICK, people
 
 import fairmatch
 from fairmatch import (
-    ExponentiatedGradientClassifier,
     FTMBoostingClassifier,
     FTMBoostingRegressor,
     FTMClassifier,
     FTMRegressor,
-    LAFTRTransformer,
     MatchSmoothingRegressor,
     OptimalTransportMatcher,
     QuantileAlignmentClassifier,
-    RepresentationClassifier,
-    TransportRepairTransformer,
     load,
 )
 from fairmatch.datasets import load_german

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 import sklearn
 from numpy.testing import assert_array_equal
+from paper.rivals import ExponentiatedGradientClassifier, LAFTRTransformer, SIPMTransformer
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
@@ -25,17 +26,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from synthetic import NETWORKS, QUICK, people
 
 from fairmatch import (
-    ExponentiatedGradientClassifier,
     FTMBoostingClassifier,
     FTMBoostingRegressor,
     FTMClassifier,
     FTMRegressor,
-    LAFTRTransformer,
     MatchSmoothingClassifier,
     MatchSmoothingRegressor,
     QuantileAlignmentClassifier,
     QuantileAlignmentRegressor,
-    SIPMTransformer,
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import demographic_parity_gap

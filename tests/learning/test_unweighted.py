@@ -5,15 +5,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals import GapRegularizedClassifier, TransportRepairTransformer
 from synthetic import QUICK, people
 
 from fairmatch import (
     FTMBoostingClassifier,
     FTMBoostingRegressor,
     FTMClassifier,
-    GapRegularizedClassifier,
     OptimalTransportMatcher,
-    TransportRepairTransformer,
 )
 from fairmatch.exceptions import GroupError
 

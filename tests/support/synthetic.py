@@ -1,14 +1,14 @@
 """Small tables with a real difference between two groups, and settings that train in no time."""
 
 import numpy as np
-
-from fairmatch import (
+from paper.rivals import (
     AdversarialClassifier,
-    FTMClassifier,
     GapRegularizedClassifier,
     ReductionClassifier,
     UnconstrainedClassifier,
 )
+
+from fairmatch import FTMClassifier
 
 QUICK = {"network": (8,), "epochs": 2, "batch_size": 32, "random_state": 0}
 PENALIZED = [

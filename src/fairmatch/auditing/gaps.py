@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
-from fairmatch.auditing.people import RowWeights, Scored, difference_limits, mean_limits
+from fairmatch.auditing.people import Scored, difference_limits, mean_limits
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import MEASURES
 from fairmatch.measures.distributions import ScoreDistributions
@@ -28,6 +28,7 @@ from fairmatch.measures.intervals import (
 )
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.groups import Groups
+from fairmatch.people.weights import Weights
 
 # As in `ScoreGrid`, more cells change no limit by more than its Monte Carlo error.
 _CELLS = 512
@@ -40,7 +41,7 @@ class WeightedGrid(ScoreGrid):
     ----------
     scores : two arrays
         Scores of each group.
-    weights : two RowWeights
+    weights : two Weights
         Their weights.
     bins : int
         Number of equal intervals for the total variation; no cell crosses their borders.
@@ -51,7 +52,7 @@ class WeightedGrid(ScoreGrid):
 
     Notes
     -----
-    A resample draws as many people as the weights of a group are worth (`RowWeights.size`), from
+    A resample draws as many people as the weights of a group are worth (`Weights.size`), from
     the weighted distribution of the scores. To test equality, both groups are drawn from the
     weighted distribution of all people. These draws take the place of permutations.
     """
@@ -59,7 +60,7 @@ class WeightedGrid(ScoreGrid):
     def __init__(
         self,
         scores: Sequence[FloatArray],
-        weights: Sequence[RowWeights],
+        weights: Sequence[Weights],
         *,
         bins: int,
         n_resamples: int,
@@ -124,7 +125,7 @@ class WeightedGrid(ScoreGrid):
         return fold(difference_limits(before.moments(first), after.moments(second), confidence))
 
 
-def _shares(weights: RowWeights) -> FloatArray:
+def _shares(weights: Weights) -> FloatArray:
     assert weights.values is not None
     shares: FloatArray = weights.values / weights.total
     return shares
@@ -198,7 +199,7 @@ def _describe(data: Scored, code: int) -> GroupFacts:
     )
 
 
-def _histogram(scores: FloatArray, weights: RowWeights) -> tuple[int, ...]:
+def _histogram(scores: FloatArray, weights: Weights) -> tuple[int, ...]:
     """Count people in intervals of scores. With survey weights, round shares to whole numbers."""
     shares = np.histogram(scores.round(ROUNDED), bins=SCORE_EDGES, weights=weights.values)[0]
     if not weights.is_survey:
@@ -210,7 +211,7 @@ def _histogram(scores: FloatArray, weights: RowWeights) -> tuple[int, ...]:
     return tuple(counts.tolist())
 
 
-def _mean_limits(data: Scored, scores: FloatArray, weights: RowWeights) -> Limits:
+def _mean_limits(data: Scored, scores: FloatArray, weights: Weights) -> Limits:
     confidence = data.settings.confidence
     if data.is_decision:
         share, size = weights.rate(scores > 0.0)
@@ -224,7 +225,7 @@ def _mean_limits(data: Scored, scores: FloatArray, weights: RowWeights) -> Limit
 
 
 def _auc(
-    data: Scored, code: int, scores: FloatArray, positive: BoolArray, weights: RowWeights
+    data: Scored, code: int, scores: FloatArray, positive: BoolArray, weights: Weights
 ) -> Estimate:
     r"""Compute the area under the ROC curve, with DeLong's interval on the logit scale.
 
@@ -248,7 +249,7 @@ def _auc(
     return Estimate(value, float(expit(logit(value) - half)), float(expit(logit(value) + half)))
 
 
-def _share_below(scores: FloatArray, others: FloatArray, weights: RowWeights) -> FloatArray:
+def _share_below(scores: FloatArray, others: FloatArray, weights: Weights) -> FloatArray:
     """Return the weighted share of others below each score; ties count half."""
     order = np.argsort(others, kind="stable")
     ones = np.ones(len(others)) if weights.values is None else weights.values[order]
@@ -263,7 +264,7 @@ def _bin_of(scores: FloatArray) -> NDArray[np.intp]:
 
 
 def _calibration(
-    data: Scored, scores: FloatArray, positive: BoolArray, weights: RowWeights
+    data: Scored, scores: FloatArray, positive: BoolArray, weights: Weights
 ) -> tuple[CalibrationBin, ...]:
     at, bins = _bin_of(scores), []
     for k in range(CALIBRATION_BINS):
@@ -280,7 +281,7 @@ def _calibration(
     return tuple(bins)
 
 
-def _calibration_error(scores: FloatArray, positive: BoolArray, weights: RowWeights) -> float:
+def _calibration_error(scores: FloatArray, positive: BoolArray, weights: Weights) -> float:
     ones = np.ones(len(scores)) if weights.values is None else weights.values
     off = np.bincount(_bin_of(scores), ones * (scores - positive), minlength=CALIBRATION_BINS)
     return float(np.abs(off).sum() / ones.sum())
@@ -410,7 +411,7 @@ class GroupPair:
         return [self.data.groups.rows(code) for code in self.codes]
 
     @cached_property
-    def _weights(self) -> list[RowWeights]:
+    def _weights(self) -> list[Weights]:
         return [self.data.weights.take(rows) for rows in self._rows]
 
     @cached_property

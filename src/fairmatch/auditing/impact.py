@@ -21,12 +21,13 @@ from fairmatch.auditing.facts import (
     Estimate,
     ImpactTable,
 )
-from fairmatch.auditing.people import UNKNOWN, RowWeights, Scored
+from fairmatch.auditing.people import UNKNOWN, Scored
 from fairmatch.exceptions import InputError
 from fairmatch.measures.intervals import rate_over_rate, wilson
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.files import write_whole
 from fairmatch.people.groups import Groups
+from fairmatch.people.weights import Weights
 
 # For larger tables the normal approximation agrees with Fisher's test to all digits shown.
 _MOST_CELLS = 1_000_000
@@ -97,13 +98,13 @@ def _above_median(data: Scored) -> tuple[float, BoolArray] | None:
     return median, np.asarray(data.scores > median if is_high else data.scores < median)
 
 
-def weighted_median(values: FloatArray, weights: RowWeights) -> float:
+def weighted_median(values: FloatArray, weights: Weights) -> float:
     """Return the median of weighted values. If it lies between two values, return their mean.
 
     Examples
     --------
     >>> import numpy as np
-    >>> weighted_median(np.array([3.0, 1.0]), RowWeights(2, np.array([1.0, 3.0]), is_counts=True))
+    >>> weighted_median(np.array([3.0, 1.0]), Weights(2, np.array([1.0, 3.0]), is_counts=True))
     1.0
     """
     if weights.values is None:

@@ -23,7 +23,7 @@ from fairmatch.auditing.facts import (
     Transport,
 )
 from fairmatch.auditing.gaps import ROUNDED
-from fairmatch.auditing.people import RowWeights, Sample, SamplePair, Scored, draw_rows
+from fairmatch.auditing.people import Sample, SamplePair, Scored, draw_rows
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.fair import fair_matching
@@ -31,6 +31,7 @@ from fairmatch.matching.nearest import POSITION_SLACK, Frontier, part_frontier, 
 from fairmatch.measures import MEASURES
 from fairmatch.measures.intervals import Limits, pair_mean
 from fairmatch.people.checks import FloatArray
+from fairmatch.people.weights import Weights
 
 ALIKE = 0.02
 """Difference up to which two scores count as alike."""
@@ -199,7 +200,7 @@ class Neighbours:
                 ).any(axis=1)
                 for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS))
             ]
-            weights: RowWeights = self.people.weights.take(own)
+            weights: Weights = self.people.weights.take(own)
             near = self.nearest[side][1][:, 0] <= limit
             found.append(
                 Reach(

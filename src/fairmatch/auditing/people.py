@@ -30,13 +30,13 @@ from fairmatch.people.checks import (
     check_number,
     read_column,
     read_labels,
-    read_weights,
 )
 from fairmatch.people.columns import Column, read_columns, split_column
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import Groups, attribute_columns, listed, read_groups
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.roles import ColumnFacts, suspect
+from fairmatch.people.weights import KINDS, Moments, Weights, draw_people, read_row_weights
 
 
 def content_order(
@@ -94,166 +94,6 @@ def _hashed(columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
     return np.asarray(state, dtype=np.uint64)
 
 
-KINDS = ("survey", "counts")
-"""The kinds of weights: survey weights, or the number of people that a row stands for."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """A mean, and how well it is known.
-
-    Attributes
-    ----------
-    mean : float
-        The weighted mean.
-    variance : float
-        Variance of one value. The variance of the mean is ``variance / size``.
-    size : float
-        How many people the mean rests on.
-    """
-
-    mean: float
-    variance: float
-    size: float
-
-    @property
-    def error(self) -> float:
-        """Squared standard error of the mean.
-
-        If a few people have equal values, others may still have another value. So the variance is
-        at least about one over the size, as if there were one more success and one more failure.
-        """
-        floor = min(1.0 / self.size, 0.25)
-        return max(self.variance, floor) / self.size
-
-
-@dataclass(frozen=True, eq=False)
-class RowWeights:
-    r"""Weight of every row, and what kind of weight it is.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows.
-    values : array of shape (n_rows,) or None
-        Weight of every row. None means that every row is one person.
-    is_counts : bool
-        Whether a weight is a number of people rather than a survey weight.
-
-    Notes
-    -----
-    Counts :math:`c` stand for :math:`\sum c` people. Survey weights :math:`w` are worth at most as
-    many people as there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
-    variance of a weighted mean :math:`m` comes from linearisation,
-    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`. It is never smaller than Kish's size implies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.auditing.people import RowWeights
-    >>> weights = RowWeights(3, np.array([1.0, 1.0, 2.0]))
-    >>> weights.total, round(weights.size, 2)
-    (4.0, 2.67)
-    """
-
-    n_rows: int
-    values: FloatArray | None = None
-    is_counts: bool = False
-
-    def take(self, rows: NDArray[Any]) -> RowWeights:
-        """Return the weights of some rows, chosen by position or by a mask."""
-        if self.values is None:
-            return RowWeights(int(rows.sum()) if rows.dtype == bool else len(rows))
-        values = self.values[rows]
-        return RowWeights(len(values), values, self.is_counts)
-
-    @property
-    def is_survey(self) -> bool:
-        """Whether the weights are those of a survey."""
-        return self.values is not None and not self.is_counts
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.n_rows) if self.values is None else float(self.values.sum())
-
-    @property
-    def people(self) -> int:
-        """How many people the rows hold."""
-        return round(self.total) if self.is_counts else self.n_rows
-
-    @property
-    def size(self) -> float:
-        """The effective size: how many people of equal weight the rows are worth."""
-        if not self.is_survey or self.n_rows == 0:
-            return self.total
-        assert self.values is not None
-        return self.total**2 / float(self.values @ self.values)
-
-    @property
-    def evidence(self) -> FloatArray | None:
-        """Weights that sum to the effective size; None where every row is one person."""
-        if self.values is None or self.is_counts or self.n_rows == 0:
-            return self.values
-        return self.values * (self.size / self.total)
-
-    def rate(self, hits: BoolArray) -> tuple[float, float]:
-        """Return the share of hits, and how many people the share rests on."""
-        if self.values is None:
-            return float(hits.sum() / len(hits)), len(hits)
-        share = float(self.values @ hits / self.total)
-        if self.is_counts or not 0.0 < share < 1.0:
-            return share, self.size
-        spread = float(((self.values * (hits - share)) ** 2).sum()) / self.total**2
-        return share, min(self.size, share * (1.0 - share) / spread)
-
-    def moments(self, values: FloatArray) -> Moments:
-        """Return the mean of some values, and how well it is known."""
-        if self.values is None:
-            variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
-            return Moments(float(values.mean()), variance, len(values))
-        total, size = self.total, self.size
-        mean = float(self.values @ values / total)
-        spread = float(self.values @ (values - mean) ** 2) / total
-        if not self.is_counts:
-            linear = float(((self.values * (values - mean)) ** 2).sum()) / total**2
-            spread = max(spread, linear * size)
-        return Moments(mean, spread * size / max(size - 1.0, 1.0), size)
-
-
-def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> RowWeights:
-    """Read and check the weights that a caller passes.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,) or None
-        The weights.
-    kind : {"survey", "counts"}
-        What the weights are.
-    n_rows : int
-        Number of rows.
-    """
-    if kind not in KINDS:
-        raise InputError(
-            f"weight_kind must be 'survey' or 'counts', got {kind!r}. Pass one of the two."
-        )
-    values = read_weights(sample_weight, n_rows=n_rows)
-    if values is None:
-        return RowWeights(n_rows)
-    if not values.any():
-        raise InputError(
-            "sample_weight is 0 in every row, so nobody is left to audit. Pass a positive weight "
-            "for the people to audit."
-        )
-    if kind == "counts" and (broken := values != np.rint(values)).any():
-        row = int(np.argmax(broken))
-        raise InputError(
-            f"weight_kind='counts' asks for whole numbers of people, and row {row}, counted from "
-            f"0, has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
-        )
-    return RowWeights(n_rows, values, kind == "counts")
-
-
 def mean_limits(moments: Moments, confidence: float) -> Limits:
     """Return Student's interval of a weighted mean."""
     half = _quantile(max(moments.size - 1.0, 1.0), confidence) * np.sqrt(moments.error)
@@ -272,35 +112,6 @@ def difference_limits(first: Moments, second: Moments, confidence: float) -> Lim
 
 def _quantile(freedom: float, confidence: float) -> float:
     return -float(stdtrit(freedom, (1.0 - confidence) / 2.0))
-
-
-def draw_people(
-    counts: FloatArray, n_people: int, generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw people without replacement from rows that stand for many people each.
-
-    Parameters
-    ----------
-    counts : array of shape (n_rows,)
-        Number of people that each row stands for.
-    n_people : int
-        How many people to draw.
-    generator : numpy Generator
-        Source of the random draws.
-
-    Returns
-    -------
-    array of int, shape (n_rows,)
-        How many people of each row were drawn.
-    """
-    whole = counts.astype(np.int64)
-    if (total := int(whole.sum())) < 1_000_000_000:  # what NumPy can draw from
-        drawn: NDArray[np.int64] = generator.multivariate_hypergeometric(
-            whole, min(n_people, total), method="marginals"
-        )
-        return drawn
-    # Among so many people hardly anybody is drawn twice.
-    return np.minimum(generator.multinomial(n_people, counts / counts.sum()), whole)
 
 
 # What people with the favourable outcome are called by default.
@@ -425,7 +236,7 @@ class SamplePair:
         Their encoded features.
     positive : array of bool or None
         Their labels.
-    weights : RowWeights
+    weights : Weights
         Their weights.
     tolerance : float
         Relative gap to which the costs of their matchings are proven.
@@ -435,7 +246,7 @@ class SamplePair:
     codes: NDArray[np.int8]
     features: FloatArray | None
     positive: BoolArray | None
-    weights: RowWeights
+    weights: Weights
     tolerance: float = EXACT
 
     @property
@@ -443,7 +254,7 @@ class SamplePair:
         """Number of people in the first group, and in the second."""
         return self._of(0).people, self._of(1).people
 
-    def _of(self, code: int) -> RowWeights:
+    def _of(self, code: int) -> Weights:
         return self.weights.take(self.codes == code)
 
     @property
@@ -508,7 +319,7 @@ class Sample:
         Column of the table to its encoded columns.
     positive : array of bool or None
         Labels of these rows.
-    weights : RowWeights
+    weights : Weights
         Weights of these rows.
     """
 
@@ -517,7 +328,7 @@ class Sample:
     features: FloatArray | None
     feature_groups: dict[str, slice]
     positive: BoolArray | None
-    weights: RowWeights
+    weights: Weights
     _pairs: dict[tuple[int, int], SamplePair] = field(default_factory=dict)
 
     def pair(self, codes: tuple[int, int]) -> SamplePair:
@@ -536,15 +347,15 @@ class Sample:
 
 
 def draw_rows(
-    groups: Groups, weights: RowWeights, n_sample: int, generator: np.random.Generator
-) -> tuple[IndexArray, RowWeights]:
+    groups: Groups, weights: Weights, n_sample: int, generator: np.random.Generator
+) -> tuple[IndexArray, Weights]:
     """Draw people from each group without replacement. A smaller group is taken whole.
 
     Parameters
     ----------
     groups : Groups
         Group of every row.
-    weights : RowWeights
+    weights : Weights
         Weight of every row.
     n_sample : int
         How many people to draw from each group.
@@ -555,7 +366,7 @@ def draw_rows(
     -------
     rows : array of int
         Row positions, in the table's order.
-    weights : RowWeights
+    weights : Weights
         Their weights. If a row stands for many people, its weight is how many of them were drawn.
         A group with at most ``n_sample`` rows keeps all rows and their weights.
     """
@@ -574,9 +385,9 @@ def draw_rows(
     positions = np.concatenate(drawn)
     order = np.argsort(positions, kind="stable")
     if weights.values is None:
-        return positions[order], RowWeights(len(positions))
+        return positions[order], Weights(len(positions))
     values = np.concatenate([own for own in taken if own is not None])[order]
-    return positions[order], RowWeights(len(positions), values, weights.is_counts)
+    return positions[order], Weights(len(positions), values, weights.is_counts)
 
 
 # With more rows, a sample is examined first, and then all rows of the columns that it points at.
@@ -664,7 +475,7 @@ class Scored:
         The settings of the audit.
     unknown : tuple of int
         Codes of groups that are shown but not compared, because an attribute is missing.
-    row_weights : RowWeights or None
+    row_weights : Weights or None
         Weight of every row. None means that every row is one person.
     """
 
@@ -673,12 +484,12 @@ class Scored:
     positive: BoolArray | None
     settings: AuditSettings
     unknown: tuple[int, ...] = ()
-    row_weights: RowWeights | None = None
+    row_weights: Weights | None = None
 
     @cached_property
-    def weights(self) -> RowWeights:
+    def weights(self) -> Weights:
         """Weight of every row."""
-        return self.row_weights or RowWeights(len(self.scores))
+        return self.row_weights or Weights(len(self.scores))
 
     @cached_property
     def selected(self) -> BoolArray:
@@ -704,7 +515,7 @@ class Scored:
         return tuple(str(label) for label in self.groups.labels)
 
     @cached_property
-    def _group_weights(self) -> tuple[RowWeights, ...]:
+    def _group_weights(self) -> tuple[Weights, ...]:
         codes = range(len(self.labels))
         return tuple(self.weights.take(self.groups.is_group(code)) for code in codes)
 
@@ -842,7 +653,7 @@ class Scored:
             counts.append(share * people[-1])
         return counts, people
 
-    def rate(self, hits: BoolArray, weights: RowWeights, code: int, among: str = "") -> Estimate:
+    def rate(self, hits: BoolArray, weights: Weights, code: int, among: str = "") -> Estimate:
         """Return the share of hits with its interval, or the reason why it is not stated."""
         if reason := self.refuse(code, weights.size, among):
             return Estimate(None, refused=reason)
@@ -901,7 +712,7 @@ class PeopleTable:
         The positive label.
     ids : list of str
         Identifier of every row. It is empty if none were given.
-    weights : RowWeights
+    weights : Weights
         Weight of every row.
     positions : array of int or None
         Positions of the rows in the given table. It is None if no row was left out.
@@ -928,7 +739,7 @@ class PeopleTable:
     positive: Any
     pos_label: Any
     ids: list[str]
-    weights: RowWeights
+    weights: Weights
     positions: IndexArray | None
     n_given: int
     leaks: tuple[LeakFacts, ...]
@@ -949,7 +760,7 @@ class PeopleTable:
         order = content_order(self.columns, known, scores, self.weights.values)
         return replace(self, order=order)
 
-    def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, RowWeights]:
+    def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
         """Draw people of each group, as `draw_rows` does, by their order."""
         groups, weights = self.groups.take(self.order), self.weights.take(self.order)
         rows, drawn = draw_rows(groups, weights, n_people, generator)
@@ -1029,7 +840,7 @@ def read_people(
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
     n_rows = len(groups)
     if sample_weight is None:
-        weights, n_given = RowWeights(n_rows), n_rows
+        weights, n_given = Weights(n_rows), n_rows
     attributes, missing = _read_attributes(sensitive_features, groups)
     unknown = tuple(np.unique(groups.codes[missing]).tolist())
     if groups.n_groups - len(unknown) < 2:

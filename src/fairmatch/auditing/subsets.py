@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
-from fairmatch.auditing.people import RowWeights, Scored, difference_limits, draw_people
+from fairmatch.auditing.people import Scored, difference_limits
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import random_subset_gaps
 from fairmatch.measures.intervals import fold
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.columns import Column
+from fairmatch.people.weights import Weights, draw_people
 
 # A numeric column is cut at its different values, or at this many quantiles if it has more.
 _CUTS = 63
@@ -489,13 +490,13 @@ class Part:
     ----------
     rows : array of int
         Their rows.
-    weights : RowWeights
+    weights : Weights
         The weights of these rows. If a row stands for many people, its weight is how many of them
         are in this part.
     """
 
     rows: IndexArray
-    weights: RowWeights
+    weights: Weights
 
 
 def split_people(data: Scored, n_most: int, order: IndexArray) -> tuple[Part, Part]:
@@ -518,7 +519,7 @@ def split_people(data: Scored, n_most: int, order: IndexArray) -> tuple[Part, Pa
         shares = searched.astype(np.float64), people - searched
         rows = [np.flatnonzero((own > 0.0) & (data.place >= 0)) for own in shares]
         parts = [
-            Part(at, RowWeights(len(at), own[at], is_counts=True))
+            Part(at, Weights(len(at), own[at], is_counts=True))
             for at, own in zip(rows, shares, strict=True)
         ]
         return parts[0], parts[1]
@@ -682,7 +683,7 @@ def _state(
 
 def _inside(
     data: Scored, find: Find, coded: list[CodedColumn], part: Part, code: int
-) -> tuple[FloatArray, RowWeights]:
+) -> tuple[FloatArray, Weights]:
     """Return the scores and the weights of one group's people in a subset."""
     ours = np.flatnonzero(data.groups.codes[part.rows] == code)
     inside = ours[all_hold(find.rules, coded, part.rows[ours])]
@@ -692,7 +693,7 @@ def _inside(
 def _confirmed(
     data: Scored,
     pair: tuple[int, int],
-    fresh: list[tuple[FloatArray, RowWeights]],
+    fresh: list[tuple[FloatArray, Weights]],
     confidence: float,
 ) -> Estimate:
     for code, (_, weights) in zip(pair, fresh, strict=True):

@@ -678,8 +678,8 @@ class RealGapChoice(GapChoice):
         at most this. The gap is in units of the target, or in standard deviations if the measure
         is relative.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.registry.REAL_GAPS`. By default
-        it is "mean_parity_gap".
+        The gap that ``max_gap`` bounds, a name in `REAL_GAPS` of
+        `fairmatch.measures.registry`. By default it is "mean_parity_gap".
 
     Attributes
     ----------

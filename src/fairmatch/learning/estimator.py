@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from fairmatch.exceptions import CouplingError, InputError, LabelError, ModelFileError
 from fairmatch.learning.choice import GapChoice, RealGapChoice, measured
-from fairmatch.learning.losses import LOGISTIC, SQUARED, Loss
 from fairmatch.learning.penalties import Comparison, Transport
 from fairmatch.learning.reading import (
     DecidedSizes,
@@ -46,6 +45,7 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.groups import read_criterion
+from fairmatch.people.outcome import LOGISTIC, SQUARED, Loss
 
 
 class Scorer(Protocol):

@@ -22,7 +22,6 @@ from fairmatch.exceptions import InputError, ModelFileError, TrainingInterrupted
 from fairmatch.learning import penalties as formulas
 from fairmatch.learning.choice import GapChoice, RealGapChoice
 from fairmatch.learning.estimator import FairClassifier, FairRegressor, Family
-from fairmatch.learning.losses import LOGISTIC, Loss
 from fairmatch.learning.penalties import (
     Adversary,
     Comparison,
@@ -57,6 +56,7 @@ from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose, is_count
 from fairmatch.people.encoding import Points
 from fairmatch.people.groups import Groups
+from fairmatch.people.outcome import LOGISTIC, Loss
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8

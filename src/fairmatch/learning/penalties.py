@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.losses import Derivatives
 from fairmatch.learning.reading import TrainingRows, seed_sequence
 from fairmatch.learning.settings import Settings
 from fairmatch.matching.coupling import PART_WEIGHTS, Coupling, PartRows, check_coupling, plan_parts
@@ -16,6 +15,7 @@ from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher, match_
 from fairmatch.people.checks import FloatArray, check_count
 from fairmatch.people.encoding import Points
 from fairmatch.people.groups import listed, read_criterion
+from fairmatch.people.outcome import Derivatives
 
 # Differences of scores below this count as almost none. docs/evidence/boosting.md shows the
 # measurements behind the value.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fairmatch.exceptions import CouplingError, ModelFileError
 from fairmatch.learning.choice import GapChoice, RealGapChoice
 from fairmatch.learning.estimator import FairClassifier, FairRegressor, Family
-from fairmatch.learning.losses import LOGISTIC, Derivatives, Loss
 from fairmatch.learning.penalties import (
     Comparison,
     GroupComparison,
@@ -36,6 +35,7 @@ from fairmatch.matching.coupling import Coupling, rows_with_mass
 from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose
 from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.outcome import LOGISTIC, Derivatives, Loss
 
 
 class BoostingObjective:

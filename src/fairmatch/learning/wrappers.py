@@ -25,7 +25,6 @@ from fairmatch.learning.learners import (
     clone_wrapper,
     wrapped_tags,
 )
-from fairmatch.learning.losses import Loss
 from fairmatch.learning.penalties import Comparison, GroupComparison, Sampling, Transport
 from fairmatch.learning.reading import (
     GroupSettings,
@@ -45,6 +44,7 @@ from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number, check_weights
 from fairmatch.people.encoding import Points, TableEncoder, read_points
 from fairmatch.people.groups import listed, read_criterion
+from fairmatch.people.outcome import Loss
 
 
 @dataclass(frozen=True, eq=False)

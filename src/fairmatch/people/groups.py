@@ -34,6 +34,11 @@ class Groups:
         such as ``"female, Black"``.
     attributes : tuple of str, default=()
         Names of the attributes, if there are several.
+    crossed : tuple of Groups, default=()
+        The groups of each attribute by itself, if there are several.
+    apart : tuple of int, default=()
+        Codes of the groups that are compared with nobody: people whose attribute is unknown, or
+        groups that are too small.
 
     Examples
     --------
@@ -48,6 +53,8 @@ class Groups:
     codes: NDArray[np.integer[Any]]
     labels: tuple[Any, ...]
     attributes: tuple[str, ...] = ()
+    crossed: tuple["Groups", ...] = ()
+    apart: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -56,6 +63,11 @@ class Groups:
     def n_groups(self) -> int:
         """Number of groups."""
         return len(self.labels)
+
+    @property
+    def compared(self) -> tuple[int, ...]:
+        """Codes of the groups that are compared with each other."""
+        return tuple(code for code in range(self.n_groups) if code not in self.apart)
 
     def is_group(self, code: int) -> BoolArray:
         """Return a mask of the rows in the group with this code."""
@@ -72,7 +84,8 @@ class Groups:
 
     def take(self, rows: NDArray[np.intp]) -> "Groups":
         """Return the groups of some of the rows. A label may then have no rows."""
-        return replace(self, codes=self.codes[rows])
+        crossed = tuple(own.take(rows) for own in self.crossed)
+        return replace(self, codes=self.codes[rows], crossed=crossed)
 
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""

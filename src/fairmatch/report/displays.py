@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from fairmatch.auditing.audit import audit, score_people
 from fairmatch.auditing.facts import Audit
-from fairmatch.auditing.people import RowWeights, draw_rows
+from fairmatch.auditing.people import draw_rows
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.nearest import POSITION_SLACK, MatchingCurve, matching_curve
@@ -23,6 +23,7 @@ from fairmatch.people.checks import FloatArray, read_labels, read_scores, read_w
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import whole_file
 from fairmatch.people.groups import read_groups
+from fairmatch.people.weights import Weights
 from fairmatch.report.charts import (
     curve_chart,
     interval_chart,
@@ -467,7 +468,7 @@ class MatchingDisplay(Display):
             raise InputError("X is None, and distances need the features of people. Pass X.")
         groups = read_groups(sensitive_features)
         generator = np.random.default_rng(random_state)
-        weights = RowWeights(len(groups), read_weights(sample_weight, n_rows=len(groups)))
+        weights = Weights(len(groups), read_weights(sample_weight, n_rows=len(groups)))
         rows, drawn = draw_rows(groups, weights, n_sample, generator)
         features = TableEncoder(missing="encode").fit_transform(X)[rows]
         labels = [groups.labels[code] for code in groups.codes[rows]]

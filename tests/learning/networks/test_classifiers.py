@@ -3,21 +3,19 @@ import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_array_equal
+from paper.rivals import (
+    AdversarialClassifier,
+    GapRegularizedClassifier,
+    ReductionClassifier,
+    UnconstrainedClassifier,
+)
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from synthetic import NETWORKS, PENALIZED, QUICK, people
 from torch import nn
 
-from fairmatch import (
-    AdversarialClassifier,
-    FTMClassifier,
-    GapRegularizedClassifier,
-    OptimalTransportMatcher,
-    ReductionClassifier,
-    UnconstrainedClassifier,
-    fairness_path,
-)
+from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
 from fairmatch.datasets import load_german
 from fairmatch.exceptions import (
     ColumnError,

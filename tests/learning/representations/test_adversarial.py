@@ -9,6 +9,12 @@ import sklearn
 import torch
 from damage import edit, exchange_weights
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals import (
+    LAFTRTransformer,
+    RepresentationClassifier,
+    SIPMTransformer,
+    TransportRepairTransformer,
+)
 from paper.rivals.representations import AdversaryCritic, SigmoidCritic, standardized
 from safetensors.numpy import load_file
 from sklearn.base import clone
@@ -21,15 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 from synthetic import people
 
-from fairmatch import (
-    LAFTRTransformer,
-    OptimalTransportMatcher,
-    RepresentationClassifier,
-    SIPMTransformer,
-    TransportRepairTransformer,
-    fairness_path,
-    load,
-)
+from fairmatch import OptimalTransportMatcher, fairness_path, load
 from fairmatch.exceptions import (
     CouplingError,
     GroupError,

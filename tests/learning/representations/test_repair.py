@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from paper.illustrations import GaussianMap
+from paper.rivals import TransportRepairTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from synthetic import people
 
-from fairmatch import Coupling, OptimalTransportMatcher, TransportRepairTransformer
+from fairmatch import Coupling, OptimalTransportMatcher
 from fairmatch.datasets import load_german, paper_split
 from fairmatch.exceptions import CouplingError, GroupError, InputError
 

@@ -14,6 +14,7 @@ import pytest
 import sklearn
 from damage import edit
 from numpy.testing import assert_allclose, assert_array_equal
+from paper.rivals import GapRegularizedBoostingClassifier
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -22,13 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from synthetic import people
 
 import fairmatch
-from fairmatch import (
-    FTMBoostingClassifier,
-    GapRegularizedBoostingClassifier,
-    OptimalTransportMatcher,
-    fairness_path,
-    load,
-)
+from fairmatch import FTMBoostingClassifier, OptimalTransportMatcher, fairness_path, load
 from fairmatch.cli.main import main
 from fairmatch.datasets import load_adult, load_bank, load_dutch, load_german
 from fairmatch.exceptions import (

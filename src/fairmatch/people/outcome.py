@@ -1,12 +1,14 @@
-"""Losses, which compare predictions with labels: their link, values and derivatives."""
+"""What a score is: a probability or a number, with its loss, its decision and its unit."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from fairmatch.people.checks import FloatArray
+from fairmatch.exceptions import InputError
+from fairmatch.people.checks import BoolArray, FloatArray, check_length, read_numbers, read_scores
 
 Derivatives = tuple[FloatArray, FloatArray]
 
@@ -110,3 +112,68 @@ class SquaredLoss:
 
 
 LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a score is, and what follows from it.
+
+    Attributes
+    ----------
+    name : str
+        "probability" or "number".
+    loss : Loss
+        The loss that compares a score with a label, with its link.
+    decides : bool
+        Whether a score decides: a probability at or above a threshold is a selection, and a
+        number selects nobody.
+    has_unit : bool
+        Whether scores are in units of the target, so that gaps have a unit too.
+
+    Examples
+    --------
+    >>> PROBABILITY.decide(PROBABILITY.read([0.2, 0.7]), 0.5).tolist()
+    [False, True]
+    >>> NUMBER.decides, NUMBER.loss.name
+    (False, 'squared')
+    """
+
+    name: str
+    loss: Loss
+    decides: bool
+    has_unit: bool
+
+    def read(
+        self, y_score: ArrayLike, *, name: str = "y_score", n_rows: int | None = None
+    ) -> FloatArray:
+        """Return scores as float64. Raise unless they are scores of this kind."""
+        if self.decides:
+            return read_scores(y_score, name=name, n_rows=n_rows)
+        numbers = read_numbers(y_score, name)
+        check_length(numbers, n_rows, name)
+        bad = ~np.isfinite(numbers)
+        if bad.any():
+            raise InputError(
+                f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
+                f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite number: correct "
+                "these rows, or leave them out."
+            )
+        return numbers
+
+    def decide(self, scores: FloatArray, threshold: float) -> BoolArray:
+        """Return who is selected: everybody with a score at or above the threshold."""
+        return np.asarray(scores >= threshold)
+
+
+PROBABILITY = Outcome("probability", LOGISTIC, decides=True, has_unit=False)
+NUMBER = Outcome("number", SQUARED, decides=False, has_unit=True)
+OUTCOMES: dict[str, Outcome] = {outcome.name: outcome for outcome in (PROBABILITY, NUMBER)}
+
+
+def read_outcome(value: Any) -> Outcome:
+    """Return the outcome with this name. Raise an error that lists the names if there is none."""
+    if isinstance(value, Outcome):
+        return value
+    if isinstance(value, str) and value in OUTCOMES:
+        return OUTCOMES[value]
+    raise InputError(f"outcome must be one of {', '.join(map(repr, OUTCOMES))}, got {value!r}.")

@@ -1,0 +1,327 @@
+"""People: the rows of a table with their groups, labels and weights, parsed once.
+
+A public function turns its arguments into `People`, calls one internal function and wraps the
+result. Internal functions take `People` and arrays of scores. They never parse, and they never
+check what was checked here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import _safe_indexing
+
+from fairmatch.exceptions import GroupError, LabelError
+from fairmatch.people.checks import BoolArray, FloatArray
+from fairmatch.people.columns import Column, read_columns, take_rows
+from fairmatch.people.encoding import Points, read_points
+from fairmatch.people.groups import Criterion, Groups
+from fairmatch.people.weights import Weights
+
+IndexArray = npt.NDArray[np.intp]
+
+
+class Table:
+    """The columns that describe people, as they were given; read and encoded on demand, once.
+
+    Parameters
+    ----------
+    source : table or array of shape (n_rows, n_columns)
+        A table of pandas, polars or pyarrow, or an array.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = Table(pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]}))
+    >>> table.take(np.array([2, 0])).columns[1].levels.tolist()
+    ['cook']
+    >>> table.points.numbers.ravel().tolist()
+    [0.0, 0.25, 1.0]
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._whole: Table | None = None
+        self._rows: IndexArray | None = None
+
+    def __len__(self) -> int:
+        if self._rows is not None:
+            return len(self._rows)
+        shape = getattr(self._source, "shape", None)
+        return len(self._source) if shape is None else int(shape[0])
+
+    def take(self, rows: IndexArray) -> Table:
+        """Return some of the rows. Nothing is copied until it is needed."""
+        taken = Table(self._source)
+        taken._whole = self if self._whole is None else self._whole
+        taken._rows = rows if self._rows is None else self._rows[rows]
+        return taken
+
+    @cached_property
+    def native(self) -> Any:
+        """The rows in the library they were given in, for models that read tables themselves."""
+        if self._rows is None:
+            return self._source
+        source = np.asarray(self._source) if isinstance(self._source, list) else self._source
+        return _safe_indexing(source, self._rows)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns as arrays."""
+        if self._whole is None or self._rows is None:
+            return read_columns(self._source)
+        return [take_rows(column, self._rows) for column in self._whole.columns]
+
+    @cached_property
+    def points(self) -> Points:
+        """The rows as points whose squared distance says how different two people are."""
+        return read_points(self.native)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What is true of every row: one of two classes, or a number.
+
+    Attributes
+    ----------
+    values : array of shape (n_rows,)
+        1 for the positive class and 0 for the other one, or the numbers.
+    classes : tuple of two labels, or None
+        The negative class and the positive one; None for numbers.
+    """
+
+    values: FloatArray
+    classes: tuple[Any, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def positive(self) -> BoolArray:
+        """Which rows have the positive label."""
+        return np.asarray(self.values > 0.0)
+
+    def take(self, rows: IndexArray) -> Labels:
+        """Return the labels of some of the rows."""
+        return replace(self, values=self.values[rows])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two groups whose people are compared, within one class and one stratum.
+
+    Attributes
+    ----------
+    source, target : int
+        Code of a group, and code of the reference group.
+    label : bool or None
+        The class of the rows: True is Y = 1, False is Y = 0, None is everybody.
+    source_rows, target_rows : array of int
+        Positions of the rows that carry mass.
+    weight : float
+        Weight of the comparison. The weights of all comparisons sum to 1.
+    stratum : int or None
+        Code of the stratum that the rows are from; None where there are no strata.
+    """
+
+    source: int
+    target: int
+    label: bool | None
+    source_rows: IndexArray
+    target_rows: IndexArray
+    weight: float
+    stratum: int | None = None
+
+    @property
+    def in_order(self) -> tuple[IndexArray, IndexArray]:
+        """The rows of the group with the smaller code, and then those of the other group.
+
+        There may be several optimal matchings. Which one is found must not depend on which group
+        is larger. So groups are matched in this order, and the result is reversed if necessary.
+        """
+        rows = self.source_rows, self.target_rows
+        return rows if self.source < self.target else (rows[1], rows[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A level of every row, as a code, and the label behind each code.
+
+    Attributes
+    ----------
+    values : array of int, shape (n_rows,)
+        Position of each row's level in ``labels``.
+    labels : tuple of str
+        The levels.
+    """
+
+    values: npt.NDArray[np.integer[Any]]
+    labels: tuple[str, ...]
+
+    def take(self, rows: IndexArray) -> Codes:
+        """Return the levels of some of the rows."""
+        return replace(self, values=self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The rows of a table, parsed once.
+
+    Attributes
+    ----------
+    groups : Groups
+        The protected group of every row.
+    table : Table, optional
+        The columns that describe people.
+    labels : Labels, optional
+        What is true of every row.
+    weight : Weights, optional
+        Weight of every row. None means that every row is one person.
+    strata : Codes, optional
+        Levels within which people are compared. None compares everybody.
+    ids : tuple of str, optional
+        Identifier of every row. Rows with the same identifier are the same person.
+
+    Examples
+    --------
+    >>> from fairmatch.people.groups import read_criterion, read_groups
+    >>> people = People(read_groups(["a", "b", "b", "c"]))
+    >>> parity = read_criterion("demographic_parity")
+    >>> [(found.source, found.target, found.weight) for found in people.comparisons(parity)]
+    [(0, 1, 0.5), (2, 1, 0.5)]
+    >>> len(people.take(np.array([0, 1])))
+    2
+    """
+
+    groups: Groups
+    table: Table | None = None
+    labels: Labels | None = None
+    weight: Weights | None = None
+    strata: Codes | None = None
+    ids: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Weight of every row as numbers; None where every row is one person."""
+        return None if self.weight is None else self.weight.values
+
+    @property
+    def mass(self) -> FloatArray:
+        """Weight of every row as numbers; all ones if there are no weights."""
+        weights = self.weights
+        return np.ones(len(self)) if weights is None else weights
+
+    @property
+    def positive(self) -> BoolArray | None:
+        """Which rows have the positive label; None without labels of two classes."""
+        return None if self.labels is None or self.labels.classes is None else self.labels.positive
+
+    def take(self, rows: IndexArray) -> People:
+        """Return some of the people, in this order."""
+        return People(
+            self.groups.take(rows),
+            None if self.table is None else self.table.take(rows),
+            None if self.labels is None else self.labels.take(rows),
+            None if self.weight is None else self.weight.take(rows),
+            None if self.strata is None else self.strata.take(rows),
+            None if self.ids is None else tuple(self.ids[row] for row in rows),
+        )
+
+    def comparisons(self, criterion: Criterion, reference: Any = None) -> list[Comparison]:
+        """Return every group with the reference group, within each compared class and stratum.
+
+        Parameters
+        ----------
+        criterion : Criterion
+            Which classes are compared.
+        reference : a group label, optional
+            The group with which every other group is compared. By default it is the largest.
+
+        Returns
+        -------
+        list of Comparison
+            All comparisons weigh the same, so small groups count as much as large ones. Strata
+            without people of both groups are left out, and strata weigh by their people.
+        """
+        groups, weights = self.groups, self.weights
+        target = groups.reference(reference, weights)
+        if target in groups.apart:
+            raise GroupError(
+                f"The reference group {groups.labels[target]!r} is among the groups that are not "
+                "compared. Name another reference."
+            )
+        sources = [code for code in groups.compared if code != target]
+        if not sources:
+            raise GroupError(
+                f"No group is left to compare with the reference group {groups.labels[target]!r}, "
+                "and at least one is needed. Ignore fewer groups."
+            )
+        carried = np.ones(len(self), dtype=bool) if weights is None else weights > 0.0
+        found = []
+        for label, inside in criterion.strata(self.positive, len(self)):
+            rows = {
+                code: self._rows(code, carried & inside, inside, label, criterion)
+                for code in (target, *sources)
+            }
+            for code in sources:
+                found += self._within(code, target, label, rows)
+        total = sum(comparison.weight for comparison in found)
+        return [replace(comparison, weight=comparison.weight / total) for comparison in found]
+
+    def _within(
+        self, source: int, target: int, label: bool | None, rows: dict[int, IndexArray]
+    ) -> list[Comparison]:
+        """Return the comparisons of two groups within the strata, with weights that sum to 1."""
+        own, other = rows[source], rows[target]
+        if self.strata is None:
+            return [Comparison(source, target, label, own, other, 1.0)]
+        found = []
+        for code in range(len(self.strata.labels)):
+            at = (own[self.strata.values[own] == code], other[self.strata.values[other] == code])
+            if len(at[0]) and len(at[1]):
+                mass = float(self.mass[np.concatenate(at)].sum())
+                found.append(Comparison(source, target, label, *at, mass, code))
+        if not found:
+            names = self.groups.labels[source], self.groups.labels[target]
+            raise GroupError(
+                f"No stratum holds people of both {names[0]!r} and {names[1]!r}, so they cannot be "
+                "compared. Condition on fewer factors, or on wider bands."
+            )
+        total = sum(comparison.weight for comparison in found)
+        return [replace(comparison, weight=comparison.weight / total) for comparison in found]
+
+    def _rows(
+        self,
+        code: int,
+        carried: BoolArray,
+        inside: BoolArray,
+        label: bool | None,
+        criterion: Criterion,
+    ) -> IndexArray:
+        """Return the rows of a group that carry mass. Raise if there are none."""
+        is_group = self.groups.is_group(code)
+        rows = np.flatnonzero(is_group & carried)
+        if len(rows):
+            return rows
+        name = self.groups.labels[code]
+        if not is_group.any():
+            raise GroupError(
+                f"Group {name!r} has no rows to compare, and every group needs some. Leave it out."
+            )
+        if not (is_group & inside).any():
+            raise LabelError(
+                f"Group {name!r} has no rows with a {'positive' if label else 'negative'} label, "
+                f"so criterion={criterion.name!r} is undefined for it. Pool the group with "
+                "another, leave it out, or use criterion='demographic_parity'."
+            )
+        raise GroupError(
+            f"The weights of group {name!r} sum to zero, and every group needs a positive weight. "
+            "Leave this group out, or correct the weights."
+        )

@@ -1,0 +1,200 @@
+"""Rows of unequal weight: their shares and means, and how many people they are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairmatch.exceptions import InputError
+from fairmatch.people.checks import BoolArray, FloatArray, read_weights
+
+KINDS = ("survey", "counts")
+"""The kinds of weights: survey weights, or the number of people that a row stands for."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A mean, and how well it is known.
+
+    Attributes
+    ----------
+    mean : float
+        The weighted mean.
+    variance : float
+        Variance of one value. The variance of the mean is ``variance / size``.
+    size : float
+        How many people the mean rests on.
+    """
+
+    mean: float
+    variance: float
+    size: float
+
+    @property
+    def error(self) -> float:
+        """Squared standard error of the mean.
+
+        If a few people have equal values, others may still have another value. So the variance is
+        at least about one over the size, as if there were one more success and one more failure.
+        """
+        floor = min(1.0 / self.size, 0.25)
+        return max(self.variance, floor) / self.size
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    r"""Weight of every row, and what kind of weight it is.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    values : array of shape (n_rows,) or None
+        Weight of every row. None means that every row is one person.
+    is_counts : bool
+        Whether a weight is a number of people rather than a survey weight.
+
+    Notes
+    -----
+    Counts :math:`c` stand for :math:`\sum c` people. Survey weights :math:`w` are worth at most as
+    many people as there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
+    variance of a weighted mean :math:`m` comes from linearisation,
+    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`. It is never smaller than Kish's size implies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairmatch.people.weights import Weights
+    >>> weights = Weights(3, np.array([1.0, 1.0, 2.0]))
+    >>> weights.total, round(weights.size, 2)
+    (4.0, 2.67)
+    """
+
+    n_rows: int
+    values: FloatArray | None = None
+    is_counts: bool = False
+
+    def take(self, rows: NDArray[Any]) -> Weights:
+        """Return the weights of some rows, chosen by position or by a mask."""
+        if self.values is None:
+            return Weights(int(rows.sum()) if rows.dtype == bool else len(rows))
+        values = self.values[rows]
+        return Weights(len(values), values, self.is_counts)
+
+    @property
+    def is_survey(self) -> bool:
+        """Whether the weights are those of a survey."""
+        return self.values is not None and not self.is_counts
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.n_rows) if self.values is None else float(self.values.sum())
+
+    @property
+    def people(self) -> int:
+        """How many people the rows hold."""
+        return round(self.total) if self.is_counts else self.n_rows
+
+    @property
+    def size(self) -> float:
+        """The effective size: how many people of equal weight the rows are worth."""
+        if not self.is_survey or self.n_rows == 0:
+            return self.total
+        assert self.values is not None
+        return self.total**2 / float(self.values @ self.values)
+
+    @property
+    def evidence(self) -> FloatArray | None:
+        """Weights that sum to the effective size; None where every row is one person."""
+        if self.values is None or self.is_counts or self.n_rows == 0:
+            return self.values
+        return self.values * (self.size / self.total)
+
+    def rate(self, hits: BoolArray) -> tuple[float, float]:
+        """Return the share of hits, and how many people the share rests on."""
+        if self.values is None:
+            return float(hits.sum() / len(hits)), len(hits)
+        share = float(self.values @ hits / self.total)
+        if self.is_counts or not 0.0 < share < 1.0:
+            return share, self.size
+        spread = float(((self.values * (hits - share)) ** 2).sum()) / self.total**2
+        return share, min(self.size, share * (1.0 - share) / spread)
+
+    def moments(self, values: FloatArray) -> Moments:
+        """Return the mean of some values, and how well it is known."""
+        if self.values is None:
+            variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
+            return Moments(float(values.mean()), variance, len(values))
+        total, size = self.total, self.size
+        mean = float(self.values @ values / total)
+        spread = float(self.values @ (values - mean) ** 2) / total
+        if not self.is_counts:
+            linear = float(((self.values * (values - mean)) ** 2).sum()) / total**2
+            spread = max(spread, linear * size)
+        return Moments(mean, spread * size / max(size - 1.0, 1.0), size)
+
+
+def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> Weights:
+    """Read and check the weights that a caller passes.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,) or None
+        The weights.
+    kind : {"survey", "counts"}
+        What the weights are.
+    n_rows : int
+        Number of rows.
+    """
+    if kind not in KINDS:
+        raise InputError(
+            f"weight_kind must be 'survey' or 'counts', got {kind!r}. Pass one of the two."
+        )
+    values = read_weights(sample_weight, n_rows=n_rows)
+    if values is None:
+        return Weights(n_rows)
+    if not values.any():
+        raise InputError(
+            "sample_weight is 0 in every row, so nobody is left. Pass a positive weight for "
+            "some people."
+        )
+    if kind == "counts" and (broken := values != np.rint(values)).any():
+        row = int(np.argmax(broken))
+        raise InputError(
+            f"weight_kind='counts' asks for whole numbers of people, and row {row}, counted from "
+            f"0, has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
+        )
+    return Weights(n_rows, values, kind == "counts")
+
+
+def draw_people(
+    counts: FloatArray, n_people: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw people without replacement from rows that stand for many people each.
+
+    Parameters
+    ----------
+    counts : array of shape (n_rows,)
+        Number of people that each row stands for.
+    n_people : int
+        How many people to draw.
+    generator : numpy Generator
+        Source of the random draws.
+
+    Returns
+    -------
+    array of int, shape (n_rows,)
+        How many people of each row were drawn.
+    """
+    whole = counts.astype(np.int64)
+    if (total := int(whole.sum())) < 1_000_000_000:  # what NumPy can draw from
+        drawn: NDArray[np.int64] = generator.multivariate_hypergeometric(
+            whole, min(n_people, total), method="marginals"
+        )
+        return drawn
+    # Among so many people hardly anybody is drawn twice.
+    return np.minimum(generator.multinomial(n_people, counts / counts.sum()), whole)
