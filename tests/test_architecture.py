@@ -114,9 +114,10 @@ def exported(package: str) -> list[str]:
 
 
 PUBLIC = [
-    *exported("fairmatch"),
-    *(name for package in ("measures", "datasets", "report") for name in exported(f"fairmatch.{package}")),
-]  # fmt: skip
+    name
+    for package in ("fairmatch", "fairmatch.measures", "fairmatch.datasets", "fairmatch.report")
+    for name in exported(package)
+]
 
 
 def resolve(path: str) -> object:
