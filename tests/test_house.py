@@ -328,7 +328,7 @@ def test_measuring_loads_nothing_heavy():
     assert not fresh_import("fairmatch.measures")[1] & (HEAVY | {"scipy.stats"})
 
 
-@pytest.mark.parametrize("module", ["fairmatch.learning.trees", "fairmatch.learning.trees"])
+@pytest.mark.parametrize("module", ["fairmatch.learning.trees"])
 def test_trees_are_trained_and_saved_without_torch(module):
     pytest.importorskip("lightgbm")
     assert not fresh_import(module)[1] & {"torch", "safetensors"}
