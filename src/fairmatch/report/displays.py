@@ -18,7 +18,7 @@ from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.nearest import POSITION_SLACK, MatchingCurve, matching_curve
 from fairmatch.measures import MEASURES, gap_table
-from fairmatch.measures.registry import IN_UNITS, read_measure
+from fairmatch.measures.registry import read_measure
 from fairmatch.people.checks import FloatArray, read_labels, read_scores, read_weights
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import whole_file
@@ -302,7 +302,8 @@ class GapDisplay(Display):
             for audit in self.audits
             for gap in audit.gaps
             # Gaps of predictions share an axis only if they have the unit of the predictions.
-            if gap.value is not None and (audit.scale != "real" or gap.name in IN_UNITS)
+            if gap.value is not None
+            and (audit.scale != "real" or MEASURES[gap.name].unit == "score")
         ]
 
     def _title(self) -> str:

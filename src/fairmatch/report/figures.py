@@ -28,7 +28,8 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.measures.registry import IN_UNITS
+from fairmatch.measures.registry import applicable
+from fairmatch.people.outcome import PROBABILITY
 from fairmatch.report.charts import (
     CONTRIBUTION_COLOURS,
     GROUP_COLOURS,
@@ -355,7 +356,7 @@ def _in_units(audits: Sequence[Audit], rows: Sequence[Row]) -> tuple[Panel, ...]
     """Return one chart of gaps in units, one of relative gaps and one of shares."""
     spread = audits[0].spread
     kinds: dict[str, Callable[[str], bool]] = {
-        "In units of the target": lambda name: name in IN_UNITS,
+        "In units of the target": lambda name: MEASURES[name].unit == "score",
         f"In standard deviations of the {spread.of if spread else 'target'}": lambda name: (
             name.startswith(RELATIVE)
         ),
@@ -1401,7 +1402,7 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
         "ratio of selection rates": audit.selection_ratio.value,
         **{
             f"gap: {gap_title(name, audit).lower()}": gaps.get(name)
-            for name in dict.fromkeys([*MEASURES, *gaps])
+            for name in dict.fromkeys([*applicable(PROBABILITY), *gaps])
         },
         "distance of people matched by their scores (0 = nearest, 1 = random)": max(
             placed, default=None
