@@ -266,9 +266,8 @@ ELSEWHERE = (
     "; the bar is its",
     "The gap is that of",
 )
-ROOM = Path(fairmatch.report.__file__).parent
-SPEAKING = [ROOM / f"{name}.py" for name in ("summary", "sections", "page", "explorer")]
-SPEAKING += sorted((ROOM / "figures").glob("*.py"))
+FOLDER = Path(fairmatch.report.__file__).parent
+SPEAKING = [FOLDER / f"{name}.py" for name in ("wording", "figures", "page", "explorer")]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from fairmatch.auditing.people import draw_rows
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.nearest import POSITION_SLACK, MatchingCurve, matching_curve
-from fairmatch.measures import MEASURES, gap_table
+from fairmatch.measures import gap_table
 from fairmatch.measures.registry import IN_UNITS, read_measure
 from fairmatch.people.checks import FloatArray, read_labels, read_scores, read_weights
 from fairmatch.people.encoding import TableEncoder
@@ -26,12 +26,12 @@ from fairmatch.people.groups import read_groups
 from fairmatch.people.weights import Weights
 from fairmatch.report.charts import (
     curve_chart,
+    gap_axis,
     interval_chart,
-    model_chart,
-    paths_chart,
     save_chart,
     standalone,
     tradeoff_chart,
+    tradeoff_rows,
 )
 from fairmatch.report.wording import gap_title, shown_name, told_apart
 
@@ -702,11 +702,11 @@ class TradeoffDisplay(Display):
         return [f"weight {weight:g}" for weight in self.points["fairness_weight"]]
 
     def _draw_altair(self) -> Any:
-        if "fairness_weight" in self.points and "model" in self.points:
-            return paths_chart(self.points, gap=self.gap)
-        if "fairness_weight" in self.points:
-            return tradeoff_chart(self.points, gap=self.gap)
-        return model_chart(self.points, gap=self.gap)
+        return tradeoff_chart(
+            tradeoff_rows(self.points, self.gap),
+            title=gap_axis(self.gap),
+            beside="fairness_weight" not in self.points,
+        )
 
     def _draw_matplotlib(self, ax: Any) -> None:
         points = self.points
@@ -724,5 +724,5 @@ class TradeoffDisplay(Display):
                 at = row[self.gap], row["accuracy"]
                 ax.annotate(row["model"], at, xytext=(6, 4), textcoords="offset points")
         ax.set_xlim(left=0.0)
-        ax.set_xlabel(f"{MEASURES[self.gap].title} ({MEASURES[self.gap].symbol})")
+        ax.set_xlabel(gap_axis(self.gap))
         ax.set_ylabel("accuracy")
