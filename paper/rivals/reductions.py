@@ -18,13 +18,13 @@ from sklearn.linear_model import LogisticRegression
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.estimator import FairClassifier, Family
-from fairmatch.people.outcome import Loss
 from fairmatch.learning.reading import GroupSettings, GroupSizes, TableReader, TrainingRows
 from fairmatch.learning.settings import REDUCTION_BOUNDS, Settings, estimator
 from fairmatch.matching.coupling import Coupling, plan_parts
 from fairmatch.people.checks import FloatArray, check_count, check_number
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import read_criterion
+from fairmatch.people.outcome import Loss
 
 _MOMENTS = {
     "demographic_parity": DemographicParity,

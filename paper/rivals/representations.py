@@ -18,7 +18,6 @@ from torch.nn import functional
 from fairmatch.exceptions import CouplingError, InputError, LabelError, ModelFileError
 from fairmatch.learning.choice import GapChoice
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, Family, Target, TwoClasses
-from fairmatch.people.outcome import Loss
 from fairmatch.learning.networks import (
     MIN_WIDTH,
     AdversaryNetwork,
@@ -65,6 +64,7 @@ from fairmatch.people.checks import (
     read_features,
     read_weights,
 )
+from fairmatch.people.outcome import Loss
 
 
 class Representer(Protocol):

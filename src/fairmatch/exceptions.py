@@ -1,7 +1,8 @@
 """The errors and warnings of fairmatch.
 
 Each is also the builtin that callers already catch, and each message says what was given,
-what was expected and what to do::
+what was expected and what to do. An error about one parameter carries its name in ``parameter``,
+and a program in which the parameter is called otherwise, such as the command line, shows that::
 
     FairmatchError
     ├── InputError (ValueError)          data or a parameter that cannot be used as it is
@@ -23,7 +24,26 @@ what was expected and what to do::
 
 
 class FairmatchError(Exception):
-    """Base class of every error raised by fairmatch."""
+    """Base class of every error raised by fairmatch.
+
+    Parameters
+    ----------
+    *args
+        The message: what was given, what was expected, and what to do.
+    parameter : str, optional
+        Name of the parameter of Python that is at fault, such as ``"max_gap"``.
+
+    Examples
+    --------
+    >>> InputError("max_gap must be a number in [0, 1], got 3.", parameter="max_gap").parameter
+    'max_gap'
+    """
+
+    parameter: str | None = None
+
+    def __init__(self, *args: object, parameter: str | None = None) -> None:
+        super().__init__(*args)
+        self.parameter = parameter
 
 
 class InputError(FairmatchError, ValueError):

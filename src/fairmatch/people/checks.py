@@ -82,14 +82,16 @@ def read_scores(
             raise InputError(
                 f"{name} has {int(bad.sum())} entries that are NaN or infinite (the first in row "
                 f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite score: score "
-                "those rows, or leave them out."
+                "those rows, or leave them out.",
+                parameter=name,
             )
         advice = "turn margins or logits into probabilities first"
         if low >= 0.0 and high <= 100.0:
             advice = "divide percentages by 100"
         raise InputError(
             f"{name} must lie in [0, 1], got values from {low:g} to {high:g}. Pass probabilities "
-            f"or 0/1 decisions; {advice}."
+            f"or 0/1 decisions; {advice}.",
+            parameter=name,
         )
     return scores
 
@@ -102,7 +104,8 @@ def read_numbers(values: ArrayLike, name: str) -> FloatArray:
     row = next((row for row, value in enumerate(array) if not _is_number(value)), 0)
     raise InputError(
         f"{name} must be numeric, got dtype {array.dtype} (row {row}, counted from 0, holds "
-        f"{array[row]!r}). Convert it to numbers first."
+        f"{array[row]!r}). Convert it to numbers first.",
+        parameter=name,
     )
 
 
@@ -153,7 +156,8 @@ def read_weights(sample_weight: ArrayLike | None, *, n_rows: int) -> FloatArray 
         row = int(np.argmax(~(np.isfinite(weights) & (weights >= 0.0))))
         raise InputError(
             f"sample_weight must be finite and not negative, and row {row}, counted from 0, has "
-            f"{weights[row]:g}. Correct this weight, or leave the row out."
+            f"{weights[row]:g}. Correct this weight, or leave the row out.",
+            parameter="sample_weight",
         )
     if weights.max() > np.finfo(np.float64).max / len(weights):
         raise InputError(
@@ -241,7 +245,7 @@ def check_count(name: str, value: Any, least: int = 1, *, optional: bool = False
     """Raise unless a parameter is a whole number of at least ``least``, or None if optional."""
     if not (is_count(value, least) or (optional and value is None)):
         allowed = f"a whole number of at least {least}{' or None' if optional else ''}"
-        raise InputError(f"{name} must be {allowed}, got {value!r}.")
+        raise InputError(f"{name} must be {allowed}, got {value!r}.", parameter=name)
 
 
 def check_number(name: str, value: Any, within: str) -> None:
@@ -253,7 +257,7 @@ def check_number(name: str, value: Any, within: str) -> None:
         below = number <= high if within[-1] == "]" else number < high
         if above and below:
             return
-    raise InputError(f"{name} must be a number in {within}, got {value!r}.")
+    raise InputError(f"{name} must be a number in {within}, got {value!r}.", parameter=name)
 
 
 def check_threshold(value: Any) -> None:
@@ -273,7 +277,9 @@ def check_weights(name: str, weights: Any, within: str) -> None:
 def check_flag(name: str, value: Any) -> None:
     """Raise unless a parameter is True or False, because words and numbers would count as True."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} must be True or False, got {value!r}. Pass one of the two.")
+        raise InputError(
+            f"{name} must be True or False, got {value!r}. Pass one of the two.", parameter=name
+        )
 
 
 def check_verbose(value: Any) -> None:
