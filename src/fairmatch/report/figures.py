@@ -33,7 +33,6 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.measures.registry import IN_UNITS
 from fairmatch.report.charts import (
     CONTRIBUTION_COLOURS,
     GROUP_COLOURS,
@@ -59,6 +58,7 @@ from fairmatch.report.wording import (
     column_words,
     compared_groups,
     gap_title,
+    gap_unit,
     gap_words,
     group_words,
     is_drawn,
@@ -347,9 +347,13 @@ def group_figure(audits: Sequence[Audit]) -> Figure:
     ]
     said = outcome_words(audits[0])
     title, dot, axis = (
-        ("Mean prediction of each group", "the mean of the predictions", "mean prediction")
+        ("Mean prediction of each group", "A dot is the mean of the predictions", "mean prediction")
         if audits[0].scale == "real"
-        else (f"Share {said} of each group", f"the share of people {said}", f"share {said}")
+        else (
+            f"Share {said} of each group",
+            f"A dot is the share of people {said}",
+            f"share {said}",
+        )
     )
     ratios = [
         f"{f'{shown_name(model.audit.model_name)}: the' if model.title else 'The'}{said}"
@@ -358,7 +362,7 @@ def group_figure(audits: Sequence[Audit]) -> Figure:
     ]
     return Figure(
         title,
-        (f"A dot is {dot}; the bar is its {level(audits)} confidence interval.", *ratios),
+        (f"{dot}; the bar is its {level(audits)} confidence interval.", *ratios),
         _group_columns(*weights),
         rows,
         _intervals(rows, axis, domain=_group_domain(audits[0])),
@@ -527,9 +531,9 @@ def _unit(name: str, audit: Audit) -> str:
     """Return the unit of a gap of predictions, as the title of the chart of all that share it."""
     if audit.scale != "real":
         return ""
-    if name.startswith(RELATIVE):
-        return f"In standard deviations of the {audit.spread.of if audit.spread else 'target'}"
-    return "In units of the target" if name in IN_UNITS else "As a share of the people"
+    deviations = f"In standard deviations of the {audit.spread.of if audit.spread else 'target'}"
+    titles = {"score": "In units of the target", "share": "As a share of the people"}
+    return titles.get(gap_unit(name), deviations)
 
 
 def _is_drawn_by_pair(name: str) -> bool:
