@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError, ModelFileError
@@ -536,7 +537,7 @@ def _many_levels(
     return CategoricalColumn(column.name, levels, bool(column.missing.any()), kept)
 
 
-def read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
+def _read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
     """Return a fitted column from what a file holds. Raise a builtin error if it is damaged.
 
     Parameters
@@ -582,145 +583,84 @@ def _some(levels: Sequence[Any]) -> str:
     return ", ".join(repr(level) for level in levels[:3]) + (", …" if len(levels) > 3 else "")
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """How the columns of a table become numbers.
+class Table:
+    """The columns that describe people, as they were given; read and encoded on demand, once.
 
-    Attributes
+    Parameters
     ----------
-    columns : tuple of FittedColumn
-        What was learned of each column, in the table's order.
+    source : table or array of shape (n_rows, n_columns)
+        A table of pandas, polars or pyarrow, or an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fairmatch.people.encoding import Table
+    >>> table = Table(pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]}))
+    >>> table.take(np.array([2, 0])).columns[1].levels.tolist()
+    ['cook']
+    >>> table.points.numbers.ravel().tolist()
+    [0.0, 0.25, 1.0]
     """
 
-    columns: tuple[FittedColumn, ...]
+    def __init__(self, source: Any) -> None:
+        self.source = source  # with all its rows
+        self._whole: Table | None = None
+        self._rows: npt.NDArray[np.intp] | None = None
 
-    @classmethod
-    def fit(
-        cls,
-        columns: Sequence[Column],
-        *,
-        max_levels: int | None,
-        rare: str,
-        weights: Values | None = None,
-    ) -> Encoding:
-        """Learn how to encode columns.
+    def __len__(self) -> int:
+        if self._rows is not None:
+            return len(self._rows)
+        shape = getattr(self.source, "shape", None)
+        return len(self.source) if shape is None else int(shape[0])
 
-        Parameters
-        ----------
-        columns : sequence of Column
-            The rows to learn from.
-        max_levels : int or None
-            The number of levels up to which a column is encoded whole. None sets no limit.
-        rare : {"warn", "pool", "drop", "error"}
-            What to do with a column of more levels.
-        weights : ndarray of shape (n_rows,), optional
-            Weights of the rows. Rows of weight zero are left out.
+    def take(self, rows: npt.NDArray[np.intp]) -> Table:
+        """Return some of the rows. Nothing is copied until it is needed."""
+        taken = Table(self.source)
+        taken._whole = self if self._whole is None else self._whole
+        taken._rows = rows if self._rows is None else self._rows[rows]
+        return taken
+
+    @cached_property
+    def native(self) -> Any:
+        """The rows in the library they were given in, for models that read tables themselves."""
+        if self._rows is None:
+            return self.source
+        source = np.asarray(self.source) if isinstance(self.source, list) else self.source
+        return _safe_indexing(source, self._rows)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns as arrays."""
+        if self._whole is None or self._rows is None:
+            return read_columns(self.source)
+        return [take_rows(column, self._rows) for column in self._whole.columns]
+
+    @cached_property
+    def points(self) -> Points:
+        """The rows as points whose squared distance says how different two people are.
+
+        Arrays and tables of only numbers and booleans are used as they are. A table with categories
+        is encoded by `TableEncoder`.
         """
-        if weights is not None:
-            rows = np.flatnonzero(weights)
-            if not len(rows):
-                raise InputError(
-                    "sample_weight is zero in every row, so there is nothing to learn from. Pass a "
-                    "positive weight for some rows."
-                )
-            columns = [take_rows(column, rows) for column in columns]
-            weights = weights[rows] / weights.max()
-        found = cls(tuple(fit_column(column, max_levels, rare, weights) for column in columns))
-        pooled = {
-            column.name: len(column.levels)
-            for column in found.columns
-            if isinstance(column, CategoricalColumn) and column.kept is not None
-        }
-        if pooled and rare == "warn":
-            listed = ", ".join(f"{name!r} ({count:,})" for name, count in pooled.items())
-            warnings.warn(
-                f"Columns with more than {max_levels} levels, and how many: {listed}. The "
-                f"{max_levels} most frequent levels are kept apart, and the others are pooled. "
-                "Leave the columns out, or decide with TableEncoder(max_levels=…, rare='pool', "
-                "'drop' or 'error').",
-                FairmatchWarning,
-                stacklevel=3,
-            )
-        return found
+        if not hasattr(self.source, "columns"):
+            numbers = read_features(self.native)
+            return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+        columns = [as_numbers(column) for column in self.columns if not _is_category(column)]
+        if len(columns) < len(self.columns):
+            return TableEncoder(max_levels=None).fit(self).to_points(self)
+        refuse_missing(self.columns)
+        numbers = np.array([column.values for column in columns if column], dtype=np.float64).T
+        return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
 
-    @classmethod
-    def from_list(cls, content: Sequence[dict[str, Any]]) -> Encoding:
-        """Return the encoding that `to_list` described. Raise a builtin error if it is damaged."""
-        found = cls(tuple(read_fitted_column(**column) for column in content))
-        if len({column.name for column in found.columns}) < max(1, len(found.columns)):
-            raise ValueError("there are no columns, or a name is repeated")
-        return found
 
-    def to_list(self) -> list[dict[str, Any]]:
-        """Return the columns as plain values."""
-        return [{"kind": column.kind, **asdict(column)} for column in self.columns]
+def as_table(X: Any) -> Table:
+    """Return a table whose columns are read once. A `Table` is returned unchanged."""
+    return X if isinstance(X, Table) else Table(X)
 
-    @cached_property
-    def slices(self) -> dict[str, slice]:
-        """Name of each column of the table to its columns in the output."""
-        ends = list(accumulate((len(c.name_endings) for c in self.columns), initial=0))
-        return {
-            column.name: slice(start, stop)
-            for column, start, stop in zip(self.columns, ends[:-1], ends[1:], strict=True)
-        }
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns of the table."""
-        return [column.name for column in self.columns]
-
-    @property
-    def categorical(self) -> list[int]:
-        """Positions of the categorical columns in the table."""
-        return [i for i, column in enumerate(self.columns) if column.kind == "categorical"]
-
-    def align(self, columns: Sequence[Column]) -> list[Column]:
-        """Return the columns of new rows, with the kinds and the levels that fit saw."""
-        return [old.align(new) for old, new in zip(self.columns, columns, strict=True)]
-
-    def one_hot(self, columns: Sequence[Column], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return scaled numbers, and a 0/1 column for every level."""
-        slices = self.slices
-        width = sum(len(column.name_endings) for column in self.columns)
-        out = np.zeros((len(columns[0].values), width), dtype=dtype)
-        for fitted, column in zip(self.columns, columns, strict=True):
-            fitted.encode(column, out[:, slices[fitted.name]])
-        return out
-
-    def points(self, columns: Sequence[Column]) -> Points:
-        """Return scaled numbers, and a code for every category."""
-        n_rows = len(columns[0].values)
-        n_numbers = sum(len(c.name_endings) for c in self.columns if c.kind == "numeric")
-        numbers = np.zeros((n_rows, n_numbers))
-        codes = np.empty((n_rows, len(self.categorical)), dtype=np.int32)
-        number = code = 0
-        for fitted, column in zip(self.columns, columns, strict=True):
-            if isinstance(fitted, CategoricalColumn):
-                codes[:, code] = fitted.one_hot(column)
-                code += 1
-            else:
-                width = len(fitted.name_endings)
-                fitted.encode(column, numbers[:, number : number + width])
-                number += width
-        return Points(numbers, codes, self._layout)
-
-    @cached_property
-    def _layout(self) -> Layout:
-        """The places of numbers and levels in the result of `one_hot`."""
-        slices = self.slices
-        numbers = [
-            range(slices[column.name].start, slices[column.name].stop)
-            for column in self.columns
-            if column.kind == "numeric"
-        ]
-        starts = tuple(slices[self.columns[i].name].start for i in self.categorical)
-        width = max((s.stop for s in slices.values()), default=0)
-        return Layout(tuple(chain.from_iterable(numbers)), starts, width)
-
-    def codes(self, columns: Sequence[Column]) -> npt.NDArray[np.float64]:
-        """Return one number for every column: its value, or the position of its level."""
-        pairs = zip(self.columns, columns, strict=True)
-        return np.column_stack([fitted.codes(column) for fitted, column in pairs])
+def _is_category(column: Column) -> bool:
+    return column.levels is not None and level_type(column.levels.tolist()) != "boolean"
 
 
 def refuse_missing(columns: Sequence[Column]) -> None:
@@ -735,7 +675,20 @@ def refuse_missing(columns: Sequence[Column]) -> None:
 
 _KIND = "fairmatch.TableEncoder"
 _VERSION = 2
-_READABLE = (1, 2)  # version 1 had neither pooled nor dropped columns
+
+
+def _warn_of_pooled(fitted: Sequence[FittedColumn], max_levels: int | None) -> None:
+    """Warn of columns whose rare levels are pooled."""
+    pooled = [c for c in fitted if isinstance(c, CategoricalColumn) and c.kept is not None]
+    if pooled:
+        listed = ", ".join(f"{column.name!r} ({len(column.levels):,})" for column in pooled)
+        warnings.warn(
+            f"Columns with more than {max_levels} levels, and how many: {listed}. The {max_levels} "
+            "most frequent levels are kept apart, and the others are pooled. Leave the columns "
+            "out, or decide with TableEncoder(max_levels=…, rare='pool', 'drop' or 'error').",
+            FairmatchWarning,
+            stacklevel=3,
+        )
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -839,14 +792,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a column cannot be encoded, such as a column of dates.
         """
         self._check_parameters()
-        columns = read_columns(X)
-        validate_data(self, X, skip_check_array=True)
+        table = as_table(X)
+        columns = table.columns
+        validate_data(self, table.source, skip_check_array=True)
         if self.missing == "error":
             refuse_missing(columns)
         weights = read_weights(sample_weight, n_rows=len(columns[0].values))
-        self._encoding = Encoding.fit(
-            columns, max_levels=self.max_levels, rare=self.rare, weights=weights
-        )
+        if weights is not None:
+            rows = np.flatnonzero(weights)
+            if not len(rows):
+                raise InputError(
+                    "sample_weight is zero in every row, so there is nothing to learn from. Pass a "
+                    "positive weight for some rows."
+                )
+            columns = [take_rows(column, rows) for column in columns]
+            weights = weights[rows] / weights.max()
+        fitted = [fit_column(column, self.max_levels, self.rare, weights) for column in columns]
+        if self.rare == "warn":
+            _warn_of_pooled(fitted, self.max_levels)
+        self._columns = tuple(fitted)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
@@ -869,7 +833,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ColumnError
             If the columns are not those seen in fit.
         """
-        return self._encoding.one_hot(self._read_fitted(X), self.dtype)
+        columns = self._read_fitted(X)
+        slices = self.feature_groups_
+        width = sum(len(fitted.name_endings) for fitted in self._columns)
+        out = np.zeros((len(columns[0].values), width), dtype=self.dtype)
+        for fitted, column in zip(self._columns, columns, strict=True):
+            fitted.encode(column, out[:, slices[fitted.name]])
+        return out
 
     def to_codes(self, X: Any) -> npt.NDArray[np.float64]:
         """Turn rows into one number per column, the form that trees need.
@@ -896,7 +866,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                [30.,  1.],
                [60.,  0.]])
         """
-        return self._encoding.codes(self._read_fitted(X))
+        pairs = zip(self._columns, self._read_fitted(X), strict=True)
+        return np.column_stack([fitted.codes(column) for fitted, column in pairs])
 
     def to_points(self, X: Any) -> Points:
         """Turn rows into numbers and category codes, with the same distances as `transform`.
@@ -921,32 +892,60 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> points.numbers.ravel().tolist(), points.codes.ravel().tolist()
         ([0.0, 0.25, 1.0], [0, 1, 0])
         """
-        return self._encoding.points(self._read_fitted(X))
+        columns = self._read_fitted(X)
+        n_rows, slices = len(columns[0].values), self.feature_groups_
+        places, levels = list[int](), list[int]()
+        for fitted in self._columns:
+            place = slices[fitted.name]
+            if fitted.kind == "numeric":
+                places += range(place.start, place.stop)
+            elif fitted.kind == "categorical":
+                levels.append(place.start)
+        numbers = np.zeros((n_rows, len(places)))
+        codes = np.empty((n_rows, len(levels)), dtype=np.int32)
+        number = code = 0
+        for fitted, column in zip(self._columns, columns, strict=True):
+            if isinstance(fitted, CategoricalColumn):
+                codes[:, code] = fitted.one_hot(column)
+                code += 1
+            else:
+                width = len(fitted.name_endings)
+                fitted.encode(column, numbers[:, number : number + width])
+                number += width
+        width = max((place.stop for place in slices.values()), default=0)
+        return Points(numbers, codes, Layout(tuple(places), tuple(levels), width))
 
     @property
     def feature_groups_(self) -> dict[str, slice]:
         """Name of each column of the table to its columns in the output of `transform`."""
         check_is_fitted(self)
-        return self._encoding.slices
+        ends = [0, *accumulate(len(fitted.name_endings) for fitted in self._columns)]
+        places = zip(self._columns, ends[:-1], ends[1:], strict=True)
+        return {fitted.name: slice(start, stop) for fitted, start, stop in places}
 
     @property
     def categorical_positions(self) -> list[int]:
         """Positions of the categorical columns in the table."""
         check_is_fitted(self)
-        return self._encoding.categorical
+        return [i for i, fitted in enumerate(self._columns) if fitted.kind == "categorical"]
 
     def _read_fitted(self, X: Any) -> list[Column]:
         """Read rows whose columns are those seen in fit."""
         check_is_fitted(self)
-        columns = read_columns(X)
+        table = as_table(X)
+        columns = table.columns
         try:
-            validate_data(self, X, skip_check_array=True, reset=False)
+            validate_data(self, table.source, skip_check_array=True, reset=False)
         except ValueError as error:
-            hints = near_names((column.name for column in columns), self._encoding.names)
+            hints = near_names((column.name for column in columns), self._names)
             raise ColumnError(str(error).rstrip() + hints) from error
         if self.missing == "error":
             refuse_missing(columns)
-        return self._encoding.align(columns)
+        return [old.align(new) for old, new in zip(self._columns, columns, strict=True)]
+
+    @property
+    def _names(self) -> list[str]:
+        return [fitted.name for fitted in self._columns]
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the names of the output columns.
@@ -964,7 +963,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             are called ``column=<missing>``, and pooled levels ``column=<rare>``.
         """
         check_is_fitted(self)
-        known = self._encoding.names
+        known = self._names
         names = known if input_features is None else [str(name) for name in input_features]
         if hasattr(self, "feature_names_in_") and names != known:
             raise InputError("input_features is not equal to feature_names_in_")
@@ -973,7 +972,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "input_features should have length equal to number of features "
                 f"({len(known)}), got {len(names)}"
             )
-        pairs = zip(names, self._encoding.columns, strict=True)
+        pairs = zip(names, self._columns, strict=True)
         return np.array([name + end for name, c in pairs for end in c.name_endings], dtype=object)
 
     def to_dict(self) -> dict[str, Any]:
@@ -999,7 +998,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "version": _VERSION,
             **self.parameters_to_dict(),
             "named": hasattr(self, "feature_names_in_"),
-            "columns": self._encoding.to_list(),
+            "columns": [{"kind": fitted.kind, **asdict(fitted)} for fitted in self._columns],
         }
 
     @classmethod
@@ -1022,11 +1021,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If the content does not describe an encoder that this version can read.
         """
         try:
-            if content["kind"] != _KIND or content["version"] not in _READABLE:
-                raise ValueError(f"expected {_KIND} of version {' or '.join(map(str, _READABLE))}")
+            if content["kind"] != _KIND or content["version"] != _VERSION:
+                raise ValueError(f"expected {_KIND} of version {_VERSION}")
             encoder = cls.from_parameters(content)
-            encoder._encoding = Encoding.from_list(content["columns"])
-            names = encoder._encoding.names
+            encoder._columns = tuple(_read_fitted_column(**column) for column in content["columns"])
+            names = encoder._names
+            if len(set(names)) < max(1, len(names)):
+                raise ValueError("there are no columns, or a name is repeated")
             encoder.n_features_in_ = len(names)
             if content["named"]:
                 encoder.feature_names_in_ = np.array(names, dtype=object)
@@ -1053,8 +1054,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         content : mapping
-            What `parameters_to_dict` returned. Other keys are ignored. Files of version 1 have no
-            `max_levels`, which means no limit.
+            What `parameters_to_dict` returned. Other keys are ignored.
 
         Raises
         ------
@@ -1064,14 +1064,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder = cls(
             missing=content["missing"],
             dtype=np.dtype(content["dtype"]).type,
-            max_levels=content.get("max_levels"),
-            rare=content.get("rare", "warn"),
+            max_levels=content["max_levels"],
+            rare=content["rare"],
         )
         encoder._check_parameters()
         return encoder
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_encoding")
+        return hasattr(self, "_columns")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -1130,30 +1130,12 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
     >>> read_points(people[["age"]]).numbers.ravel().tolist()
     [20.0, 30.0, 60.0]
     """
-    if isinstance(X, Points):
-        points = X
-        if not np.isfinite(points.numbers).all():
-            row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
-            raise InputError(
-                f"{name} has a NaN or infinite number (row {row}, counted from 0), and numbers "
-                "must be finite. Impute it, or leave the row out."
-            )
-    elif _has_categories(X):
-        points = TableEncoder(max_levels=None).fit(X).to_points(X)
-    else:
-        numbers = read_features(X, name=name)
-        points = Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+    points = X if isinstance(X, Points) else as_table(X).points
+    if points is X and not np.isfinite(points.numbers).all():
+        row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
+        raise InputError(
+            f"{name} has a NaN or infinite number (row {row}, counted from 0), and numbers "
+            "must be finite. Impute it, or leave the row out."
+        )
     check_length(points.numbers, n_rows, name)
     return points
-
-
-def _has_categories(X: Any) -> bool:
-    """Return whether X is a table with a column that is neither numeric nor boolean."""
-    if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
-        return False
-    import narwhals as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return False
-    return not all(kind.is_numeric() or kind == nw.Boolean for kind in frame.schema.values())

@@ -119,7 +119,7 @@ class Groups:
         Parameters
         ----------
         named : a group label, optional
-            The reference group. By default it is the largest group.
+            The reference group. By default it is the largest of the compared groups.
         weights : array of shape (n_rows,), optional
             Weight of every row.
 
@@ -131,7 +131,8 @@ class Groups:
         """
         if named is not None:
             return self.code_of(named, "reference")
-        return int(np.argmax(self.sizes(weights)))
+        sizes, compared = self.sizes(weights), self.compared
+        return compared[int(np.argmax(sizes[list(compared)]))] if compared else 0
 
     def only_two(self, who: str) -> "Groups":
         """Return the groups. Raise if there are more than two, because ``who`` compares two."""
@@ -206,7 +207,8 @@ def read_groups(
         The expected number of rows.
     unknown : str, optional
         The label for missing values. A value that is this word in the table, in capitals or not,
-        counts as missing. By default a missing value is an error.
+        counts as missing. People whose attribute is missing are kept apart: they are compared
+        with nobody. By default a missing value is an error.
     name : str, default="sensitive_features"
         How errors name the argument.
 
@@ -233,16 +235,14 @@ def read_groups(
     for attribute, values in columns:
         what = name if attribute is None else f"{name}[{attribute!r}]"
         read.append(_read_attribute(values, n_rows, unknown, what))
-    if len(read) == 1:
-        codes, labels = read[0]
-        if len(labels) == 1:
-            raise GroupError(
-                f"{name} holds one group only ({labels[0]!r}), and a comparison needs at least "
-                "two. Pass rows of another group too, or another column."
-            )
-        return Groups(codes, labels)
-    attributes = tuple(str(attribute) for attribute, _ in columns)
-    return _combined(read, attributes, name)
+    if len(read) > 1:
+        return _combined(read, tuple(str(attribute) for attribute, _ in columns), name)
+    if read[0].n_groups == 1:
+        raise GroupError(
+            f"{name} holds one group only ({read[0].labels[0]!r}), and a comparison needs at least "
+            "two. Pass rows of another group too, or another column."
+        )
+    return read[0]
 
 
 def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
@@ -286,10 +286,8 @@ def refuse_twice(columns: Sequence[Any], name: str) -> None:
         raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
 
 
-def _read_attribute(
-    values: Any, n_rows: int | None, unknown: str | None, name: str
-) -> tuple[NDArray[np.integer[Any]], tuple[Any, ...]]:
-    """Return a code per row and the sorted labels of one attribute."""
+def _read_attribute(values: Any, n_rows: int | None, unknown: str | None, name: str) -> Groups:
+    """Return the groups of one attribute."""
     array = read_column(values, name)
     check_length(array, n_rows, name)
     missing = is_missing(array)
@@ -299,18 +297,18 @@ def _read_attribute(
                 f"{name} has {int(missing.sum())} missing values, and every row needs a group. "
                 "Leave those rows out, or name a group for them."
             )
-        return _coded(array)
+        return Groups(*_coded(array))
     if missing.all():
-        return np.zeros(len(array), dtype=np.int8), (unknown,)
+        return Groups(np.zeros(len(array), dtype=np.int8), (unknown,), apart=(0,))
     known, labels = _coded(array[~missing])
     named = [code for code, label in enumerate(labels) if not is_word(label, unknown)]
     if len(named) == len(labels) and not missing.any():
-        return known, labels
+        return Groups(known, labels)
     places = np.full(len(labels), len(named), dtype=_smallest(len(named) + 1))
     places[named] = np.arange(len(named))
     codes = np.full(len(array), len(named), dtype=places.dtype)
     codes[~missing] = places[known]
-    return codes, (*(labels[code] for code in named), unknown)
+    return Groups(codes, (*(labels[code] for code in named), unknown), apart=(len(named),))
 
 
 def is_word(value: Any, word: str) -> bool:
@@ -361,33 +359,31 @@ def _sorted_values(values: list[Any]) -> list[Any]:
         return sorted(values, key=str)
 
 
-def _combined(
-    read: list[tuple[NDArray[np.integer[Any]], tuple[Any, ...]]],
-    attributes: tuple[str, ...],
-    name: str,
-) -> Groups:
+def _combined(read: list[Groups], attributes: tuple[str, ...], name: str) -> Groups:
     """Return the combinations of several attributes that occur."""
-    for attribute, (_, labels) in zip(attributes, read, strict=True):
-        if len(labels) == 1:
+    for attribute, own in zip(attributes, read, strict=True):
+        if own.n_groups == 1:
             raise GroupError(
-                f"The attribute {attribute!r} of {name} is constant ({labels[0]!r}), so it "
+                f"The attribute {attribute!r} of {name} is constant ({own.labels[0]!r}), so it "
                 "separates nobody. Leave it out."
             )
-    if len({len(codes) for codes, _ in read}) > 1:
+    if len({len(own) for own in read}) > 1:
         raise InputError(
             f"The attributes of {name} have different numbers of rows, and each needs one entry "
             "per row. Pass the same rows in all of them."
         )
-    place = np.zeros(len(read[0][0]), dtype=np.int64)
-    for codes, labels in read:
-        place = place * len(labels) + codes
+    place = np.zeros(len(read[0]), dtype=np.int64)
+    for own in read:
+        place = place * own.n_groups + own.codes
     present, codes = np.unique(place, return_inverse=True)
-    combinations = []
-    for position in present.tolist():
+    combinations, apart = [], []
+    for code, position in enumerate(present.tolist()):
         values = []
-        for _, labels in reversed(read):
-            position, code = divmod(position, len(labels))
-            values.append(str(labels[code]))
+        for own in reversed(read):
+            position, at = divmod(position, own.n_groups)
+            values.append(str(own.labels[at]))
+            if at in own.apart:
+                apart.append(code)
         combinations.append(", ".join(reversed(values)))
     if len(set(combinations)) < len(combinations):
         twice = next(label for label in combinations if combinations.count(label) > 1)
@@ -395,7 +391,13 @@ def _combined(
             f"Two combinations of attributes read alike, {twice!r}, because a value contains a "
             "comma. Rename that value."
         )
-    return Groups(codes.astype(_smallest(len(combinations))), tuple(combinations), attributes)
+    return Groups(
+        codes.astype(_smallest(len(combinations))),
+        tuple(combinations),
+        attributes,
+        crossed=tuple(read),
+        apart=tuple(dict.fromkeys(apart)),
+    )
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from fairmatch.people.checks import check_length, plain_value, read_column
-from fairmatch.people.columns import Column, find_levels, read_columns
+from fairmatch.people.columns import Column, find_levels
+from fairmatch.people.encoding import as_table
+from fairmatch.people.groups import Groups, attribute_columns
 
 NEAR_COPY = 0.9
 """Agreement beyond chance from which a column is called a near copy of the group."""
@@ -24,6 +25,9 @@ _CLASS_SIZE = 8
 # How much there must be to know about the groups, in nats, before a column counts as a leak. About
 # thirty rows of two equal groups suffice. In fewer rows a column may match the groups by accident.
 _EVIDENCE = 20.0
+_MOST_ROWS = 200_000
+
+Attribute: TypeAlias = tuple[str | None, npt.NDArray[np.intp], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -78,10 +82,10 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
 
     Parameters
     ----------
-    X : table or array of shape (n_rows, n_columns)
+    X : Table, or a table or array of shape (n_rows, n_columns)
         The columns that a model sees. One-hot columns are examined one by one, each as a sign of
         one group.
-    sensitive_features : column, or table of several attributes
+    sensitive_features : Groups, a column, or a table of several attributes
         Group of every row. Rows in which it is missing are ignored.
     near : float, default=0.9
         Agreement beyond chance from which a column counts as a near copy.
@@ -99,7 +103,8 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
     one row predicts nothing. So an identifier is not a leak, although it "determines" everything.
     Numbers with many different values are first sorted into at most 256 classes, which hold eight
     rows or more on average. A categorical column is skipped if it has more than 32 levels and more
-    levels than half the rows.
+    levels than half the rows. In a table of more than 200,000 rows, a sample of 100,000 is searched
+    first, and then all rows of the columns that it points at.
 
     Examples
     --------
@@ -112,38 +117,48 @@ def find_leaks(X: Any, sensitive_features: Any, *, near: float = NEAR_COPY) -> l
     >>> find_leaks(X, sex)
     [Leak(column='title', kind='determines', attribute=None, group=None, agreement=1.0)]
     """
-    columns = read_columns(X)
-    n_rows = len(columns[0].values)
-    attributes = list(_attributes(sensitive_features))
-    for _, values in attributes:
-        check_length(values, n_rows, "sensitive_features")
-    coded = [(name, *pd.factorize(values, sort=False)) for name, values in attributes]
+    table = as_table(X)
+    attributes = _attributes(sensitive_features)
+    for _, codes, _ in attributes:
+        check_length(codes, len(table), "sensitive_features")
+    if len(table) <= _MOST_ROWS:
+        return _search(table.columns, attributes, near)
+    rows = np.sort(np.random.default_rng(0).permutation(len(table))[: _MOST_ROWS // 2])
+    few = [(name, codes[rows], labels) for name, codes, labels in attributes]
+    suspects = {leak.column for leak in _search(table.take(rows).columns, few, near)}
+    return _search([c for c in table.columns if c.name in suspects], attributes, near)
+
+
+def _search(columns: Sequence[Column], attributes: Sequence[Attribute], near: float) -> list[Leak]:
+    """Return the columns that give an attribute away."""
     leaks = []
     for column in columns:
+        n_rows = len(column.values)
         if column.levels is not None and len(column.levels) > max(_FEW_VALUES, n_rows / 2):
             continue
         codes, n_values = _classes(column)
-        for name, groups, labels in coded:
+        for name, groups, labels in attributes:
             if leak := _leak(column, codes, n_values, groups, labels, near):
                 kind, group, agreement = leak
                 leaks.append(Leak(column.name, kind, name, group, agreement))
     return leaks
 
 
-def _attributes(sensitive_features: Any) -> Iterator[tuple[str | None, npt.NDArray[Any]]]:
-    if nw.dependencies.is_into_dataframe(sensitive_features):
-        frame = nw.from_native(sensitive_features, eager_only=True)
-        if len(frame.columns) > 1:
-            for name in frame.columns:
-                yield str(name), frame[name].to_numpy()
-            return
-        sensitive_features = frame[frame.columns[0]].to_numpy()
-    array = np.asarray(sensitive_features)
-    if array.ndim == 2 and array.shape[1] > 1:
-        for position, values in enumerate(array.T):
-            yield f"x{position}", values
-        return
-    yield None, read_column(sensitive_features, "sensitive_features")
+def _attributes(sensitive_features: Any) -> list[Attribute]:
+    """Return the name, the codes and the labels of every attribute. Unknown people have code -1."""
+    if isinstance(sensitive_features, Groups):
+        names = sensitive_features.attributes or (None,)
+        every = sensitive_features.crossed or (sensitive_features,)
+        return [
+            (name, np.where(np.isin(own.codes, own.apart), -1, own.codes), own.labels)
+            for name, own in zip(names, every, strict=True)
+        ]
+    columns = attribute_columns(sensitive_features, "sensitive_features")
+    found = []
+    for name, values in columns:
+        codes, labels = pd.factorize(read_column(values, "sensitive_features"), sort=False)
+        found.append((None if name is None else str(name), codes, tuple(labels)))
+    return found
 
 
 def _classes(column: Column) -> tuple[npt.NDArray[np.intp], int]:
@@ -165,7 +180,7 @@ def _leak(
     codes: npt.NDArray[np.intp],
     n_values: int,
     groups: npt.NDArray[np.intp],
-    labels: Any,
+    labels: tuple[Any, ...],
     near: float,
 ) -> tuple[Literal["copy", "determines", "near"], Any, float] | None:
     n_groups = len(labels)
@@ -190,14 +205,14 @@ def _leak(
     return None
 
 
-def _is_copy(column: Column, table: npt.NDArray[np.intp], labels: Any) -> bool:
+def _is_copy(column: Column, table: npt.NDArray[np.intp], labels: tuple[Any, ...]) -> bool:
     """Return whether the values are the names of the groups, in every row."""
     values = column.levels
     if values is None:
         values = pd.Index(pd.unique(column.values[~column.missing]))
         if len(values) > _FEW_VALUES:
             return False
-    places = find_levels(pd.Index(labels).tolist(), values.tolist())
+    places = find_levels(labels, values.tolist())
     rows = np.flatnonzero(table.sum(axis=1))
     if len(rows) < 2 or rows[-1] >= len(places) or (places[rows] < 0).any():
         return False

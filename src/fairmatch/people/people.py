@@ -13,73 +13,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import GroupError, LabelError
 from fairmatch.people.checks import BoolArray, FloatArray
-from fairmatch.people.columns import Column, read_columns, take_rows
-from fairmatch.people.encoding import Points, read_points
+from fairmatch.people.encoding import Table as Table
 from fairmatch.people.groups import Criterion, Groups
 from fairmatch.people.weights import Weights
 
 IndexArray = npt.NDArray[np.intp]
-
-
-class Table:
-    """The columns that describe people, as they were given; read and encoded on demand, once.
-
-    Parameters
-    ----------
-    source : table or array of shape (n_rows, n_columns)
-        A table of pandas, polars or pyarrow, or an array.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = Table(pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]}))
-    >>> table.take(np.array([2, 0])).columns[1].levels.tolist()
-    ['cook']
-    >>> table.points.numbers.ravel().tolist()
-    [0.0, 0.25, 1.0]
-    """
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-        self._whole: Table | None = None
-        self._rows: IndexArray | None = None
-
-    def __len__(self) -> int:
-        if self._rows is not None:
-            return len(self._rows)
-        shape = getattr(self._source, "shape", None)
-        return len(self._source) if shape is None else int(shape[0])
-
-    def take(self, rows: IndexArray) -> Table:
-        """Return some of the rows. Nothing is copied until it is needed."""
-        taken = Table(self._source)
-        taken._whole = self if self._whole is None else self._whole
-        taken._rows = rows if self._rows is None else self._rows[rows]
-        return taken
-
-    @cached_property
-    def native(self) -> Any:
-        """The rows in the library they were given in, for models that read tables themselves."""
-        if self._rows is None:
-            return self._source
-        source = np.asarray(self._source) if isinstance(self._source, list) else self._source
-        return _safe_indexing(source, self._rows)
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """The columns as arrays."""
-        if self._whole is None or self._rows is None:
-            return read_columns(self._source)
-        return [take_rows(column, self._rows) for column in self._whole.columns]
-
-    @cached_property
-    def points(self) -> Points:
-        """The rows as points whose squared distance says how different two people are."""
-        return read_points(self.native)
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,3 +121,22 @@ def test_very_many_groups_and_a_missing_one_keep_their_codes():
     groups = read_groups(names, unknown="unknown")
     assert groups.labels[groups.codes[-1]] == "unknown"
     assert groups.labels[groups.codes[39_999]] == "39999"
+
+
+def test_attributes_are_kept_by_themselves_and_unknown_people_apart():
+    table = pd.DataFrame({"sex": ["f", "m", None, "m"], "race": ["x", "UNKNOWN", "x", "y"]})
+    groups = read_groups(table, unknown="unknown")
+    assert [groups.labels[code] for code in groups.apart] == ["m, unknown", "unknown, x"]
+    assert [groups.labels[code] for code in groups.compared] == ["f, x", "m, y"]
+    sex, race = groups.crossed
+    assert (sex.labels, sex.apart) == (("f", "m", "unknown"), (2,))
+    assert (race.labels, race.apart) == (("x", "y", "unknown"), (2,))
+    assert race.names().tolist() == ["x", "unknown", "x", "y"]
+    some = groups.take(np.array([3, 0]))
+    assert some.crossed[0].names().tolist() == ["m", "f"]
+    assert read_groups(SEX, unknown="unknown").apart == ()
+
+
+def test_the_reference_is_the_largest_compared_group():
+    groups = read_groups([None, None, "a", "b", "b", None], unknown="unknown")
+    assert groups.labels[groups.reference()] == "b"

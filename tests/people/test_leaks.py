@@ -137,3 +137,24 @@ def test_it_is_quick():
 
 def test_leaks_are_plain():
     assert Leak("a", "copy", "sex", None, 1.0).words == "column 'a' is 'sex'"
+
+
+def test_large_tables_are_searched_by_a_sample_first(monkeypatch):
+    from fairmatch.people import leaks
+    from fairmatch.people.encoding import Table
+    from fairmatch.people.groups import read_groups
+
+    X = pd.DataFrame({"copy": SEX, "noise": RNG.normal(size=N)})
+    whole = find_leaks(X, SEX)
+    monkeypatch.setattr(leaks, "_MOST_ROWS", N // 2)
+    assert find_leaks(X, SEX) == whole == find_leaks(Table(X), read_groups(SEX))
+
+
+def test_unknown_people_are_left_out():
+    from fairmatch.people.groups import read_groups
+
+    sex = SEX.astype(object)
+    sex[:50] = None
+    X = pd.DataFrame({"copy": SEX})
+    (leak,) = find_leaks(X, read_groups(sex, unknown="unknown"))
+    assert leak.kind == "copy"

@@ -548,20 +548,10 @@ class TestManyLevels:
 
 
 class TestFiles:
-    def test_version_1_is_read(self):
-        content = {
-            "kind": "fairmatch.TableEncoder", "version": 1, "missing": "encode",
-            "dtype": "float64", "named": True,
-            "columns": [
-                {"kind": "numeric", "name": "n", "minimum": 0.0, "maximum": 4.0, "mean": 0.5,
-                 "had_missing": True},
-                {"kind": "categorical", "name": "c", "levels": ["a", "b"], "had_missing": False},
-            ],
-        }  # fmt: skip
-        encoder = TableEncoder.from_dict(content)
-        assert encoder.max_levels is None
-        table = pd.DataFrame({"n": [1.0, None], "c": ["b", "a"]})
-        assert encoder.transform(table).tolist() == [[0.25, 0, 0, 1], [0.5, 1, 1, 0]]
+    def test_another_version_is_refused(self):
+        content = TableEncoder().fit([[0.0], [1.0]]).to_dict()
+        with pytest.raises(ModelFileError, match="of version 2"):
+            TableEncoder.from_dict({**content, "version": 1})
 
     @pytest.mark.parametrize(
         ("position", "damage"),
