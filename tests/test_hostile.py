@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from fairmatch import FTMBoostingClassifier, load
+from fairmatch.cli.labelled import read_labelled
 from fairmatch.cli.main import main
-from fairmatch.datasets.catalogue import read_labelled
 from fairmatch.exceptions import FairmatchError
 from fairmatch.measures import demographic_parity_gap, gap_table, gaps_by_pair, true_positive_gap
 from fairmatch.people.encoding import TableEncoder
@@ -87,7 +87,7 @@ def reading(_: pd.DataFrame) -> Any:
 
 
 def labelled(sensitive: Any = "sex", target: str = "hired") -> Callable[[pd.DataFrame], Any]:
-    return lambda frame: read_labelled("people.csv", target, sensitive)
+    return lambda frame: read_labelled("people.csv", target, [sensitive])
 
 
 def gap(scores: Any = None, groups: Any = None, **given: Any) -> Callable[[pd.DataFrame], float]:
@@ -150,7 +150,7 @@ NAMES = [
          typed="--target x --sensitive y", call=labelled("y", "x")),
     Case("labels that are the groups", "are the same column, 'sex'", typed="--target sex",
          call=labelled(target="sex")),
-    Case("an attribute twice", "names the column 'sex' twice", typed="--sensitive sex,sex",
+    Case("an attribute twice", "Column 'sex' is named twice", typed="--sensitive sex,sex",
          call=labelled("sex,sex")),
     Case("a column to drop that is not there", "has no column 'jobs'. Did you mean 'job'?",
          typed="--drop jobs"),
@@ -161,7 +161,7 @@ NAMES = [
          options={"train": "people.csv --out new"}),
     Case("a dataset that is misspelt", "Did you mean the dataset 'german'", typed=None,
          options={"train": "germn --out new"},
-         call=lambda f: read_labelled("germn", None, None)),
+         call=lambda f: read_labelled("germn", None)),
 ]  # fmt: skip
 
 VALUES = [
@@ -181,8 +181,8 @@ VALUES = [
     Case("three classes", "y must hold two classes, got 3",
          lambda f: f.assign(hired=[0, 1, 2] * 80), call=fit),
     Case("a positive label that is none",
-         "has no value 'maybe'; it holds", typed="--positive maybe",
-         call=lambda f: read_labelled("people.csv", "hired", "sex", positive="maybe")),
+         "'maybe' is not among the values of column 'hired'", typed="--positive maybe",
+         call=lambda f: read_labelled("people.csv", "hired", ["sex"], "maybe")),
     Case("labels in words and a criterion about them", "Name the positive one with --positive",
          lambda f: f.assign(hired=f.hired.map({0: "no", 1: "yes"})),
          "--criterion equal_opportunity"),

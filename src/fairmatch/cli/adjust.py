@@ -103,10 +103,14 @@ def adjust(
     ready: str | None,
     out: str,
     save: str | None,
-    encoding: str | None,
-    decimal: str,
-    missing: tuple[str, ...],
-    **how: Any,
+    strength: float | None,
+    max_gap: float | None,
+    criterion: str | None,
+    decisions: str | None,
+    scale: str | None,
+    small_groups: str | None,
+    min_group_size: int | None,
+    **reading: Any,
 ) -> None:
     """Make the scores of any model alike in all groups.
 
@@ -118,13 +122,21 @@ def adjust(
     from fairmatch.people.roles import Roles, split_names
 
     # What was typed about the adjustment; everything else is the library's default.
-    how = {name: value for name, value in how.items() if value is not None}
+    typed: dict[str, Any] = {
+        "strength": strength,
+        "max_gap": max_gap,
+        "criterion": criterion,
+        "decisions": decisions,
+        "scale": scale,
+        "small_groups": small_groups,
+        "min_group_size": min_group_size,
+    }
+    how = {name: value for name, value in typed.items() if value is not None}
     check_outputs([table, *([ready] if ready else [])], out=out, save=save)
     _refuse_contradictions(how, ready, save, y_true)
     adjustment = ScoreAdjustment.load(ready) if ready else None
     # Groups are read as text, so that a saved adjustment finds them again in any file.
     texts = sorted({*sensitive_features, *split_names(sensitive_features, ())})
-    reading = {"encoding": encoding, "decimal": decimal, "missing": missing}
     frame = read_table(table, text=texts, **reading)
     attributes = split_names(sensitive_features, list(frame.columns))
     roles = Roles(
@@ -135,13 +147,12 @@ def adjust(
             raise InputError(f"{table} has a column {name}, which would be overwritten. Rename it.")
     print_roles(roles)
     groups = _groups(frame, attributes)
-    scale = how.get("scale", "probability") if adjustment is None else adjustment.scale
-    scores = _scores(frame, y_score, scale, ready)
+    unit = (scale or "probability") if adjustment is None else adjustment.scale
+    scores = _scores(frame, y_score, unit, ready)
     positive = _positive(frame, y_true, pos_label)
     weights = None if sample_weight is None else read_numbers(frame[sample_weight], "sample_weight")
     if adjustment is None:
-        given = {"y_true": positive, "sample_weight": weights}
-        adjustment = fit_adjustment(scores, groups, **given, **how)
+        adjustment = fit_adjustment(scores, groups, y_true=positive, sample_weight=weights, **how)
     adjusted = adjustment.apply(scores, groups)
     added = {SCORE: adjusted}
     if adjustment.scale == "probability":

@@ -59,9 +59,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     metavar="VALUE",
     help="The word that accepts a person, where --score holds words such as Yes and No.",
 )
-@click.option(
-    "--id", "ids", metavar="COL", help="The identifier of each person; not a feature."
-)
+@click.option("--id", "ids", metavar="COL", help="The identifier of each person; not a feature.")
 @click.option("--weight", "sample_weight", metavar="COL", help="How much each row counts.")
 @click.option(
     "--weight-kind",
@@ -75,7 +73,9 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "--keep", help="Use these as features although they identify people or give the group away."
 )
 @options.reading
-@options.several("--model", "models", type=FILE, metavar="DIR", help="A saved model to score TABLE.")
+@options.several(
+    "--model", "models", type=FILE, metavar="DIR", help="A saved model to score TABLE."
+)
 @options.several(
     "--privileged",
     metavar="GROUP",
@@ -106,12 +106,8 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     help="What the selected are called, such as 'granted bail'. By default selected, or not "
     "flagged.",
 )
-@click.option(
-    "--confidence", type=options.LEVEL, default=0.95, help="Level of the intervals."
-)
-@click.option(
-    "--resamples", "n_resamples", type=int, default=1000, help="Bootstrap resamples."
-)
+@click.option("--confidence", type=options.LEVEL, default=0.95, help="Level of the intervals.")
+@click.option("--resamples", "n_resamples", type=int, default=1000, help="Bootstrap resamples.")
 @click.option(
     "--sample",
     "n_sample",
@@ -119,9 +115,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     default=4096,
     help="People of each group to match, and to look for the nearest among.",
 )
-@click.option(
-    "--min-group-size", type=COUNT, default=30, help="State nothing about fewer people."
-)
+@click.option("--min-group-size", type=COUNT, default=30, help="State nothing about fewer people.")
 @options.seed("audit")
 @click.option(
     "--out", type=FILE, metavar="FILE.html", help="Write a report that opens in any browser."
@@ -540,5 +534,3 @@ def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], gate: str) -> int:
     for line in broken:
         print(line)
     return int(bool(broken))
-
-

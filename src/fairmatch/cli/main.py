@@ -101,17 +101,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         if error.ctx is not None:
             click.echo(error.ctx.get_usage(), err=True)
-        _suggest(error)
-        print_line(f"fairmatch: {error.format_message()}")
+        print_line(f"fairmatch: {_told(error)}")
         return 2
 
 
-def _suggest(error: click.UsageError) -> None:
-    """Suggest the option that a command has for a word that people try."""
+def _told(error: click.UsageError) -> str:
+    """Return what is wrong, and the option that a command has for a word that people try."""
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = {name for option in error.ctx.command.params for name in option.opts}
-        other = [name for name in _OTHER_WORDS.get(error.option_name, ()) if name in known]
-        error.possibilities = other or error.possibilities
+        for name in _OTHER_WORDS.get(error.option_name, ()):
+            if name in known:
+                return f"{error.message} (Did you mean {name!r}?)"
+    return error.format_message()
 
 
 def _spare_backends() -> None:

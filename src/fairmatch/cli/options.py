@@ -32,14 +32,16 @@ class Command(click.Command):
 
     Parameters
     ----------
-    *args, **settings
-        Arguments of `click.Command`.
+    name : str or None
+        The word that is typed.
     example : str
         A line that can be typed, for the end of the help.
+    **settings
+        Further arguments of `click.Command`.
     """
 
-    def __init__(self, *args: Any, example: str = "", **settings: Any) -> None:
-        super().__init__(*args, epilog=f"\b\nExample:\n  {example}", **settings)
+    def __init__(self, name: str | None, *, example: str, **settings: Any) -> None:
+        super().__init__(name, epilog=f"\b\nExample:\n  {example}", **settings)
         self.example = example
 
     def invoke(self, ctx: click.Context) -> int:
@@ -92,7 +94,7 @@ def columns(*names: str, help: str, **settings: Any) -> Callable[[Function], Fun
 
 def sensitive(help: str, *, required: bool = False) -> Callable[[Function], Function]:
     """Declare the option that names the columns with the groups."""
-    told = f"{help}; several columns, such as sex,race, are combined"
+    told = f"{help}; several columns, such as sex,race, are combined."
     return columns("--sensitive", "sensitive_features", required=required, help=told)
 
 
@@ -110,9 +112,7 @@ def _all(*options: Callable[[Function], Function]) -> Callable[[Function], Funct
 def seed(what: str) -> Callable[[Function], Function]:
     """Declare the option that sets the seed."""
     told = f"Same seed, same {what}."
-    return click.option(
-        "--seed", "random_state", type=click.IntRange(min=0), default=0, help=told
-    )
+    return click.option("--seed", "random_state", type=click.IntRange(min=0), default=0, help=told)
 
 
 reading = _all(

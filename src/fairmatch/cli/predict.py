@@ -28,7 +28,10 @@ _MOST_MISSING = 0.05
     "--out", required=True, type=FILE, metavar="FILE", help="Write a .csv or .parquet file."
 )
 @click.option(
-    "--id", "ids", metavar="COL", help="Column to carry along. By default those that identify people."
+    "--id",
+    "ids",
+    metavar="COL",
+    help="Column to carry along. By default those that identify people.",
 )
 @click.option(
     "--positive",
@@ -93,7 +96,9 @@ def predict(
         several = len(groups) > 1
         asked["sensitive_features"] = frame[groups] if several else frame[groups[0]].to_numpy()
     classes = np.asarray(fitted.classes_).tolist()
-    label = classes[1] if positive is None else find_value(classes, positive, "positive")
+    label = classes[1]
+    if positive is not None:
+        label = find_value(classes, positive, "positive", "the classes of the model")
     probabilities = fitted.predict_proba(frame[wanted], **asked)
     people = [ids] if ids is not None else _identifiers(frame, roles)
     found = pd.DataFrame(
