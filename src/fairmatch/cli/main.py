@@ -99,9 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         error.show()
         return 2
     except click.UsageError as error:
-        if error.ctx is not None:
-            click.echo(error.ctx.get_usage(), err=True)
-        print_line(f"fairmatch: {_told(error)}")
+        usage = "" if error.ctx is None else error.ctx.get_usage()
+        print_line(f"fairmatch: {_told(error)}\n{usage}")
         return 2
 
 
