@@ -15,7 +15,7 @@ from fairmatch.exceptions import InputError, LabelError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairmatch.learning.alignment import ScoreAdjustment
+    from fairmatch.learning.adjust import ScoreAdjustment
     from fairmatch.people.checks import BoolArray, FloatArray
 
 # Columns that are added to the table.
@@ -116,7 +116,7 @@ def adjust(
 
     TABLE is a .csv or .parquet file with a row for every person.
     """
-    from fairmatch.learning.alignment import ScoreAdjustment, fit_adjustment
+    from fairmatch.learning.adjust import ScoreAdjustment, fit_adjustment
     from fairmatch.people.checks import read_numbers
     from fairmatch.people.files import check_outputs, read_table, write_table
     from fairmatch.people.roles import Roles, split_names
@@ -339,7 +339,7 @@ def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dic
 
 def _print_remaining(adjustment: ScoreAdjustment) -> None:
     """Print the gap that full alignment leaves on the rows of the fit, where it is not small."""
-    from fairmatch.learning.alignment import Alignment
+    from fairmatch.learning.adjust import Alignment
 
     parts = adjustment.parts
     if not isinstance(parts, Alignment) or parts.remaining_gap < _SMALL:
