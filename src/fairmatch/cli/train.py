@@ -282,7 +282,13 @@ def _save(trained: TrainedModel, folder: str, *, gap: str, picture: bool) -> Pat
     from fairmatch import __version__
     from fairmatch.learning.saving import save_model
     from fairmatch.people.files import write_whole
-    from fairmatch.report.charts import save_chart, tradeoff_chart
+    from fairmatch.report.charts import (
+        gap_axis,
+        save_chart,
+        standalone,
+        tradeoff_chart,
+        tradeoff_rows,
+    )
 
     numbers = {
         "fairmatch": __version__,
@@ -294,8 +300,9 @@ def _save(trained: TrainedModel, folder: str, *, gap: str, picture: bool) -> Pat
     def write_curve(home: Path) -> None:
         write_whole(home / "curve.json", json.dumps(numbers, indent=1) + "\n")
         if picture:
-            chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
-            save_chart(chart, home / "curve.svg")
+            rows = tradeoff_rows(trained.curve, gap)
+            chart = tradeoff_chart(rows, title=gap_axis(gap), chosen=trained.fairness_weight)
+            save_chart(standalone(chart), home / "curve.svg")
 
     return save_model(trained.model, folder, beside=write_curve)
 
