@@ -19,9 +19,9 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
     ModelFileError,
+    notify,
 )
-from fairmatch.learning.reading import GroupSizes, compared_groups, joined_attributes, table_width
-from fairmatch.learning.settings import notify
+from fairmatch.learning.reading import joined_attributes, settle_small_groups, table_width
 from fairmatch.matching.coupling import IndexArray, plan_parts
 from fairmatch.people.checks import (
     BoolArray,
@@ -1490,10 +1490,8 @@ def fit_adjustment(
             "any scores and returns the thresholds themselves."
         )
     scores = read_on_scale(y_score, scale)
-    sizes = GroupSizes(min_group_size, small_groups)
-    sizes.check()
     everybody = read_groups(sensitive_features, n_rows=len(scores))
-    decided, ignored = sizes.decide(everybody)
+    decided = settle_small_groups(everybody, (small_groups, min_group_size), warn=False)
     weights = read_weights(sample_weight, n_rows=len(scores))
     if y_true is None and (decisions == "threshold" or criterion.needs_labels):
         what = (
@@ -1505,7 +1503,8 @@ def fit_adjustment(
     positive = None
     if y_true is not None:
         positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
-    rows, groups, _ = compared_groups(decided, ignored)
+    rows = np.flatnonzero(~np.isin(decided.codes, decided.apart))
+    groups = decided.take(rows).only_compared()
     scores = scores[rows]
     positive = None if positive is None else positive[rows]
     weights = None if weights is None else weights[rows]
@@ -1528,7 +1527,7 @@ def fit_adjustment(
     return replace(
         found,
         pooled=tuple(label for label in everybody.labels if label not in decided.labels),
-        ignored=tuple(decided.labels[code] for code in ignored),
+        ignored=tuple(decided.labels[code] for code in decided.apart),
     )
 
 
