@@ -1,6 +1,7 @@
 """The study of several groups and other criteria."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairmatch.datasets import Dataset, load_acsincome, load_adult
-from fairmatch.exceptions import InputError
-from fairmatch.learning.settings import PAPER_WEIGHTS
+from fairmatch.exceptions import ConstantModelWarning, InputError
+from fairmatch.learning.estimator import PAPER_WEIGHTS
 from fairmatch.measures import (
     demographic_parity_gap,
     equalized_odds_gap,
@@ -280,13 +281,15 @@ class Trial:
 
     def trees(self, transport: str, warmup: float = 0.0) -> Any:
         """Return FTM's trees, unfitted."""
+        from lightgbm import LGBMClassifier
+
         from fairmatch import FTMBoostingClassifier
 
         return FTMBoostingClassifier(
-            transport,
+            LGBMClassifier(n_estimators=N_ROUNDS, n_jobs=1),
+            transport=transport,
             criterion=self.case.criterion,
             match_rows=self.case.match_rows,
-            n_rounds=N_ROUNDS,
             warmup=warmup,
             random_state=self.seed,
         )
@@ -401,41 +404,46 @@ def _thresholds(trial: Trial) -> Iterator[tuple[float, Decide]]:
 
 def _cut(trial: Trial, score: Decide) -> Iterator[tuple[float, Decide]]:
     """Yield every bound with decisions by group thresholds that keep it on the tuning rows."""
-    from fairmatch.learning.alignment import fit_thresholds
+    from fairmatch import fit_adjustment
 
     tune = trial.split.tune
     # Every bound cuts the same scores of these rows.
     known = {id(rows): score(rows) for rows in (tune, trial.split.test)}
     for bound in BOUNDS:
-        cuts = fit_thresholds(
-            tune.y,
-            known[id(tune)],
-            sensitive_features=tune.group,
-            max_gap=bound,
-            criterion=trial.case.criterion,
-        )
+        with warnings.catch_warnings():
+            # Thresholds that accept everybody or nobody are one candidate among others.
+            warnings.simplefilter("ignore", ConstantModelWarning)
+            cuts = fit_adjustment(
+                known[id(tune)],
+                tune.group,
+                y_true=tune.y,
+                max_gap=bound,
+                criterion=trial.case.criterion,
+                decisions="threshold",
+            )
 
         def decide(rows: Rows, cuts: Any = cuts) -> FloatArray:
             scores = known[id(rows)] if id(rows) in known else score(rows)
-            decided: FloatArray = cuts.decide(scores, rows.group).astype(np.float64)
+            decided: FloatArray = (cuts.apply(scores, rows.group) >= 0.5).astype(np.float64)
             return decided
 
         yield bound, decide
 
 
 def _alignment(trial: Trial) -> Iterator[tuple[float, Decide]]:
-    from fairmatch.learning.alignment import fit_alignment
+    from fairmatch import fit_adjustment
 
     tune = trial.split.tune
-    alignment = fit_alignment(
+    alignment = fit_adjustment(
         trial.plain(tune), tune.group, y_true=tune.y, criterion=trial.case.criterion
     )
     for strength in STRENGTHS:
+        weaker = replace(alignment, strength=strength)
         yield (
             strength,
             _decisions(
-                lambda rows, strength=strength: alignment.apply(  # type: ignore[misc]
-                    trial.plain(rows), rows.group, strength=strength
+                lambda rows, weaker=weaker: weaker.apply(  # type: ignore[misc]
+                    trial.plain(rows), rows.group
                 )
             ),
         )
@@ -709,8 +717,8 @@ def page_text(folder: Path) -> str:
     lines = [
         "# Several groups, and other criteria",
         "",
-        "Written by `fairmatch groups page` from the records in `results/groups/`, which "
-        "`fairmatch groups run` makes.",
+        "Written by `python -m paper tables` from the records in `results/groups/`, which "
+        "`python -m paper groups` makes.",
         "",
         "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). Every "
         "method is tuned on the same rows: of its candidates, the one most accurate on the tuning "

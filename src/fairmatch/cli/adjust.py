@@ -20,7 +20,7 @@ from fairmatch.people.files import check_outputs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairmatch.learning.alignment import ScoreAdjustment
+    from fairmatch.learning.adjust import ScoreAdjustment
     from fairmatch.people.checks import BoolArray, FloatArray
 
 # Columns that are added to the table.
@@ -83,7 +83,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.datasets.catalogue import split_names
-    from fairmatch.learning.alignment import ScoreAdjustment, fit_adjustment
+    from fairmatch.learning.adjust import ScoreAdjustment, fit_adjustment
     from fairmatch.people.checks import read_numbers
     from fairmatch.people.files import read_table, write_table
     from fairmatch.people.roles import Roles
@@ -338,7 +338,7 @@ def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dic
 
 def _print_remaining(adjustment: ScoreAdjustment) -> None:
     """Print the gap that full alignment leaves on the rows of the fit, where it is not small."""
-    from fairmatch.learning.alignment import Alignment
+    from fairmatch.learning.adjust import Alignment
 
     parts = adjustment.parts
     if not isinstance(parts, Alignment) or parts.remaining_gap < _SMALL:

@@ -75,7 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fairmatch.learning.path import METHODS, categorised, train_candidates
     from fairmatch.learning.reading import stratified_split
     from fairmatch.people.checks import check_count, check_number
-    from fairmatch.people.groups import read_criterion
+    from fairmatch.people.groups import read_criterion, read_groups
     from fairmatch.report.page import require_report, write_report
 
     check_number("--margin", arguments.margin, "[0, 1)")
@@ -97,7 +97,9 @@ def _run(arguments: argparse.Namespace) -> int:
     features = categorised(table.frame.drop(columns=[table.target, *attributes, *left_out]))
     labels = table.frame[table.target]
     groups = table.frame[attributes] if len(attributes) > 1 else table.frame[attributes[0]]
-    train, test = stratified_split(labels.to_numpy(), groups, arguments.test_size, arguments.seed)
+    train, test = stratified_split(
+        labels.to_numpy(), read_groups(groups), arguments.test_size, arguments.seed
+    )
     with follow_steps(len(METHODS) + 2) as step:
         tried = train_candidates(
             features.iloc[train],

@@ -109,7 +109,7 @@ _ADVICE = {
 # Arguments whose option has the same name.
 _SAME = (
     *("confidence", "criterion", "decisions", "fairness_weight", "favourable", "gap_measure"),
-    *("keep", "max_gap", "min_group_size", "outcome", "part_weights", "privileged", "reference"),
+    *("keep", "max_gap", "min_group_size", "outcome", "privileged", "reference"),
     *("scale", "small_groups", "strength", "threshold", "transport", "weight_kind"),
 )
 _OPTIONS = _RENAMED | {name: f"--{name.replace('_', '-')}" for name in _SAME}

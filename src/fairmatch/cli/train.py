@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +93,9 @@ def train_model(
     import numpy as np
 
     import fairmatch
+    from fairmatch.learning.estimator import PAPER_WEIGHTS
     from fairmatch.learning.path import fairness_path
-    from fairmatch.learning.reading import GroupSizes, stratified_split
-    from fairmatch.learning.settings import PAPER_WEIGHTS
+    from fairmatch.learning.reading import settle_small_groups, stratified_split
     from fairmatch.people.checks import check_names
     from fairmatch.people.encoding import TableEncoder
     from fairmatch.people.groups import read_groups
@@ -115,14 +115,14 @@ def train_model(
         )
     y = frame[table.target]
     sensitive = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
-    least = settings.get("min_group_size", GroupSizes().min_group_size)
-    ways = {"min_group_size": least, "small_groups": settings.get("small_groups", "error")}
-    groups, _ = GroupSizes(**ways).apply(read_groups(sensitive, name="--sensitive"))
-    # A group that is learned from but not compared may lie on one side of the split.
-    split = stratified_split(
-        y.to_numpy(), groups.pooled(least), test_size, settings.get("random_state")
-    )
-    train, test = split
+    small = settings.get("small_groups", "warn")
+    groups = settle_small_groups(read_groups(sensitive, name="--sensitive"), small)
+    # Groups that are learned from but not compared are split like one group.
+    pooled = groups
+    if groups.apart:
+        least = int(groups.sizes()[list(groups.apart)].max()) + 1
+        pooled = groups.pooled(least)
+    train, test = stratified_split(y.to_numpy(), pooled, test_size, settings.get("random_state"))
     if learner == "network":  # trees take missing values as they are
         settings = {"encoder": TableEncoder(missing="encode"), **settings}
     estimator = getattr(fairmatch, LEARNERS[learner])(
@@ -146,6 +146,7 @@ def train_model(
     if table.classes is not None:
         model = copy(model)  # models of the path keep the labels that they were trained on
         model.classes_ = np.array(table.classes)
+        model.reader_ = replace(model.reader_, classes_=model.classes_)
     return TrainedModel(model, path, curve, weight, test)
 
 
@@ -247,13 +248,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "largest)",
     )
     add(
-        "--part-weights",
-        choices=("equal", "size"),
-        default="equal",
-        help="with more than two groups, whether each group counts the same or by its size "
-        "(default: equal)",
-    )
-    add(
         "--without-sensitive",
         action="store_true",
         help="train a model that does not need the group to predict",
@@ -278,7 +272,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.learner is None:
         arguments.learner = "boosting" if arguments.epochs is None else "network"
-    length = _training_length(arguments)
+    estimator = _estimator(arguments)
     gap = _check_numbers(arguments)
     check_folder(arguments.out)
     check_place(arguments.out)
@@ -294,16 +288,12 @@ def _run(arguments: argparse.Namespace) -> int:
         criterion=arguments.criterion,
         gap_measure=gap,
         confidence=arguments.confidence,
-        min_group_size=arguments.min_group_size,
-        small_groups=arguments.small_groups,
+        small_groups=(arguments.small_groups, arguments.min_group_size),
         reference=arguments.reference,
-        part_weights=arguments.part_weights,
         sensitive_at_prediction=not arguments.without_sensitive,
-        keep=tuple(arguments.keep),
         **({} if arguments.transport is None else {"transport": arguments.transport}),
-        **length,
+        estimator=estimator,
         random_state=arguments.seed,
-        verbose=int(sys.stderr.isatty()),
     )
     print_curve(trained)
     picture = not arguments.no_picture
@@ -343,18 +333,24 @@ def _check_numbers(arguments: argparse.Namespace) -> str:
     return gap
 
 
-def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
-    """Return the length of the training, as the learner's own parameter."""
-    given = {"network": ("epochs", arguments.epochs), "boosting": ("n_rounds", arguments.rounds)}
-    for learner, (_, value) in given.items():
+def _estimator(arguments: argparse.Namespace) -> Any:
+    """Return the network or the trees to train, with the length of their training."""
+    given = {"network": ("--epochs", arguments.epochs), "boosting": ("--rounds", arguments.rounds)}
+    for learner, (option, value) in given.items():
         if value is not None and learner != arguments.learner:
-            unit = "--epochs" if learner == "network" else "--rounds"
             raise InputError(
-                f"{unit} is for --learner {learner}, and the learner is {arguments.learner}. Leave "
-                f"{unit} out, or choose --learner {learner}."
+                f"{option} is for --learner {learner}, and the learner is {arguments.learner}. "
+                f"Leave {option} out, or choose --learner {learner}."
             )
-    name, value = given[arguments.learner]
-    return {} if value is None else {name: value}
+    verbose = int(sys.stderr.isatty())
+    if arguments.learner == "network":
+        from fairmatch import NeuralNetwork
+
+        return NeuralNetwork(epochs=arguments.epochs, verbose=verbose)
+    from lightgbm import LGBMClassifier
+
+    rounds = 200 if arguments.rounds is None else arguments.rounds
+    return LGBMClassifier(n_estimators=rounds, n_jobs=1, verbose=verbose)
 
 
 def print_curve(trained: TrainedModel) -> None:

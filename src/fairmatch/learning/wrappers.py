@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.alignment import DECISIONS, ScoreAdjustment, adjust_path
+from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import (
     ClassOutput,
@@ -370,21 +370,7 @@ class AlignedModel(Wrapper):
                 "predict without groups.",
                 parameter="sensitive_at_prediction",
             )
-        criterion = read_criterion(self.criterion)
-        if self.decisions not in DECISIONS:
-            raise InputError(
-                f"decisions must be 'align' or 'threshold', got {self.decisions!r}. Pass one of "
-                "the two.",
-                parameter="decisions",
-            )
-        if self.decisions == "align" and len(criterion.labels) > 1:
-            raise InputError(
-                f"criterion={self.criterion!r} asks for equal scores within both classes, and one "
-                "increasing curve per group can equalise them in one class only. Use "
-                "decisions='threshold', whose thresholds come near it, or "
-                "criterion='equal_opportunity'.",
-                parameter="criterion",
-            )
+        check_adjustment(read_criterion(self.criterion), self.decisions)
         Learner(self.estimator).check(real=not self._outcome.decides)
         check_flag("prefit", self.prefit)
         if self.prefit:
@@ -395,23 +381,17 @@ class AlignedModel(Wrapper):
     ) -> list[AlignmentScorer]:
         output = self._output()
         model, scores = self._scored(people, output)
-        groups = people.groups
-        compared = np.flatnonzero(~np.isin(groups.codes, groups.apart))
-        places = np.full(groups.n_groups, -1, dtype=np.intp)
-        places[list(groups.compared)] = np.arange(len(groups.compared))
-        adjustments = adjust_path(
-            scores[compared],
-            groups.take(compared).only_compared(),
-            labels_of(people).positive[compared],
-            None if people.weights is None else people.weights[compared],
+        adjustments = adjust_people(
+            replace(people, table=None, labels=replace(labels_of(people), classes=(0, 1))),
+            scores,
             strengths=weights,
             criterion=self.criterion,
             decisions=self.decisions,
             scale=output.scale,
         )
-        pooled, ignored = self.reader_.pooled_, tuple(groups.labels[c] for c in groups.apart)
+        pooled, places = self.reader_.pooled_, places_of(people.groups)
         return [
-            AlignmentScorer(model, output, replace(one, pooled=pooled, ignored=ignored), places)
+            AlignmentScorer(model, output, replace(one, pooled=pooled), places)
             for one in adjustments
         ]
 
