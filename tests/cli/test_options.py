@@ -9,7 +9,7 @@ import pytest
 from fairmatch.cli import main as cli
 from fairmatch.cli.command import as_typed, plain_output
 from fairmatch.exceptions import ConstantModelWarning, FairmatchWarning
-from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.choice import Bound
 
 KNOWN = (
     "max_gap",
@@ -43,8 +43,10 @@ def test_an_argument_is_written_as_its_option(told, typed):
 
 
 def test_the_advice_after_a_constant_model_can_be_typed():
+    curve = {"fairness_weight": [0.0, 1.0], "demographic_parity_gap": [0.2, 0.0]}
+    curve = pd.DataFrame({**curve, "accuracy": [0.8, 0.7], "acceptance_rate": [0.4, 0.0]})
     with pytest.warns(ConstantModelWarning) as told:
-        GapChoice(max_gap=0.05)._warn_of_a_constant("demographic_parity_gap", 0.0)
+        Bound(0.05, "demographic_parity_gap").best(curve)
     typed = as_typed(str(told[0].message), ["max_gap", "transport"])
     assert "try --learner boosting --transport predicted or fairmatch adjust, which" in typed
     assert "Classifier" not in typed

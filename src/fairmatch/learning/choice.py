@@ -596,8 +596,8 @@ class Bound:
                 f"The most accurate model {what} accepts {nearly}{whom} among the held-out rows "
                 f"({rate:.2%}), and every other model within the bound decides as little. It is "
                 "fair because it decides nothing. Allow a larger max_gap, or try "
-                "FTMBoostingClassifier or QuantileAlignmentClassifier, which usually reach small "
-                "gaps with models that decide.",
+                "FTMBoostingClassifier('predicted') or QuantileAlignmentClassifier, which usually "
+                "reach small gaps with models that decide.",
                 ConstantModelWarning,
             )
 
