@@ -1,22 +1,19 @@
 """Choosing the fairness weight on held-out rows: the best model within a gap."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.special import ndtri
 from sklearn.base import clone
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
     GapNotReachedWarning,
-    GroupError,
     InputError,
     LabelError,
     SmallGroupWarning,
@@ -24,11 +21,9 @@ from fairmatch.exceptions import (
 )
 from fairmatch.learning.reading import Reader, labels_of, stratified_split
 from fairmatch.matching.coupling import Coupling, check_coupling
-from fairmatch.measures import MEASURES
-from fairmatch.measures.distributions import ScoreDistributions
-from fairmatch.measures.intervals import fold, mean_difference, rate_difference
-from fairmatch.measures.registry import IN_UNITS, REAL_GAPS, Settings
-from fairmatch.people.checks import BoolArray, FloatArray, check_number, read_weights
+from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.registry import MEASURES, applicable, gap_values
+from fairmatch.people.checks import BoolArray, FloatArray, check_number
 from fairmatch.people.groups import Groups
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
@@ -41,159 +36,6 @@ if TYPE_CHECKING:
 _LEAST = 0.1
 # Predictions whose spread is below this share of the target's count as constant.
 _CONSTANT = 1e-3
-
-# Gaps that have a limit, and the classes that each of them compares; None stands for everybody.
-LIMITED: dict[str, tuple[bool | None, ...]] = {
-    "demographic_parity_gap": (None,),
-    "mean_parity_gap": (None,),
-    "true_positive_gap": (True,),
-    "false_positive_gap": (False,),
-    "equalized_odds_gap": (True, False),
-}
-
-
-def upper_limit(
-    measure: str,
-    scores: FloatArray,
-    positive: BoolArray,
-    groups: Groups,
-    sample_weight: Any,
-    confidence: float,
-) -> float:
-    """Return an upper confidence limit of the largest gap over pairs of groups.
-
-    Parameters
-    ----------
-    measure : str
-        The gap, a name in `LIMITED`.
-    scores : array of shape (n_rows,)
-        Scores of rows that the model was not trained on.
-    positive : array of bool, shape (n_rows,)
-        Which rows have the positive label.
-    groups : Groups
-        Group of every row.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row. With weights, a group counts by its effective number of rows.
-    confidence : float
-        Smallest probability that the limit holds.
-
-    Returns
-    -------
-    float
-        The limit; NaN if a group has no rows of a class that is compared.
-
-    Notes
-    -----
-    All pairs of groups and all classes share the error probability equally (Bonferroni). Rates are
-    compared by Newcombe's interval, and means by Welch's. The limit of equalised odds is the mean
-    of the limits of its two gaps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.people.groups import read_groups
-    >>> groups = read_groups(np.repeat([0, 1], 100))
-    >>> scores = np.tile([0.2, 0.8], 100)
-    >>> limit = upper_limit(
-    ...     "demographic_parity_gap", scores, scores > 0.5, groups, None, confidence=0.95)
-    >>> 0.1 < limit < 0.2
-    True
-    """
-    labels = LIMITED[measure]
-    present = np.flatnonzero(groups.sizes()).tolist()
-    pairs = list(combinations(range(len(present)), 2))
-    error = (1.0 - confidence) / (len(pairs) * len(labels))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    if measure == "mean_parity_gap" and weights is not None:
-        return min(1.0, mean_gap_limit(scores, groups, weights, confidence))
-    mass = np.ones(len(scores)) if weights is None else weights
-    limits = []
-    for label in labels:
-        inside = np.ones(len(scores), bool) if label is None else positive == label
-        members = [
-            np.flatnonzero(groups.is_group(code) & inside & (mass > 0.0)) for code in present
-        ]
-        if not all(map(len, members)):
-            return float("nan")
-        sides = [(scores[rows], mass[rows]) for rows in members]
-        # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
-        one = [_limit(measure, sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
-        limits.append(max(one))
-    return float(np.mean(limits))
-
-
-def _limit(measure: str, first: Any, second: Any, level: float) -> float:
-    sides = first, second
-    if measure == "mean_parity_gap":
-        if min(len(scores) for scores, _ in sides) < 2:
-            return 1.0
-        return fold(mean_difference(first[0], second[0], level))[1]
-    sizes = [max(1, int(mass.sum() ** 2 / (mass**2).sum())) for _, mass in sides]
-    rates = [float(np.average(scores >= 0.5, weights=mass)) for scores, mass in sides]
-    counts = (rates[0] * sizes[0], rates[1] * sizes[1])
-    return fold(rate_difference(counts, (sizes[0], sizes[1]), level))[1]
-
-
-def mean_gap_limit(
-    predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
-) -> float:
-    r"""Return an upper confidence limit of the largest gap of mean predictions.
-
-    Parameters
-    ----------
-    predicted : array of shape (n_rows,)
-        Predictions for rows that the model was not trained on.
-    groups : Groups
-        Group of every row.
-    weights : array of shape (n_rows,), optional
-        Weight of every row. With weights, a group counts by its effective number of rows.
-    confidence : float
-        Smallest probability that the limit holds.
-
-    Returns
-    -------
-    float
-        The limit; infinite if a group has fewer than two effective rows.
-
-    Notes
-    -----
-    The limit is the largest one of Welch's intervals of all pairs of groups. The pairs share the
-    error probability, one minus the confidence, equally (Bonferroni).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.people.groups import read_groups
-    >>> predicted = np.tile([30.0, 50.0], 100)
-    >>> limit = mean_gap_limit(predicted, read_groups(np.repeat([0, 1], 100)), None, 0.95)
-    >>> 2.0 < limit < 4.0
-    True
-    """
-    mass = np.ones(len(predicted)) if weights is None else weights
-    means, squares, freedom = [], [], []
-    for code in np.flatnonzero(groups.sizes(mass) > 0.0).tolist():
-        own = predicted[groups.rows(code)]
-        shares = mass[groups.rows(code)] / mass[groups.rows(code)].sum()
-        size = 1.0 / (shares**2).sum()
-        if size < 2.0:
-            return float("inf")
-        mean = float(shares @ own)
-        means.append(mean)
-        squares.append(float(shares @ (own - mean) ** 2) / (size - 1.0))
-        freedom.append(size - 1.0)
-    pairs = list(combinations(range(len(means)), 2))
-    level = 1.0 - (1.0 - confidence) / len(pairs)
-    limits = []
-    for a, b in pairs:
-        error = squares[a] + squares[b]
-        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
-        degrees = error**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
-        limits.append(abs(means[a] - means[b]) + stats.t.ppf(level, degrees) * np.sqrt(error))
-    return float(max(limits))
-
-
-REAL_LIMITED = ("mean_parity_gap", "relative_mean_parity_gap")
-"""Gaps of numbers that have a limit."""
 
 
 def noise(groups: Groups, confidence: float = 0.95) -> float:
@@ -360,32 +202,10 @@ def measure_scores(
         Standard deviation of a number, for relative gaps.
     """
     labels, weights = labels_of(people), people.weights
-    everybody = ScoreDistributions(scores, people.groups, weights)
+    settings = Settings(outcome=outcome, spread=None if outcome.decides else scale)
+    gaps = gap_values(people, scores, settings, coupling=coupling, undefined=True)
     if not outcome.decides:
-        found = {
-            "mean_parity_gap": everybody.rate_gap(None),
-            "wasserstein_parity_gap": everybody.wasserstein,
-            "ks_parity_gap": everybody.kolmogorov_smirnov,
-        }
-        if coupling is not None:
-            found["matched_parity_gap"] = coupling.largest_gap(scores)
-        relative = {f"relative_{name}": found[name] / scale for name in IN_UNITS if name in found}
-        return {**errors_of(scores, labels.values, weights), **found, **relative}
-    by_label: dict[bool | None, ScoreDistributions] = {None: everybody}
-    for label, inside in ((True, labels.positive), (False, ~labels.positive)):
-        try:
-            by_label[label] = ScoreDistributions(scores, people.groups, weights, subset=inside)
-        except GroupError:  # a group has no rows of this class
-            continue
-    gaps = {}
-    for name, measure in MEASURES.items():
-        if measure.needs_coupling:
-            if coupling is not None:
-                gaps[name] = coupling.largest_gap(scores)
-        elif set(measure.labels) <= set(by_label):
-            gaps[name] = measure.largest(by_label, Settings())
-        else:
-            gaps[name] = float("nan")
+        return {**errors_of(scores, labels.values, weights), **gaps}
     accepted = outcome.decide(scores, 0.5)
     return {
         "accuracy": float(np.average(accepted == labels.positive, weights=weights)),
@@ -414,7 +234,7 @@ def errors_of(
 def check_choice(model: "FairEstimator") -> None:
     """Raise an error that names the first parameter of the choice that cannot be used."""
     named, decides = model.gap_measure, model._outcome.decides
-    known: Collection[str] = MEASURES if decides else REAL_GAPS
+    known = applicable(model._outcome)
     if named is not None and not (isinstance(named, str) and named in known):
         raise InputError(
             f"gap_measure={named!r} is not a gap that can be bounded here; choose one of "
@@ -433,7 +253,7 @@ def check_choice(model: "FairEstimator") -> None:
             "both, or leave confidence out.",
             parameter="confidence",
         )
-    limited = tuple(LIMITED) if decides else REAL_LIMITED
+    limited = [name for name, measure in known.items() if measure.limit is not None]
     if (named or model._gap_measure) not in limited:
         raise InputError(
             f"gap_measure={named!r} has no confidence limit here, and confidence needs one. Choose "
@@ -508,15 +328,11 @@ class Bound:
         """Return the upper confidence limit of every model's gap; all of them hold at once."""
         assert self.confidence is not None
         level = 1.0 - (1.0 - self.confidence) / len(scored)
-        groups, weights = people.groups, people.weights
-        if self.outcome.decides:
-            positive = labels_of(people).positive
-            return [
-                upper_limit(self.measure, scores, positive, groups, weights, level)
-                for scores in scored
-            ]
-        unit = scale if self.measure.startswith("relative_") else 1.0
-        return [mean_gap_limit(scores / unit, groups, weights, level) for scores in scored]
+        settings = Settings(outcome=self.outcome, spread=None if self.outcome.decides else scale)
+        measure = MEASURES[self.measure]
+        return [
+            measure.upper_limit(ScoredPeople(people, scores, settings), level) for scores in scored
+        ]
 
     def warn_of_few(self, people: People, kept: pd.Series) -> None:
         """Warn if the held-out groups are too small to know whether the bound is kept."""
@@ -533,19 +349,19 @@ class Bound:
             half, groups = float(np.mean(halves)), compared[int(np.argmax(halves))]
             what, most = "rates", min(1.0, gap + half)
         else:
-            if self.measure not in REAL_LIMITED:
+            if MEASURES[self.measure].limit is None:
                 return
-            sizes = np.sort(groups.sizes())[:2]
+            sizes = np.sort(groups.sizes()[list(groups.compared)])[:2]
             half = 1.96 * float(kept["spread"]) * float(np.sqrt((1.0 / sizes).sum()))
-            if self.measure.startswith("relative_") and kept["wasserstein_parity_gap"] > 0.0:
+            if MEASURES[self.measure].is_relative and kept["wasserstein_parity_gap"] > 0.0:
                 half *= kept["relative_wasserstein_parity_gap"] / kept["wasserstein_parity_gap"]
             what, most = "mean predictions", gap + half
         if half <= self.max_gap:
             return
         notify(
-            f"The held-out groups are small ({groups.sized()} rows): a gap of {what} between them "
-            f"is known to about ±{_short(half)}, more than max_gap={self.max_gap:g}. The model "
-            f"that is kept has {self.measure} {_short(gap)} on these rows; on new rows it may be "
+            f"The held-out groups are small ({groups.sized(groups.compared)} rows): a gap of "
+            f"{what} between them is known to about ±{_short(half)}, more than "
+            f"max_gap={self.max_gap:g}. The model that is kept has {self.measure} {_short(gap)} on these rows; on new rows it may be "
             f"up to {_short(most)}. Set confidence=, hold out more rows (validation_size=), or "
             "pool groups.",
             SmallGroupWarning,
@@ -640,9 +456,8 @@ def choose_model(
     seen = reader.encode(kept)
     scored = [one._scores(seen.table.inputs) for one in models]  # type: ignore[union-attr]
     coupling = None
-    if bound.measure.endswith("matched_parity_gap"):
+    if MEASURES[bound.measure].needs_coupling:
         coupling = models[0]._match(seen)
-    kept = replace(kept, groups=kept.groups.only_compared())
     curve = path.measured(scored, kept, coupling)
     if bound.confidence is not None:
         curve[f"{bound.measure}_limit"] = bound.limits(scored, kept, reader.scale_)

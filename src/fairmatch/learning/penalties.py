@@ -168,7 +168,7 @@ class Transport:
         matcher = self.matcher()
         if self.fresh and getattr(matcher, "batch_size", None) is not None:
             assert isinstance(matcher, OptimalTransportMatcher)
-            points = matcher.points(self._points(people), labels_of(people).values)
+            points = matcher.points(self._points(people), labels_of(people).positive)
             return FreshlyMatchedGap(matcher, points, self.parts(people))
         return MatchedGap(self.match(people))
 

@@ -87,22 +87,6 @@ class Groups:
         crossed = tuple(own.take(rows) for own in self.crossed)
         return replace(self, codes=self.codes[rows], crossed=crossed)
 
-    def only_compared(self) -> "Groups":
-        """Return the groups of rows that are all compared, without the labels of the others.
-
-        Examples
-        --------
-        >>> groups = Groups(np.array([2, 1, 2]), ("a", "b", "c"), apart=(0,)).only_compared()
-        >>> groups.labels, groups.codes.tolist()
-        (('b', 'c'), [1, 0, 1])
-        """
-        if not self.apart:
-            return self
-        places = np.full(self.n_groups, -1, dtype=np.intp)
-        places[list(self.compared)] = np.arange(len(self.compared))
-        labels = tuple(self.labels[code] for code in self.compared)
-        return replace(self, codes=places[self.codes], labels=labels, apart=())
-
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""
         # In an object array, labels keep their type.
