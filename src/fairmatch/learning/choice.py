@@ -361,9 +361,9 @@ class Bound:
         notify(
             f"The held-out groups are small ({groups.sized(groups.compared)} rows): a gap of "
             f"{what} between them is known to about ±{_short(half)}, more than "
-            f"max_gap={self.max_gap:g}. The model that is kept has {self.measure} {_short(gap)} on these rows; on new rows it may be "
-            f"up to {_short(most)}. Set confidence=, hold out more rows (validation_size=), or "
-            "pool groups.",
+            f"max_gap={self.max_gap:g}. The model that is kept has {self.measure} {_short(gap)} "
+            f"on these rows; on new rows it may be up to {_short(most)}. Set confidence=, "
+            "hold out more rows (validation_size=), or pool groups.",
             SmallGroupWarning,
         )
 
