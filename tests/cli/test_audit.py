@@ -580,7 +580,7 @@ def test_tables_to_file_are_written(run, tmp_path):
     assert "--tables must be a folder" in error
 
 
-REAL = ["--scale", "real", "--features", "age,marital_status,job"]
+REAL = ["--kind", "number", "--features", "age,marital_status,job"]
 
 
 @pytest.fixture
@@ -633,4 +633,4 @@ def test_what_predictions_do_not_have_cannot_be_asked_for(run, hours, given, wor
 def test_predictions_without_the_scale_name_it(run, hours):
     code, _, error = run(*FEATURES)
     assert code == 2
-    assert "--scale real" in error
+    assert "--kind number" in error

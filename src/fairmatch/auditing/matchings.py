@@ -409,7 +409,7 @@ class PairMatcher:
         features = self.pair.features
         return MatchedScores(
             matching=name,
-            gap=Estimate(*(width * end for end in (float(gaps @ mass), *limits))),
+            gap=Estimate(width * float(gaps @ mass), width * limits[0], width * limits[1]),
             quantiles={
                 f"{q:g}": width * float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)
             },

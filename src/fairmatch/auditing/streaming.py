@@ -544,10 +544,10 @@ def audit_dataset(
             f"{len(roles.scores)} columns of scores were named. Name one with --score, and audit "
             "others one by one."
         )
-    if settings.get("scale", "probability") != "probability":
+    if settings.get("kind", "probability") != "probability":
         raise InputError(
             f"{pattern} is read as one table, in which scores in [0, 1] are counted, and "
-            f"scale={settings['scale']!r} was given. Audit predictions in one file."
+            f"kind={settings['kind']!r} was given. Audit predictions in one file."
         )
     if roles.weight is not None:
         raise InputError(

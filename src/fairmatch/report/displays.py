@@ -294,7 +294,7 @@ class GapDisplay(Display):
             for audit in self.audits
             for gap in audit.gaps
             # Gaps of predictions share an axis only if they have the unit of the predictions.
-            if gap.value is not None and (audit.scale != "real" or gap_unit(gap.name) == "score")
+            if gap.value is not None and (audit.kind != "number" or gap_unit(gap.name) == "score")
         ]
 
     def _title(self) -> str:

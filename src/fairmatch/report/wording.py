@@ -225,7 +225,7 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
     """
     if name.startswith(RELATIVE):
         return f"{gap_title(name.removeprefix(RELATIVE), audit)}, relative"
-    if audit is not None and audit.scale == "real" and name in _PREDICTED:
+    if audit is not None and audit.kind == "number" and name in _PREDICTED:
         return _PREDICTED[name][0]
     if name not in MEASURES:
         return name.replace("_", " ").capitalize()
@@ -239,7 +239,7 @@ def gap_words(name: str, audit: Audit | None = None) -> str:
     if audit is not None and name.startswith(RELATIVE) and audit.spread is not None:
         plain = gap_words(name.removeprefix(RELATIVE), audit)
         return f"{plain}, in standard deviations of the {audit.spread.of}"
-    if audit is not None and audit.scale == "real" and name in _PREDICTED:
+    if audit is not None and audit.kind == "number" and name in _PREDICTED:
         return _PREDICTED[name][1]
     if name not in MEASURES:
         return ""
@@ -291,7 +291,7 @@ def sentences(audit: Audit) -> list[str]:
     Returns
     -------
     list of three str
-        Plain text, not escaped. The first is on mean predictions if the scale is real.
+        Plain text, not escaped. The first is on mean predictions if scores are numbers.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def sentences(audit: Audit) -> list[str]:
 def _on_groups(audit: Audit) -> str:
     """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
-    if audit.scale == "real":
+    if audit.kind == "number":
         said = _means(audit, known) + _on_gap(audit, audit.gap("mean_parity_gap"))
     else:
         rates = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
@@ -320,7 +320,7 @@ def _on_gap(audit: Audit, gap: Gap) -> str:
     """Return the end of a sentence on a gap: how large it is, or why that is not stated."""
     if gap.value is None:
         return f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
-    real = audit.scale == "real"
+    real = audit.kind == "number"
 
     def written(value: float) -> str:
         return shown_number(value) if real else f"{100 * value:.1f}"
