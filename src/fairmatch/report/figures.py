@@ -538,13 +538,14 @@ def _unit(name: str, audit: Audit) -> str:
 
 
 def _is_drawn_by_pair(name: str) -> bool:
-    """Return whether a gap is drawn for every pair and attribute: the difference of one rate.
+    """Return whether a gap is drawn for every pair and attribute: a difference of one rate.
 
-    The other gaps are in the table.
+    The other gaps, and relative gaps, which would repeat the picture, are in the table.
     """
     measure = MEASURES.get(name)
-    simple = measure is not None and measure.distance is None and not measure.needs_coupling
-    return simple and measure is not None and len(measure.labels) == 1
+    if measure is None or measure.distance is not None or len(measure.labels) > 1:
+        return False
+    return not (measure.needs_coupling or measure.is_relative)
 
 
 def pair_figure(audits: Sequence[Audit]) -> Figure | None:
