@@ -12,7 +12,6 @@ from fairmatch.cli import main as cli
 from fairmatch.cli.command import plain_output, print_line, print_table
 from fairmatch.datasets import registry as files
 from fairmatch.exceptions import FairmatchError, FairmatchWarning
-from paper import commands as paper
 
 
 @pytest.fixture
@@ -114,12 +113,12 @@ def test_help_tells_what_each_command_does(capsys):
     assert "(audit --fail-above, --fail-below)" in out
 
 
-@pytest.mark.parametrize("command", [*cli.COMMANDS, *paper.ACTIONS], ids=lambda c: c.name)
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda c: c.name)
 def test_every_help_ends_with_an_example_that_can_be_parsed(command, capsys):
     given = command.example.split()
     assert given[0] == "fairmatch"
     assert cli._parser().parse_args(given[1:]).run is not None
-    names = given[1:3] if given[1] == "paper" and command.name != "paper" else given[1:2]
+    names = given[1:2]
     with pytest.raises(SystemExit):
         cli.main([*names, "--help"])
     assert capsys.readouterr().out.rstrip().endswith(command.example)
