@@ -92,7 +92,7 @@ class Case:
         return groups.pooled(least)
 
     def draw(self, seed: int) -> Problem:
-        """Split the table at random: rows to fit on (64%), to tune on (16%) and to report on (20%)."""
+        """Split the table at random: 64% to fit on, 16% to tune on, 20% to report on."""
         dataset = self.load()
         frame = categorised(dataset.X)  # learners of other libraries need categories
         names = self.groups(dataset).names()

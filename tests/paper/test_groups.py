@@ -70,7 +70,7 @@ def test_runs_of_the_study_are_those_of_the_records():
 
 
 def test_a_method_is_tuned_and_recorded_as_in_every_study(tmp_path, monkeypatch):
-    case = replace(CASES["adult-race"], load=lambda: small_table(3000), levels=(0.3,), largest=2)
+    case = replace(CASES["adult-race"], load=lambda: small_table(4200), levels=(0.3,))
     monkeypatch.setitem(CASES, "adult-race", case)
     store = RecordStore(tmp_path)
     tasks = group_tasks(["adult-race"], ["plain", "thresholds", "alignment"], 1)
