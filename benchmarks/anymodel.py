@@ -12,7 +12,7 @@ N_SCORES = 10_000_000
 
 def alignment(n_scores):
     """Seconds to fit and apply an alignment, and of `np.argsort`, of the same scores."""
-    from fairmatch.learning.alignment import align_scores
+    from fairmatch.learning.adjust import align_scores
 
     generator = np.random.default_rng(0)
     scores = generator.random(n_scores)

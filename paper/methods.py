@@ -1,7 +1,8 @@
 """The table of methods, the rows that they are given, and how each is trained."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 import fairmatch
 from fairmatch.datasets import Dataset, paper_split
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import ConstantModelWarning, InputError
 from fairmatch.learning.path import METHODS as SEARCHED
 from fairmatch.learning.path import fairness_path, plain_trees
 from fairmatch.learning.settings import (
@@ -386,20 +387,18 @@ def _kept(model: Model, problem: Problem) -> Model:
 
 def _cut(problem: Problem, model: Model, bounds: Sequence[float]) -> list[Model]:
     """Return decisions by group thresholds that keep each bound on the tuning rows."""
-    from fairmatch.learning.alignment import fit_thresholds
-
     tune = problem.tune
     assert tune is not None
+    given: dict[str, Any] = {"y_true": tune.y, "criterion": problem.criterion}
 
     def decided(bound: float) -> Model:
-        cuts = fit_thresholds(
-            tune.y,
-            model(tune, tune.group),
-            sensitive_features=tune.group,
-            max_gap=bound,
-            criterion=problem.criterion,
-        )
-        return lambda rows, group: cuts.decide(model(rows, group), group).astype(np.float64)
+        with warnings.catch_warnings():
+            # Thresholds that accept everybody or nobody are one candidate among others.
+            warnings.simplefilter("ignore", ConstantModelWarning)
+            cuts = fairmatch.fit_adjustment(
+                model(tune, tune.group), tune.group, max_gap=bound, decisions="threshold", **given
+            )
+        return lambda rows, group: cuts.apply(model(rows, group), group)
 
     return [decided(bound) for bound in bounds]
 
@@ -420,15 +419,15 @@ def _ftm_cut(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
 
 
 def _plain_aligned(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    from fairmatch.learning.alignment import fit_alignment
-
     model, tune = plain_model(problem, settings, seed), problem.tune
     assert tune is not None
-    scores = model(tune, tune.group)
-    alignment = fit_alignment(scores, tune.group, y_true=tune.y, criterion=problem.criterion)
+    full = fairmatch.fit_adjustment(
+        model(tune, tune.group), tune.group, y_true=tune.y, criterion=problem.criterion
+    )
 
     def aligned(strength: float) -> Model:
-        return lambda rows, group: alignment.apply(model(rows, group), group, strength=strength)
+        weaker = replace(full, strength=strength)
+        return lambda rows, group: weaker.apply(model(rows, group), group)
 
     return Curve(settings["weights"], [aligned(strength) for strength in settings["weights"]])
 

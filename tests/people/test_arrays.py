@@ -225,7 +225,6 @@ def test_bad_subset(subset, error, message):
         ([["x"], ["y"], ["x"], ["y"]], "Encode its text columns first"),
         (np.zeros((4, 1, 1)), "rows and columns"),
         ([[0.0], [np.nan], [0.0], [1.0]], r"row 1, column 0, counted from 0\)"),
-        (pd.DataFrame({"u": [1, 2, 3, 4], "v": list("xyxy")}), "Encode its text columns first"),
     ],
 )
 @pytest.mark.parametrize(

@@ -426,7 +426,7 @@ class Transport:
         matcher = self.matcher()
         if self.fresh and getattr(matcher, "batch_size", None) is not None:
             assert isinstance(matcher, OptimalTransportMatcher)
-            points = matcher.points(self._points(rows), rows.labels)
+            points = matcher.points(self._points(rows), rows.positive)
             return FreshlyMatchedGap(matcher, points, self.comparison.parts(rows))
         return MatchedGap(self.match(rows))
 

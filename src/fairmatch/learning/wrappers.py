@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.alignment import DECISIONS, ScoreAdjustment, adjust_path
+from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.choice import GapChoice, RealGapChoice
 from fairmatch.learning.estimator import FairClassifier, FairRegressor, Family
 from fairmatch.learning.learners import (
@@ -32,7 +32,6 @@ from fairmatch.learning.reading import (
     TableReader,
     TrainingRows,
     as_list,
-    compared_groups,
     group_columns,
     table_width,
 )
@@ -45,6 +44,8 @@ from fairmatch.people.checks import FloatArray, check_flag, check_number, check_
 from fairmatch.people.encoding import Points, TableEncoder, read_points
 from fairmatch.people.groups import listed, read_criterion
 from fairmatch.people.outcome import Loss
+from fairmatch.people.people import Labels, People
+from fairmatch.people.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,19 +258,7 @@ class AlignmentSettings(Settings):
 
     def check(self) -> None:
         """Raise an error that names the first setting that cannot be used."""
-        criterion = read_criterion(self.criterion)
-        if self.decisions not in DECISIONS:
-            raise InputError(
-                f"decisions must be 'align' or 'threshold', got {self.decisions!r}. Pass one of "
-                "the two."
-            )
-        if self.decisions == "align" and len(criterion.labels) > 1:
-            raise InputError(
-                f"criterion={self.criterion!r} asks for equal scores within both classes, and one "
-                "increasing curve per group can equalise them in one class only. Use "
-                "decisions='threshold', whose thresholds come near it, or "
-                "criterion='equal_opportunity'."
-            )
+        check_adjustment(read_criterion(self.criterion), self.decisions)
         Learner(self.estimator).check(real=self.real)
         check_flag("prefit", self.prefit)
         if self.prefit:
@@ -365,22 +354,18 @@ class AlignmentLearner:
     ) -> list[AlignmentScorer]:
         """Return one scorer per strength; ``loss`` and ``compare`` are not used."""
         model, scores = self._scored(rows)
-        compared, groups, places = compared_groups(rows.groups, rows.ignored)
-        adjustments = adjust_path(
-            scores[compared],
-            groups,
-            rows.positive[compared],
-            None if rows.weights is None else rows.weights[compared],
+        groups = replace(rows.groups, apart=rows.ignored)
+        people = People(groups, None, Labels(rows.labels, (0, 1)), Weights(len(rows), rows.weights))
+        adjustments = adjust_people(
+            people,
+            scores,
             strengths=weights,
             criterion=self.settings.criterion,
             decisions=self.settings.decisions,
             scale=self.output.scale,
         )
-        ignored = tuple(rows.groups.labels[code] for code in rows.ignored)
         return [
-            AlignmentScorer(
-                model, self.output, replace(one, pooled=self.pooled, ignored=ignored), places
-            )
+            AlignmentScorer(model, self.output, replace(one, pooled=self.pooled), places_of(groups))
             for one in adjustments
         ]
 

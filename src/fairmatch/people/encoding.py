@@ -643,7 +643,7 @@ class Table:
         Arrays and tables of only numbers and booleans are used as they are. A table with categories
         is encoded by `TableEncoder`.
         """
-        if not hasattr(self.source, "columns"):
+        if not hasattr(self.source, "columns") or not self.source.shape[1]:
             numbers = read_features(self.native)
             return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
         columns = [as_numbers(column) for column in self.columns if not _is_category(column)]

@@ -26,24 +26,22 @@ from fairmatch.report.figures import (
     alternatives_figure,
     attribute_figure,
     attribute_gap_figure,
-    attribute_mean_figure,
     calibration_figure,
-    changed_decisions,
+    changed_figure,
     column_figure,
     curve_figure,
     feature_figure,
     gap_figure,
+    group_figure,
     half_space_figure,
     impact_figures,
     impact_lead,
     level,
     matched_figure,
-    mean_figure,
     pair_figure,
     position_figure,
     reach_figure,
     score_figure,
-    selection_figure,
     side_by_side,
     subset_figure,
     tradeoff_figure,
@@ -149,13 +147,7 @@ def sections(
                 f"Each measure's interval holds with {level(audits)} confidence by itself: among "
                 "several measures one or another may miss by chance.",
             ),
-            _figures(
-                audits,
-                gap_figure,
-                pair_figure,
-                attribute_mean_figure if real else attribute_figure,
-                attribute_gap_figure,
-            ),
+            _figures(audits, gap_figure, pair_figure, attribute_figure, attribute_gap_figure),
         ),
         Section(
             "filing",
@@ -244,7 +236,7 @@ def sections(
                 "A smaller gap does not show by itself how it was reached; the distances "
                 + ("do." if real else "and the changed decisions do."),
             ),
-            [*side_by_side(audits), *(changed_decisions(comparison) if comparison else [])],
+            _figures(audits, side_by_side) + ([changed_figure(comparison)] if comparison else []),
         ),
         Section(
             "columns",
@@ -360,7 +352,7 @@ def write_report(
         comparison = replace(comparison, audits=tuple(shown))
     people = explorer_json(shown)
     parts = sections(shown, comparison, curve, alternatives)
-    first = (mean_figure if shown[0].scale == "real" else selection_figure)(shown)
+    first = group_figure(shown)
     figures = [first, *(figure for part in parts for figure in part.figures)]
     charts = [panel.chart for figure in figures for panel in figure.panels]
     scripts = [_vega(), _resource("charts.js")]

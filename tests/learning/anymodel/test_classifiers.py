@@ -23,6 +23,7 @@ from fairmatch import (
     QuantileAlignmentClassifier,
     align_scores,
     fairness_path,
+    fit_adjustment,
 )
 from fairmatch.exceptions import (
     CouplingError,
@@ -31,7 +32,6 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
 )
-from fairmatch.learning.alignment import fit_thresholds
 from fairmatch.measures import demographic_parity_gap, ks_parity_gap
 from fairmatch.people.encoding import TableEncoder
 
@@ -69,7 +69,7 @@ class TestAlignment:
         model = align(strength=0.7).fit(X, y, sensitive_features=group)
         seen = with_group(X, group)
         plain = LogisticRegression().fit(seen, y).predict_proba(seen)[:, 1]
-        expected = model.adjustment_.parts.apply(plain, group, 0.7)
+        expected = model.adjustment_.apply(plain, group)
         assert_array_equal(model.predict_proba(X, sensitive_features=group)[:, 1], expected)
         alone = align_scores(unseen(seen, y), group, strength=0.7)
         assert_array_equal(model.adjustment_.apply(unseen(seen, y), group), alone)
@@ -101,10 +101,12 @@ class TestAlignment:
         scores = unseen(with_group(X, group), y)
         plain_gap = demographic_parity_gap(None, scores, sensitive_features=group)
         model = align(decisions="threshold", strength=0.5).fit(X, y, sensitive_features=group)
-        best = fit_thresholds(y, scores, sensitive_features=group, max_gap=0.5 * plain_gap)
-        assert_array_equal(model.adjustment_.parts.thresholds, best.thresholds)
+        best = fit_adjustment(
+            scores, group, y_true=y, max_gap=0.5 * plain_gap, decisions="threshold"
+        )
+        assert_array_equal(model.adjustment_.parts.thresholds, best.parts.thresholds)
         decided = model.adjustment_.apply(scores, group) >= 0.5
-        assert_array_equal(decided, best.decide(scores, group))
+        assert_array_equal(decided, best.apply(scores, group) >= 0.5)
         assert demographic_parity_gap(None, decided, sensitive_features=group) <= 0.5 * plain_gap
 
     def test_equalised_odds_is_for_thresholds(self, rows):

@@ -20,7 +20,6 @@ from fairmatch.exceptions import (
     LabelError,
     ModelFileError,
 )
-from fairmatch.learning.alignment import fit_thresholds
 from fairmatch.measures import demographic_parity_gap, true_positive_gap
 
 
@@ -81,15 +80,10 @@ def test_equal_opportunity_bounds_the_gap_of_true_positives():
     assert found.strength < 1.0
 
 
-def test_thresholds_within_a_bound_are_fit_thresholds_own():
-    scores, group, y = scored()
-    found = fit_adjustment(scores, group, y_true=y, max_gap=0.03, decisions="threshold")
-    best = fit_thresholds(y, scores, sensitive_features=group, max_gap=0.03)
-    assert_array_equal(found.apply(scores, group) >= 0.5, best.decide(scores, group))
-
-
 @pytest.mark.parametrize(
-    "how", [{}, {"strength": 0.3}, {"decisions": "threshold"}, {"scale": "rank"}], ids=str
+    "how",
+    [{}, {"strength": 0.3}, {"decisions": "threshold"}, {"scale": "rank"}, {"scale": "real"}],
+    ids=str,
 )
 def test_a_file_holds_all_of_it(how, tmp_path):
     scores, group, y = scored()
@@ -99,31 +93,70 @@ def test_a_file_holds_all_of_it(how, tmp_path):
     other = np.random.default_rng(1).random(50)
     assert_array_equal(made.apply(other, group[:50]), again.apply(other, group[:50]))
     assert again.decisions == made.decisions
+    assert again.save(tmp_path / "again.json").read_text() == file.read_text()
     assert len(repr(again)) < 600
 
 
-def test_damaged_files_are_refused(tmp_path):
-    scores, group, _ = scored()
-    file = fit_adjustment(scores, group).save(tmp_path / "adjustment.json")
+@pytest.mark.parametrize(
+    ("how", "damage"),
+    [
+        ({}, {"kind": "something"}),
+        ({}, {"version": 99}),
+        ({}, {"strength": 2.0}),
+        ({}, {"strength": None}),
+        ({}, {"strength": True}),
+        ({}, {"strength": 10**400}),
+        ({}, {"decisions": "guess"}),
+        ({}, {"decisions": ["align"]}),
+        ({}, {"decisions": "threshold"}),
+        ({}, {"parts": {}}),
+        ({}, {"parts": None}),
+        ({}, {"pooled": ["d"]}),
+        ({}, {"pooled": "d"}),
+        ({}, {"ignored": [["d"]]}),
+        ({}, {"labels": ["a", "a", "b"]}),
+        ({}, {"labels": "abc"}),
+        ({}, {"labels": ["a", "b"]}),
+        ({}, {"labels": [["a"], ["b"], ["c"]]}),
+        ({}, {"curves": [{"knots": [1.0, 0.0], "values": [0.0, 1.0]}] * 3}),
+        ({}, {"curves": [{"knots": [0.0, 1.0], "values": [1.0, 0.0]}] * 3}),
+        ({}, {"curves": [{"knots": [0.0], "values": [float("nan")]}] * 3}),
+        ({}, {"curves": [{"knots": [10**400], "values": [0.0]}] * 3}),
+        ({}, {"curves": [{"knots": [0.0]}] * 3}),
+        ({}, {"curves": 3}),
+        ({}, {"scale": "logit"}),
+        ({}, {"scale": "rank"}),
+        ({}, {"shares": "many"}),
+        ({}, {"attributes": 3}),
+        ({"decisions": "threshold"}, {"thresholds": [0.5]}),
+        ({"decisions": "threshold"}, {"thresholds": ["all", 1, 1]}),
+        ({"decisions": "threshold"}, {"thresholds": [float("nan"), 1, 1]}),
+        ({"decisions": "threshold"}, {"criterion": "luck"}),
+        ({"decisions": "threshold"}, {"criterion": []}),
+    ],
+    ids=str,
+)
+def test_damaged_files_are_refused(how, damage, tmp_path):
+    scores, group, y = scored()
+    file = fit_adjustment(scores, group, y_true=y, **how).save(tmp_path / "adjustment.json")
     whole = json.loads(file.read_text())
-    for damage in (
-        {"kind": "something"},
-        {"version": 99},
-        {"strength": 2.0},
-        {"strength": None},
-        {"decisions": "guess"},
-        {"parts": {}},
-        {"parts": {**whole["parts"], "labels": ["a", "a", "b"]}},
-        {"parts": {**whole["parts"], "curves": [{"knots": [1, 0], "values": [0, 1]}] * 3}},
-    ):
-        file.write_text(json.dumps({**whole, **damage}))
-        with pytest.raises(ModelFileError):
-            ScoreAdjustment.load(file)
-    file.write_text(file.read_text()[:-20])
-    with pytest.raises(ModelFileError, match="not valid JSON"):
+    (name,) = damage
+    damaged = whole | ({"parts": whole["parts"] | damage} if name in whole["parts"] else damage)
+    file.write_text(json.dumps(damaged))
+    with pytest.raises(ModelFileError):
         ScoreAdjustment.load(file)
+
+
+def test_what_is_no_file_of_an_adjustment_is_refused(tmp_path):
+    file = tmp_path / "adjustment.json"
+    for text in ('{"kind": "fairmatch', "[" * 100_000):
+        file.write_text(text)
+        with pytest.raises(ModelFileError, match="not valid JSON"):
+            ScoreAdjustment.load(file)
     with pytest.raises(ModelFileError, match="not a file of an adjustment"):
         ScoreAdjustment.load(tmp_path)
+    with pytest.raises(ModelFileError, match="There is no file"):
+        ScoreAdjustment.load(tmp_path / "none.json")
 
 
 def test_bad_input_is_named():
@@ -142,8 +175,10 @@ def test_bad_input_is_named():
         fit_adjustment(scores, group, decisions="draw")
     with pytest.raises(InputError, match="max_gap must be"):
         fit_adjustment(scores, group, max_gap=2)
-    with pytest.raises(GroupError, match="a group that was not seen"):
+    with pytest.raises(GroupError, match="'z', a group that was not seen"):
         fit_adjustment(scores, group).apply([0.5], ["z"])
+    with pytest.raises(InputError, match="2 rows where 1"):
+        fit_adjustment(scores, group).apply([0.5], ["a", "b"])
 
 
 def test_several_attributes_are_their_combinations():

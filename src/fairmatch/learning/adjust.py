@@ -1,0 +1,1235 @@
+"""Adjustments of the scores of any model: quantile alignment, and thresholds by group."""
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import wasserstein_distance
+
+from fairmatch.exceptions import (
+    ConstantModelWarning,
+    GapNotReachedWarning,
+    GroupError,
+    InputError,
+    LabelError,
+    ModelFileError,
+)
+from fairmatch.learning.reading import GroupSizes, joined_attributes, table_width
+from fairmatch.learning.settings import notify
+from fairmatch.people.checks import (
+    FloatArray,
+    check_number,
+    check_weights,
+    plain_value,
+    read_column,
+    read_labels,
+    read_numbers,
+    read_scores,
+)
+from fairmatch.people.files import write_whole
+from fairmatch.people.groups import (
+    CRITERIA,
+    OTHER,
+    Criterion,
+    Groups,
+    listed,
+    read_criterion,
+    read_groups,
+)
+from fairmatch.people.outcome import NUMBER
+from fairmatch.people.people import IndexArray, Labels, People
+from fairmatch.people.weights import read_row_weights
+
+# Resolution of a quantile curve: a rank is known to one part in this many, and exactly in groups
+# with fewer different scores. With few knots, the search among them stays in fast memory.
+RESOLUTION = 10_000
+SCALES = ("probability", "rank", "real")
+DECISIONS = ("align", "threshold")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve:
+    """A continuous, increasing function, linear between knots.
+
+    Below the first knot and above the last one its slope is 1. So people with scores outside the
+    range of the fit keep their order.
+
+    Parameters
+    ----------
+    knots : array of shape (n_knots,)
+        Points at which the function is known, strictly increasing.
+    values : array of shape (n_knots,)
+        Values of the function at the knots, never decreasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curve = Curve(np.array([0.2, 0.4]), np.array([0.0, 1.0]))
+    >>> curve(np.array([0.1, 0.25, 0.5])).round(2).tolist()
+    [-0.1, 0.25, 1.1]
+    """
+
+    knots: FloatArray
+    values: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Curve({len(self.knots)} knots)"
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Return the values of the function at the points x."""
+        found = np.interp(x, self.knots, self.values)
+        # Adding nothing keeps every bit between the knots: equal values stay equal.
+        found += x - np.clip(x, self.knots[0], self.knots[-1])
+        return found
+
+    def get_state(self) -> dict[str, list[float]]:
+        """Return the curve as plain values for JSON."""
+        return {"knots": self.knots.tolist(), "values": self.values.tolist()}
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Return the curve that plain values describe; raise ValueError if they are damaged."""
+        knots, values = (np.asarray(state[k], dtype=np.float64) for k in ("knots", "values"))
+        whole = knots.ndim == 1 and len(knots) > 0 and knots.shape == values.shape
+        if not (whole and np.isfinite(knots).all() and np.isfinite(values).all()):
+            raise ValueError("a curve needs finite knots and values")
+        if (np.diff(knots) <= 0.0).any() or (np.diff(values) < 0.0).any():
+            raise ValueError("a curve must increase")
+        return cls(knots, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """The scores of one group, sorted, with their ranks.
+
+    Attributes
+    ----------
+    scores : array of shape (n_knots,)
+        Distinct scores, increasing. If there are more than `RESOLUTION`, about that many are kept.
+    middle : array of shape (n_knots,)
+        Share of the group below each score, plus half of the share at it.
+    upto : array of shape (n_knots,)
+        Share of the group at or below each score.
+    tied : float
+        Share of the group that has the same score as somebody else.
+    """
+
+    scores: FloatArray
+    middle: FloatArray
+    upto: FloatArray
+    tied: float
+
+    @classmethod
+    def of(cls, scores: FloatArray, weights: FloatArray | None) -> Self:
+        """Return the distribution of scores, with weighted rows."""
+        order = None if weights is None else np.argsort(scores, kind="stable")
+        ordered = np.sort(scores) if order is None else scores[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
+        counts = np.diff(np.append(first, len(ordered)))
+        if weights is None or order is None:
+            shares = counts / len(ordered)
+            upto = np.cumsum(counts) / len(ordered)
+        else:
+            shares = np.add.reduceat(weights[order], first) / weights.sum()
+            upto = np.cumsum(shares)
+        kept = _kept(upto)
+        middle = upto[kept] - shares[kept] / 2.0
+        return cls(ordered[first[kept]], middle, upto[kept], float(shares[counts > 1].sum()))
+
+
+def _kept(upto: FloatArray) -> IndexArray:
+    """Return the positions of the scores to keep, which are at equally spaced ranks.
+
+    A score that many people share covers several of these ranks. Its two neighbours are kept as
+    well, so the jump of the rank at this score stays sharp.
+    """
+    if len(upto) <= RESOLUTION:
+        return np.arange(len(upto))
+    grid = np.searchsorted(upto, np.linspace(0.0, 1.0, RESOLUTION + 1))
+    shared = grid[1:][grid[1:] == grid[:-1]]
+    kept = np.concatenate([[0, len(upto) - 1], grid, shared - 1, shared + 1])
+    return np.unique(np.clip(kept, 0, len(upto) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    r"""One increasing curve per group, which moves its scores to a common distribution.
+
+    Parameters
+    ----------
+    labels : tuple
+        Labels of the groups, sorted.
+    curves : tuple of Curve
+        For every group, the fully aligned score as a function of the score.
+    shares : array of shape (n_groups,)
+        Share of every group among the rows that were compared; it is the group's weight in the
+        barycentre.
+    scale : {"probability", "rank", "real"}
+        What the scores are.
+    ranks : Curve or None
+        With scale "rank", the curve from a score to its rank among all rows.
+    tied : array of shape (n_groups,)
+        Share of every group that has the same score as somebody else in the group.
+    remaining_gap : float
+        The gap that full alignment leaves on the rows of the fit. It is the largest difference
+        between two groups' shares above a threshold, over all thresholds. It comes from ties and
+        from unequal group sizes, because people with the same score and group get the same aligned
+        score.
+    attributes : tuple of str
+        Names of the attributes whose combinations are the groups, if there are several.
+
+    Notes
+    -----
+    With :math:`F_s` the distribution function and :math:`Q_s` the quantile function of the scores
+    of group s, and :math:`p_s` its share, a score f of group s becomes
+
+    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))
+
+    with t the strength. The sum is the quantile function of the Wasserstein barycentre of all
+    groups. With t = 1 the result is the best score under squared loss that has the same
+    distribution in every group. With a smaller strength the gap in Wasserstein distance falls in
+    proportion to t (Chzhen et al., 2020; Jiang et al., 2020).
+    """
+
+    labels: tuple[Any, ...]
+    curves: tuple[Curve, ...]
+    shares: FloatArray
+    scale: str
+    ranks: Curve | None
+    tied: FloatArray
+    remaining_gap: float
+    attributes: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(cls, people: People, scores: FloatArray, criterion: Criterion, scale: str) -> Self:
+        """Return the alignment of the scores of people, all of whose groups are compared."""
+        weights = people.weights
+        ranks = None
+        if scale == "rank":
+            everybody = Distribution.of(scores, weights)
+            ranks = Curve(everybody.scores, everybody.middle)
+        comparisons = people.comparisons(criterion)
+        rows = {one.source: one.source_rows for one in comparisons}
+        rows[comparisons[0].target] = comparisons[0].target_rows
+        members = [rows[code] for code in range(people.groups.n_groups)]
+        found = [
+            Distribution.of(scores[rows], None if weights is None else weights[rows])
+            for rows in members
+        ]
+        sizes = [len(rows) if weights is None else weights[rows].sum() for rows in members]
+        shares = np.asarray(sizes, dtype=np.float64) / np.sum(sizes)
+        curves = _settled([_to_barycentre(one, found, shares, ranks) for one in found])
+        return cls(
+            people.groups.labels,
+            curves,
+            shares,
+            scale,
+            ranks,
+            np.array([one.tied for one in found]),
+            _remaining_gap(found, curves),
+            people.groups.attributes,
+        )
+
+    def start(self, scores: FloatArray) -> FloatArray:
+        """Return the scores before alignment: as they are, or as ranks with scale "rank"."""
+        return scores if self.ranks is None else np.clip(self.ranks(scores), 0.0, 1.0)
+
+    def move(self, scores: FloatArray, codes: NDArray[Any], strength: float = 1.0) -> FloatArray:
+        """Return aligned scores of people with these codes; with code -1 a score stays."""
+        start = self.start(scores)
+        if strength == 0.0:
+            return start
+        aligned = start.copy()
+        for code, curve in enumerate(self.curves):
+            rows = codes == code
+            aligned[rows] = curve(scores[rows])
+        if self.scale != "real":
+            np.clip(aligned, 0.0, 1.0, out=aligned)
+        if strength < 1.0:
+            aligned *= strength
+            aligned += (1.0 - strength) * start
+        return aligned
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the alignment as plain values for JSON."""
+        return {
+            "labels": [plain_value(label) for label in self.labels],
+            "curves": [curve.get_state() for curve in self.curves],
+            "shares": self.shares.tolist(),
+            "scale": self.scale,
+            "ranks": None if self.ranks is None else self.ranks.get_state(),
+            "tied": self.tied.tolist(),
+            "remaining_gap": self.remaining_gap,
+            "attributes": list(self.attributes),
+        }
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Return the alignment that plain values describe; raise ValueError if damaged."""
+        labels, scale = _labels(state["labels"]), state["scale"]
+        curves = tuple(map(Curve.from_state, state["curves"]))
+        ranks = None if state["ranks"] is None else Curve.from_state(state["ranks"])
+        if len(labels) != len(curves) or scale not in SCALES:
+            raise ValueError("this is not an alignment of scores")
+        if (ranks is None) == (scale == "rank"):
+            raise ValueError("ranks and scale contradict each other")
+        shares, tied = (np.asarray(state[k], dtype=np.float64) for k in ("shares", "tied"))
+        gap, attributes = float(state["remaining_gap"]), tuple(map(str, state["attributes"]))
+        return cls(labels, curves, shares, scale, ranks, tied, gap, attributes)
+
+
+def _labels(values: Any) -> tuple[Any, ...]:
+    """Return the labels of a file; raise ValueError unless they are a list that all differ."""
+    if not isinstance(values, list) or len(set(values)) < len(values):
+        raise ValueError("the labels of groups must be a list, and must all differ")
+    return tuple(values)
+
+
+def _to_barycentre(
+    own: Distribution, groups: list[Distribution], shares: FloatArray, ranks: Curve | None
+) -> Curve:
+    """Return the curve from a group's scores to the quantiles of the barycentre."""
+    values = np.zeros(len(own.scores))
+    for share, group in zip(shares, groups, strict=True):
+        quantiles = np.interp(own.middle, group.middle, group.scores)
+        values += share * (quantiles if ranks is None else ranks(quantiles))
+    return Curve(own.scores, np.maximum.accumulate(values))  # rounding must not change the order
+
+
+def _settled(curves: list[Curve]) -> tuple[Curve, ...]:
+    """Return the curves, with one value instead of several that differ only by rounding.
+
+    People of different groups at the same quantile get the same score to the last digit, so a
+    threshold never separates them.
+    """
+    values = np.sort(np.concatenate([curve.values for curve in curves]))
+    rounding = 16.0 * np.finfo(np.float64).eps * float(np.abs(values).max())
+    starts = values[np.diff(values, prepend=-np.inf) > rounding]
+    return tuple(
+        Curve(curve.knots, starts[np.searchsorted(starts, curve.values, side="right") - 1])
+        for curve in curves
+    )
+
+
+def _remaining_gap(groups: list[Distribution], curves: tuple[Curve, ...]) -> float:
+    """Return the largest difference of the groups' shares above a threshold, after alignment."""
+    places = np.unique(np.concatenate([curve.values for curve in curves]))
+    shares = [
+        np.append(0.0, group.upto)[np.searchsorted(curve.values, places, side="right")]
+        for group, curve in zip(groups, curves, strict=True)
+    ]
+    return float(np.ptp(shares, axis=0).max())
+
+
+# Number of steps between the strengths 0 and 1 that are tried.
+_STRENGTHS = 200
+
+
+def _least_strength(
+    alignment: Alignment, people: People, scores: FloatArray, max_gap: float
+) -> float:
+    """Return the least strength whose gap on these rows is at most a bound.
+
+    For probabilities it is the gap of decisions at one half, and otherwise the Wasserstein gap of
+    the moved scores. The strength is a multiple of 1/200. If no strength is within the bound, it
+    is the one with the smallest gap, with a warning.
+    """
+    strengths = np.linspace(0.0, 1.0, _STRENGTHS + 1)
+    if alignment.scale == "probability":
+        gaps = _gaps_of_decisions(alignment, people, scores, strengths)
+        within = np.flatnonzero(gaps <= max_gap)
+        place = int(within[0]) if len(within) else int(np.argmin(gaps))
+        gap = float(gaps[place])
+    else:
+
+        def distance(place: int) -> float:
+            moved = alignment.move(scores, people.groups.codes, float(strengths[place]))
+            return _largest_distance(people, moved)
+
+        # The distance falls as the strength grows, so bisection finds the least strength.
+        place = bisect_left(range(_STRENGTHS), True, key=lambda place: distance(place) <= max_gap)
+        gap = distance(place)
+    strength = float(strengths[place])
+    if gap > max_gap:
+        notify(
+            f"No strength reaches a gap of {max_gap:g} on these rows; the smallest gap is "
+            f"{gap:.4g}, at strength {strength:g}, which is kept. A gap remains where many people "
+            "share a score. Use finer scores, or allow a larger max_gap.",
+            GapNotReachedWarning,
+        )
+    return strength
+
+
+def _gaps_of_decisions(
+    alignment: Alignment, people: People, scores: FloatArray, strengths: FloatArray
+) -> FloatArray:
+    """Return the largest difference of acceptance rates at every strength."""
+    rates = []
+    for code in range(people.groups.n_groups):
+        rows = people.groups.rows(code)
+        order = rows[np.argsort(scores[rows], kind="stable")]
+        mass = people.mass[order]
+        below = np.append(0.0, np.cumsum(mass)) / mass.sum()
+        rates.append([1.0 - below[_first(alignment, scores[order], code, t)] for t in strengths])
+    return np.asarray(np.ptp(np.array(rates), axis=0))
+
+
+def _first(alignment: Alignment, ordered: FloatArray, code: int, strength: float) -> int:
+    """Return the position of the first accepted score among a group's sorted and moved scores."""
+    member = np.array([code])
+
+    def accepted(place: int) -> bool:
+        moved = alignment.move(ordered[place : place + 1], member, float(strength))
+        return bool(moved[0] >= 0.5)
+
+    # Within a group the order of people stays, so those who are accepted come last.
+    return bisect_left(range(len(ordered)), True, key=accepted)
+
+
+def _largest_distance(people: People, scores: FloatArray) -> float:
+    """Return the largest Wasserstein distance between the scores of two groups."""
+    members = [people.groups.rows(code) for code in range(people.groups.n_groups)]
+    masses = [None if people.weights is None else people.weights[rows] for rows in members]
+    sides = [(scores[rows], mass) for rows, mass in zip(members, masses, strict=True)]
+    return max(
+        float(wasserstein_distance(a[0], b[0], a[1], b[1])) for a, b in combinations(sides, 2)
+    )
+
+
+# Rates are quotients of sums of weights, so two rates that differ by less than this are equal.
+_ROUNDING = 1e-12
+# With several rates and more than two groups: the number of steps in the search for the position
+# of the anchor's rates within the bound.
+_STEPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """All cuts of the scores of one group, from accepting nobody to accepting everybody.
+
+    Attributes
+    ----------
+    scores : array of shape (n_cuts - 1,)
+        The distinct scores, decreasing. Cut k accepts the first k of them.
+    gain : array of shape (n_cuts,)
+        Weight of right decisions, minus the weight of right decisions if nobody is accepted.
+    accepted : array of shape (n_cuts,)
+        Share of the group that each cut accepts.
+    rates : array of shape (n_rates, n_cuts)
+        The rates that are compared between groups; each of them increases with the cut.
+    """
+
+    scores: FloatArray
+    gain: FloatArray
+    accepted: FloatArray
+    rates: FloatArray
+
+    @classmethod
+    def of(cls, people: People, scores: FloatArray, criterion: Criterion, code: int) -> Self:
+        """Return the cuts of a group's scores; the criterion names the rates."""
+        rows, name = people.groups.rows(code), people.groups.labels[code]
+        assert people.positive is not None, "thresholds are chosen by their accuracy"
+        scores, mass, positive = scores[rows], people.mass[rows], people.positive[rows]
+        order = np.argsort(-scores, kind="stable")
+        ordered = scores[order]
+        last = np.flatnonzero(np.append(ordered[1:] < ordered[:-1], True))
+        for_all = np.append(0.0, np.cumsum(mass[order])[last])
+        for_positive = np.append(0.0, np.cumsum((mass * positive)[order])[last])
+        if not for_all[-1] > 0.0:
+            raise GroupError(
+                f"The weights of group {name!r} sum to zero, and a group needs positive weight. "
+                "Leave the group out, or correct sample_weight."
+            )
+        counts = {None: for_all, True: for_positive, False: for_all - for_positive}
+        rates = []
+        for label in criterion.labels:
+            count = np.maximum.accumulate(counts[label])
+            if not count[-1] > 0.0:
+                raise LabelError(
+                    f"Group {name!r} has no rows with a {'positive' if label else 'negative'} "
+                    f"label, so criterion={criterion.name!r} is undefined for it. Pool the group "
+                    "with another, or use criterion='demographic_parity'."
+                )
+            rates.append(count / count[-1])
+        gain = 2.0 * for_positive - for_all
+        return cls(ordered[last], gain, for_all / for_all[-1], np.array(rates))
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+    def inner(self) -> Self:
+        """Return the cuts without the first and the last, which treat everybody alike."""
+        kept = slice(1, -1)
+        return replace(
+            self, gain=self.gain[kept], accepted=self.accepted[kept], rates=self.rates[:, kept]
+        )
+
+    def threshold(self, cut: int) -> float:
+        """Return the threshold of a cut, half-way between its least score and the next below."""
+        if cut == 0:
+            return float("inf")
+        if cut == len(self.scores):
+            return float("-inf")
+        above, below = float(self.scores[cut - 1]), float(self.scores[cut])
+        middle = below + (above - below) / 2.0
+        return middle if middle > below else above
+
+    def within(self, low: FloatArray, width: float) -> tuple[IndexArray, IndexArray]:
+        """Return, for each window, the first cut inside it and the first cut beyond it.
+
+        Parameters
+        ----------
+        low : array of shape (n_rates, n_windows)
+            Start of each window. A cut is inside a window if all its rates are.
+        width : float
+            Width of all windows.
+        """
+        starts, ends = [], []
+        for rate, start in zip(self.rates, low, strict=True):
+            starts.append(np.searchsorted(rate, start - _ROUNDING, side="left"))
+            ends.append(np.searchsorted(rate, start + width + _ROUNDING, side="right"))
+        return np.max(starts, axis=0), np.min(ends, axis=0)
+
+
+def _best_cuts(groups: Sequence[Cuts], max_gap: float) -> list[int] | None:
+    """Return the most accurate cuts, one per group, whose rates differ by at most a bound.
+
+    The result is None if no cuts are within the bound.
+    """
+    if any(len(group) == 0 for group in groups):
+        return None
+    if len(groups) == 2:  # the best pair of a cut and a cut with near rates
+        first, second = groups
+        start, end = second.within(first.rates - max_gap, 2.0 * max_gap)
+        total = first.gain + range_maximum(second.gain, start, end)
+        place = int(np.argmax(total))
+        if total[place] == -np.inf:
+            return None
+        span = slice(start[place], end[place])
+        return [place, int(start[place]) + int(np.argmax(second.gain[span]))]
+    best, found = -np.inf, None
+    for low in _windows(groups, max_gap):
+        spans = [group.within(low, max_gap) for group in groups]
+        total = np.zeros(low.shape[1])
+        for group, (start, end) in zip(groups, spans, strict=True):
+            total += range_maximum(group.gain, start, end)
+        place = int(np.argmax(total))
+        if total[place] > best:
+            best, found = float(total[place]), [(int(s[place]), int(e[place])) for s, e in spans]
+    if found is None:
+        return None
+    return [
+        low + int(np.argmax(group.gain[low:high]))
+        for group, (low, high) in zip(groups, found, strict=True)
+    ]
+
+
+def _windows(groups: Sequence[Cuts], width: float) -> Iterator[FloatArray]:
+    """Yield the starts of windows, one of which holds the rates of a best choice.
+
+    With one rate, the least rate over the groups is the rate of some cut, so a window starts at the
+    rate of every cut. With several rates, the anchor is the group with the fewest cuts. Its rates
+    may lie anywhere in a window, so windows start below them by several parts of the width.
+    """
+    if len(groups[0].rates) == 1:
+        yield np.unique(np.concatenate([group.rates[0] for group in groups]))[None, :]
+        return
+    anchor = min(groups, key=len).rates
+    steps = np.linspace(0.0, width, _STEPS + 1)
+    for first in steps:
+        for second in steps:
+            yield anchor - np.array([[first], [second]])
+
+
+def range_maximum(values: FloatArray, start: IndexArray, end: IndexArray) -> FloatArray:
+    """Return the greatest value between each start and end, or minus infinity for an empty range.
+
+    Two overlapping blocks, whose size is a power of two, cover each range. The greatest value of a
+    block is the greater one of its two halves. The whole search takes O(n log n) steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> range_maximum(np.array([3.0, 1.0, 2.0]), np.array([0, 1, 2]), np.array([3, 3, 2])).tolist()
+    [3.0, 2.0, -inf]
+    """
+    found = np.full(len(start), -np.inf)
+    length = end - start
+    block, size = values, 1
+    while True:
+        now = (length >= size) & (length < 2 * size)
+        found[now] = np.maximum(block[start[now]], block[end[now] - size])
+        if 2 * size > len(values):
+            return found
+        block = np.maximum(block[:-size], block[size:])
+        size *= 2
+
+
+@dataclass(frozen=True, eq=False)
+class GroupThresholds:
+    """One threshold per group: the least score that is accepted.
+
+    Parameters
+    ----------
+    labels : tuple
+        Labels of the groups, sorted.
+    thresholds : array of shape (n_groups,)
+        Threshold of every group. A score is accepted if it is at least this. Minus infinity accepts
+        everybody, and infinity accepts nobody.
+    criterion : str
+        Name of the criterion, which determines whose acceptance is compared.
+    accuracy : float
+        Share of right decisions on the rows of the fit.
+    gap : float
+        Largest difference of rates between two groups on these rows. With equalised odds it is the
+        larger one of the gaps of true positive rates and of false positive rates.
+    decides : bool
+        Whether some people are accepted and others are not.
+    attributes : tuple of str
+        Names of the attributes whose combinations are the groups, if there are several.
+
+    Notes
+    -----
+    With demographic parity, equal opportunity, or equalised odds of two groups, no other thresholds
+    within the bound that decide are more accurate on the rows of the fit. The search takes
+    O(n log n) steps. With equalised odds of more groups, the thresholds are at least as accurate as
+    all thresholds that decide and have a gap within 7/8 of the bound.
+
+    Nothing is randomised, so people with the same score and group get the same decision. Ties and
+    group sizes limit how small a gap can be; below that, thresholds accept everybody or nobody.
+    Equalised odds fixes a point of every group's ROC (receiver operating characteristic) curve.
+    Where the curves of two groups do not meet, only accepting everybody and accepting nobody have
+    no gap. A randomised rule could do better there.
+    """
+
+    labels: tuple[Any, ...]
+    thresholds: FloatArray
+    criterion: str
+    accuracy: float
+    gap: float
+    decides: bool
+    attributes: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(
+        cls,
+        people: People,
+        scores: FloatArray,
+        criterion: Criterion,
+        *,
+        max_gap: float | None = None,
+        strengths: Sequence[float] = (),
+    ) -> list[Self]:
+        """Return the most accurate thresholds within a bound, or within a bound per strength.
+
+        A strength is the share of the gap at a threshold of one half that must go away. Full
+        strength allows a gap of one person in the smallest group.
+        """
+        cuts = [Cuts.of(people, scores, criterion, k) for k in range(people.groups.n_groups)]
+        if max_gap is not None:
+            return [cls._chosen(_deciding(cuts, max_gap), cuts, people, criterion)]
+        at_half = [int(np.searchsorted(-cut.scores, -0.5, side="right")) for cut in cuts]
+        plain = cls._chosen(at_half, cuts, people, criterion)
+        plain = replace(plain, thresholds=np.full(len(cuts), 0.5))
+        one_person = 1.0 / _smallest_count(people, criterion)
+        found = []
+        for strength in strengths:
+            bound = min(1.0, max((1.0 - strength) * plain.gap, one_person))
+            chosen = None if strength == 0.0 else _deciding(cuts, bound)
+            found.append(plain if chosen is None else cls._chosen(chosen, cuts, people, criterion))
+        return found
+
+    @classmethod
+    def _chosen(
+        cls, chosen: Sequence[int], cuts: Sequence[Cuts], people: People, criterion: Criterion
+    ) -> Self:
+        """Return the thresholds of chosen cuts, with their accuracy and their gap."""
+        pairs, mass = list(zip(cuts, chosen, strict=True)), people.mass
+        accepted = np.array([cut.accepted[k] for cut, k in pairs])
+        rates = np.array([cut.rates[:, k] for cut, k in pairs])
+        assert people.positive is not None
+        return cls(
+            people.groups.labels,
+            np.array([cut.threshold(k) for cut, k in pairs]),
+            criterion.name,
+            float((mass[~people.positive].sum() + _gain(cuts, chosen)) / mass.sum()),
+            float(np.ptp(rates, axis=0).max()),
+            bool(accepted.max() > 0.0 and accepted.min() < 1.0),
+            people.groups.attributes,
+        )
+
+    def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
+        """Return probabilities that are bent so that every group's threshold lies at one half.
+
+        Within a group the order of people stays. A score with code -1 stays as it is.
+        """
+        bent = scores.copy()
+        for code, threshold in enumerate(self.thresholds.tolist()):
+            rows = codes == code
+            accepted = scores[rows] >= threshold
+            inside = np.clip(_centred(threshold)(scores[rows]), 0.0, 1.0)
+            # Rounding near a threshold must not change a decision.
+            below = np.minimum(inside, np.nextafter(0.5, 0.0))
+            bent[rows] = np.where(accepted, np.maximum(inside, 0.5), below)
+        return bent
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the thresholds as plain values for JSON."""
+        return {
+            "labels": [plain_value(label) for label in self.labels],
+            # JSON has no infinity, so words stand for it.
+            "thresholds": [_ENDS.get(t, t) for t in self.thresholds.tolist()],
+            "criterion": self.criterion,
+            "accuracy": self.accuracy,
+            "gap": self.gap,
+            "decides": self.decides,
+            "attributes": list(self.attributes),
+        }
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Return the thresholds that plain values describe; raise ValueError if damaged."""
+        labels, criterion = _labels(state["labels"]), state["criterion"]
+        values = [_STARTS.get(t, t) for t in state["thresholds"]]
+        thresholds = np.asarray(values, dtype=np.float64)
+        if thresholds.shape != (len(labels),) or np.isnan(thresholds).any():
+            raise ValueError("every group needs one threshold")
+        if criterion not in CRITERIA:
+            raise ValueError(f"{criterion!r} is not a criterion")
+        facts = float(state["accuracy"]), float(state["gap"]), bool(state["decides"])
+        return cls(labels, thresholds, criterion, *facts, tuple(map(str, state["attributes"])))
+
+
+_ENDS: dict[float, Any] = {float("inf"): "nobody", float("-inf"): "everybody"}
+_STARTS = {word: end for end, word in _ENDS.items()}
+
+
+def _centred(threshold: float) -> Curve:
+    """Return the curve that maps 0 to 0, a threshold to one half, and 1 to 1.
+
+    A threshold outside (0, 1) leaves only one side of one half.
+    """
+    if threshold <= 0.0:
+        return Curve(np.array([0.0, 1.0]), np.array([0.5, 1.0]))
+    if threshold >= 1.0:
+        return Curve(np.array([0.0, 1.0]), np.array([0.0, 0.5]))
+    return Curve(np.array([0.0, threshold, 1.0]), np.array([0.0, 0.5, 1.0]))
+
+
+def _smallest_count(people: People, criterion: Criterion) -> float:
+    """Return the least effective number of rows of a group that a criterion compares."""
+    sizes = [
+        len(rows)
+        if people.weights is None
+        else people.weights[rows].sum() ** 2 / (people.weights[rows] ** 2).sum()
+        for _, inside in criterion.strata(people.positive, len(people))
+        for code in range(people.groups.n_groups)
+        for rows in [np.flatnonzero(people.groups.is_group(code) & inside)]
+    ]
+    return float(max(1.0, min(sizes)))
+
+
+def _deciding(cuts: Sequence[Cuts], max_gap: float) -> list[int]:
+    """Return the best cut of every group; cuts that decide are preferred."""
+    best = _best_cuts(cuts, max_gap)
+    assert best is not None, "accepting nobody has no gap"
+    ends = [{0: "nobody", len(cut) - 1: "everybody"} for cut in cuts]
+    constant = {end.get(k) for end, k in zip(ends, best, strict=True)}
+    if None in constant or len(constant) > 1:
+        return best
+    # At least one group must decide; each of them is tried.
+    found = []
+    for code in range(len(cuts)):
+        inner = [cut.inner() if k == code else cut for k, cut in enumerate(cuts)]
+        chosen = _best_cuts(inner, max_gap)
+        if chosen is not None:
+            found.append([k + (j == code) for j, k in enumerate(chosen)])
+    return max(found, key=lambda chosen: _gain(cuts, chosen), default=best)
+
+
+def _gain(cuts: Sequence[Cuts], chosen: Sequence[int]) -> float:
+    return float(sum(cut.gain[k] for cut, k in zip(cuts, chosen, strict=True)))
+
+
+_KIND, _VERSION = "fairmatch.adjustment", 1
+_MOST_BYTES = 2**28
+_EXPECTED = "Name a file that ScoreAdjustment.save or fairmatch adjust wrote."
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreAdjustment:
+    """A fitted adjustment of a model's scores.
+
+    `fit_adjustment` returns one, and a `QuantileAlignmentClassifier` holds one as ``adjustment_``.
+
+    Parameters
+    ----------
+    parts : Alignment or GroupThresholds
+        One increasing curve per group, or one threshold per group.
+    strength : float, default=1.0
+        How far an alignment moves the scores: 0 does not move them, and 1 aligns them fully.
+        Thresholds already contain their strength.
+    pooled : tuple, default=()
+        Labels of small groups that are adjusted as one group, "other".
+    ignored : tuple, default=()
+        Labels of small groups whose scores are not moved.
+
+    Examples
+    --------
+    >>> from fairmatch import fit_adjustment
+    >>> scores, groups = [0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]
+    >>> adjustment = fit_adjustment(scores, groups)
+    >>> adjustment.apply(scores, groups).round(2).tolist()
+    [0.3, 0.5, 0.3, 0.5]
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = ScoreAdjustment.load(adjustment.save(f"{folder}/adjustment.json"))
+    >>> again.apply([0.2], ["a"]).round(2).tolist()
+    [0.4]
+    """
+
+    parts: Alignment | GroupThresholds
+    strength: float = 1.0
+    pooled: tuple[Any, ...] = ()
+    ignored: tuple[Any, ...] = ()
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """Labels of the groups."""
+        return self.parts.labels
+
+    @property
+    def decisions(self) -> str:
+        """How scores are adjusted: "align" or "threshold"."""
+        return "align" if isinstance(self.parts, Alignment) else "threshold"
+
+    @property
+    def scale(self) -> str:
+        """What the scores are: "probability", "rank" or "real"."""
+        return self.parts.scale if isinstance(self.parts, Alignment) else "probability"
+
+    def apply(self, y_score: ArrayLike, sensitive_features: ArrayLike) -> FloatArray:
+        """Return the adjusted scores of a table.
+
+        Parameters
+        ----------
+        y_score : array-like of shape (n_rows,)
+            Scores of the model that the adjustment was fitted for.
+        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+            Group of every row. Each must have been in the table of the fit.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The adjusted scores. Adjusted probabilities of at least one half are accepted.
+        """
+        scores = _read_on_scale(y_score, self.scale)
+        return self.move(scores, self._codes(sensitive_features, len(scores)))
+
+    def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
+        """Return the adjusted scores of people with these codes; with code -1 a score stays."""
+        if isinstance(self.parts, Alignment):
+            return self.parts.move(scores, codes, self.strength)
+        return self.parts.move(scores, codes)
+
+    def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
+        """Return the position of every row's group; -1 for groups whose scores are not moved."""
+        attributes = self.parts.attributes
+        if attributes or table_width(sensitive_features) > 1:
+            named = joined_attributes(sensitive_features, attributes)
+        else:
+            named = read_column(sensitive_features, "sensitive_features")
+        if len(named) != n_rows:
+            raise InputError(
+                f"sensitive_features has {len(named)} rows where {n_rows} were expected. Pass one "
+                "group for every score."
+            )
+        places = {label: place for place, label in enumerate(self.labels)}
+        places |= {label: places[OTHER] for label in self.pooled}
+        places |= dict.fromkeys(self.ignored, -1)
+        codes, known = np.full(n_rows, -1, dtype=np.intp), np.zeros(n_rows, dtype=bool)
+        for label, place in places.items():
+            rows = np.asarray(named == label, dtype=bool)
+            codes[rows], known[rows] = place, True
+        if not known.all():
+            raise GroupError(
+                f"sensitive_features holds {named[~known].tolist()[0]!r}, a group that was not "
+                f"seen when the adjustment was fitted. It knows {listed(list(places))}. Fit it on "
+                "a table with that group, or leave those rows out."
+            )
+        return codes
+
+    def save(self, path: str | Path) -> Path:
+        """Write the adjustment to a JSON file; `load` reads it back.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        content = {
+            "kind": _KIND,
+            "version": _VERSION,
+            "decisions": self.decisions,
+            "strength": self.strength,
+            "pooled": [plain_value(label) for label in self.pooled],
+            "ignored": [plain_value(label) for label in self.ignored],
+            "parts": self.parts.get_state(),
+        }
+        try:
+            text = json.dumps(content, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"The adjustment cannot be written as JSON ({error}). Use text or numbers as the "
+                "labels of groups."
+            ) from None
+        return write_whole(path, text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an adjustment that `save` has written.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to read.
+
+        Returns
+        -------
+        ScoreAdjustment
+            The adjustment.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a saved adjustment, or is damaged.
+        """
+        file = Path(path)
+        try:
+            if not file.exists():
+                raise ModelFileError(f"There is no file {file}. {_EXPECTED}")
+            if not file.is_file() or file.stat().st_size > _MOST_BYTES:
+                raise ModelFileError(f"{file} is not a file of an adjustment. {_EXPECTED}")
+            content = json.loads(file.read_bytes())
+        except OSError as error:
+            raise ModelFileError(
+                f"{file} cannot be read ({error.strerror}). {_EXPECTED}"
+            ) from error
+        except ModelFileError:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise ModelFileError(f"{file} is not valid JSON: {error}. {_EXPECTED}") from None
+        if not isinstance(content, dict) or content.get("kind") != _KIND:
+            raise ModelFileError(f"{file} does not describe an adjustment of scores. {_EXPECTED}")
+        if content.get("version") != _VERSION:
+            raise ModelFileError(
+                f"{file} has format version {content.get('version')}; this fairmatch reads "
+                f"version {_VERSION}. Install the version of fairmatch that wrote it."
+            )
+        try:
+            return cls._from_state(content)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ModelFileError(
+                f"{file} is damaged ({type(error).__name__}: {error}). Save the adjustment again."
+            ) from None
+
+    @classmethod
+    def _from_state(cls, content: dict[str, Any]) -> Self:
+        """Return the adjustment that plain values describe; raise ValueError if damaged."""
+        strength = content["strength"]
+        check_number("strength", strength, "[0, 1]")
+        if content["decisions"] not in DECISIONS:
+            raise ValueError(f"decisions is {content['decisions']!r}")
+        kind = Alignment if content["decisions"] == "align" else GroupThresholds
+        parts = kind.from_state(content["parts"])
+        pooled, ignored = (_labels(content[name]) for name in ("pooled", "ignored"))
+        if pooled and OTHER not in parts.labels:
+            raise ValueError("its small groups are not those of its curves")
+        return cls(parts, float(strength), pooled, ignored)
+
+
+def fit_adjustment(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    y_true: ArrayLike | None = None,
+    strength: float = 1.0,
+    max_gap: float | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    decisions: str = "align",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+    scale: str = "probability",
+    min_group_size: int = 2,
+    small_groups: str = "error",
+) -> ScoreAdjustment:
+    r"""Return a fitted adjustment of a model's scores. The model itself is not needed.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Scores of a model, preferably for rows that it was not trained on.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes. They are needed with ``decisions="threshold"``, and with a criterion
+        that compares people of the same class.
+    strength : float, default=1.0
+        How far to go. For an alignment, 0 does not move the scores, and 1 aligns them fully. For
+        thresholds, it is the share of the gap at a threshold of one half that is taken away.
+    max_gap : float, optional
+        Largest allowed gap on these rows. With it, ``strength`` is not used: an alignment takes
+        the least strength whose gap is at most this, and thresholds are the most accurate ones
+        with such a gap. The gap is that of decisions at one half. With scale "rank" or "real" it is
+        the Wasserstein gap of the adjusted scores, in their unit.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Whose scores or decisions are made alike. By default these are everybody's. With
+        "equal_opportunity" they are those of people with a positive label. With "equalized_odds"
+        they are those of each class, which only thresholds can do.
+    decisions : {"align", "threshold"}, default="align"
+        "align" aligns the scores of all groups. "threshold" sets one threshold per group. The
+        adjusted scores then have their threshold at 0.5 in every group.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : label, default=1
+        The label that counts as positive.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
+        and only their rank counts. With "real" they are numbers in a unit of their own. Thresholds
+        need probabilities.
+    min_group_size : int, default=2
+        Smallest number of rows with which a group is compared with others.
+    small_groups : {"error", "pool", "ignore"}, default="error"
+        What happens to smaller groups. With "error" an error lists them. With "pool" they become
+        one group, "other". With "ignore" their scores are not moved.
+
+    Returns
+    -------
+    ScoreAdjustment
+        The adjustment. Its ``apply`` adjusts the scores of this table or of another.
+
+    Notes
+    -----
+    With t the strength, an alignment turns a score f of group s into
+
+    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f)),
+
+    where :math:`F_s` and :math:`Q_s` are the distribution and quantile functions of the group's
+    scores, and :math:`p_s` is its share. Full strength of thresholds allows a gap of one person in
+    the smallest group.
+
+    Examples
+    --------
+    >>> adjustment = fit_adjustment(
+    ...     [0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"], y_true=[0, 1, 0, 1], max_gap=0.0,
+    ...     decisions="threshold")
+    >>> (adjustment.apply([0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"]) >= 0.5).tolist()
+    [False, True, False, True]
+    """
+    scores = _read_on_scale(y_score, scale)
+    sizes = GroupSizes(min_group_size, small_groups)
+    sizes.check()
+    given = read_groups(sensitive_features, n_rows=len(scores))
+    groups, apart = sizes.decide(given)
+    people = _read_people(
+        scores, replace(groups, apart=apart), y_true, sample_weight, pos_label=pos_label
+    )
+    (found,) = adjust_people(
+        people,
+        scores,
+        strengths=[strength],
+        max_gap=max_gap,
+        criterion=criterion,
+        decisions=decisions,
+        scale=scale,
+    )
+    if isinstance(found.parts, GroupThresholds) and not found.parts.decides:
+        whom = "everybody" if np.isneginf(found.parts.thresholds).all() else "nobody"
+        notify(
+            f"Only thresholds that accept {whom} keep the bound on these rows. They are fair "
+            "because they decide nothing. Allow a larger gap, or use decisions='align'.",
+            ConstantModelWarning,
+        )
+    pooled = tuple(label for label in given.labels if label not in groups.labels)
+    return replace(found, pooled=pooled)
+
+
+def align_scores(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    strength: float = 1.0,
+    y_true: ArrayLike | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = 1,
+    scale: str = "probability",
+) -> FloatArray:
+    r"""Return the scores of all groups, aligned. Within a group, people keep their order.
+
+    `fit_adjustment` does the same for scores of other rows than those of the fit.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_rows,)
+        Scores of a model.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    strength : float, default=1.0
+        How far to go: 0 does not move the scores, and 1 aligns them fully.
+    y_true : array-like of shape (n_rows,), optional
+        Labels of two classes; needed with ``criterion="equal_opportunity"``.
+    criterion : {"demographic_parity", "equal_opportunity"}, default="demographic_parity"
+        Whose scores are aligned: everybody's, or those of people with a positive label.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    pos_label : label, default=1
+        The label that counts as positive.
+    scale : {"probability", "rank", "real"}, default="probability"
+        What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
+        and only their rank counts. With "real" they are numbers in a unit of their own, such as
+        predictions of a regressor.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The adjusted scores.
+
+    Notes
+    -----
+    With t the strength, a score f of group s becomes
+
+    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f)),
+
+    where :math:`F_s` and :math:`Q_s` are the distribution and quantile functions of the group's
+    scores, and :math:`p_s` is its share (Chzhen et al., 2020; Jiang et al., 2020).
+
+    Examples
+    --------
+    >>> align_scores([0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]).round(2).tolist()
+    [0.3, 0.5, 0.3, 0.5]
+    """
+    scores = _read_on_scale(y_score, scale)
+    groups = read_groups(sensitive_features, n_rows=len(scores))
+    people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
+    (found,) = adjust_people(people, scores, strengths=[strength], criterion=criterion, scale=scale)
+    return found.move(scores, groups.codes)
+
+
+def _read_people(
+    scores: FloatArray, groups: Groups, y_true: Any, sample_weight: Any, *, pos_label: Any
+) -> People:
+    """Return the people behind scores."""
+    labels, n_rows = None, len(scores)
+    if y_true is not None:
+        positive = read_labels(y_true, n_rows=n_rows, pos_label=pos_label)
+        labels = Labels(positive.astype(np.float64), (None, pos_label))
+    weight = read_row_weights(sample_weight, "survey", n_rows)
+    return People(groups, labels=labels, weight=weight)
+
+
+def _read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
+    """Return scores as an array; probabilities must be in [0, 1], and others must be finite."""
+    if scale not in SCALES:
+        raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}.")
+    if scale != "probability":
+        return NUMBER.read(y_score)
+    scores = read_numbers(y_score, "y_score")
+    low, high = scores.min(), scores.max()
+    if np.isfinite([low, high]).all() and not (low >= 0.0 and high <= 1.0):
+        raise InputError(
+            f"y_score must lie in [0, 1], got values from {low:g} to {high:g}. Pass probabilities "
+            "(divide percentages by 100). Or pass scale='rank', which uses only the rank of a "
+            "score, or scale='real' for numbers in a unit of their own."
+        )
+    return read_scores(scores)
+
+
+def adjust_people(
+    people: People,
+    scores: FloatArray,
+    *,
+    strengths: Sequence[float] = (1.0,),
+    max_gap: float | None = None,
+    criterion: str | Criterion = "demographic_parity",
+    decisions: str = "align",
+    scale: str = "probability",
+) -> list[ScoreAdjustment]:
+    """Fit one adjustment per strength, or one that keeps a bound on the gap.
+
+    Groups that are set apart are not adjusted. The parameters are those of `fit_adjustment`.
+    """
+    criterion = read_criterion(criterion)
+    check_adjustment(criterion, decisions, scale)
+    check_weights("strength", strengths, "[0, 1]")
+    if max_gap is not None:
+        check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
+    if people.positive is None and (decisions == "threshold" or criterion.needs_labels):
+        what = (
+            "decisions='threshold' looks for the most accurate thresholds"
+            if decisions == "threshold"
+            else f"criterion={criterion.name!r} compares people of the same class"
+        )
+        raise LabelError(f"{what}, so it needs the true labels. Pass y_true.")
+    ignored = tuple(people.groups.labels[code] for code in people.groups.apart)
+    if ignored:
+        places = places_of(people.groups)
+        rows = np.flatnonzero(places[people.groups.codes] >= 0)
+        people, scores = people.take(rows), scores[rows]
+        labels = tuple(people.groups.labels[code] for code in people.groups.compared)
+        groups = Groups(places[people.groups.codes], labels, people.groups.attributes)
+        people = replace(people, groups=groups)
+    parts: Sequence[Alignment | GroupThresholds]
+    if decisions == "threshold":
+        parts = GroupThresholds.fit(people, scores, criterion, max_gap=max_gap, strengths=strengths)
+        strengths = strengths if max_gap is None else [1.0]
+    else:
+        alignment = Alignment.fit(people, scores, criterion, scale)
+        if max_gap is not None:
+            ((_, inside),) = criterion.strata(people.positive, len(people))
+            rows = np.flatnonzero(inside)
+            least = _least_strength(alignment, people.take(rows), scores[rows], max_gap)
+            strengths = [least]
+        parts = [alignment] * len(strengths)
+    return [
+        ScoreAdjustment(part, float(strength), ignored=ignored)
+        for part, strength in zip(parts, strengths, strict=True)
+    ]
+
+
+def check_adjustment(criterion: Criterion, decisions: str, scale: str = "probability") -> None:
+    """Raise if scores cannot be adjusted in this way."""
+    if decisions not in DECISIONS:
+        raise InputError(
+            f"decisions must be 'align' or 'threshold', got {decisions!r}. Pass one of the two."
+        )
+    if decisions == "threshold" and scale != "probability":
+        raise InputError(
+            f"scale={scale!r} was given, but decisions='threshold' bends probabilities until "
+            "thresholds lie at one half. Use decisions='align'."
+        )
+    if decisions == "align" and len(criterion.labels) > 1:
+        raise InputError(
+            f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
+            "increasing curve per group can equalise them in one class only. Use "
+            "decisions='threshold', whose thresholds come near it, or "
+            "criterion='equal_opportunity'."
+        )
+
+
+def places_of(groups: Groups) -> NDArray[np.intp]:
+    """Return the position of every group among those that are compared; -1 for the others."""
+    places = np.full(groups.n_groups, -1, dtype=np.intp)
+    places[list(groups.compared)] = np.arange(len(groups.compared))
+    return places
