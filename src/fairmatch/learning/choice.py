@@ -1,15 +1,13 @@
 """Choosing the fairness weight on held-out rows: the best model within a gap."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
@@ -30,11 +28,12 @@ from fairmatch.learning.reading import (
 )
 from fairmatch.learning.settings import Settings, notify
 from fairmatch.matching.coupling import Coupling
-from fairmatch.measures import MEASURES, Measure, gap_table
-from fairmatch.measures.intervals import fold, mean_difference, rate_difference
-from fairmatch.measures.registry import REAL_GAPS
+from fairmatch.measures import MEASURES, Measure
+from fairmatch.measures.distributions import ScoredPeople
+from fairmatch.measures.distributions import Settings as MeasureSettings
+from fairmatch.measures.gaps import read_scored
+from fairmatch.measures.registry import applicable, gap_values
 from fairmatch.people.checks import (
-    BoolArray,
     FloatArray,
     check_flag,
     check_number,
@@ -43,155 +42,9 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.groups import Groups, read_groups
-
-# Gaps that have a limit, and the classes that each of them compares; None stands for everybody.
-LIMITED: dict[str, tuple[bool | None, ...]] = {
-    "demographic_parity_gap": (None,),
-    "mean_parity_gap": (None,),
-    "true_positive_gap": (True,),
-    "false_positive_gap": (False,),
-    "equalized_odds_gap": (True, False),
-}
-
-
-def upper_limit(
-    measure: str,
-    scores: FloatArray,
-    positive: BoolArray,
-    groups: Groups,
-    sample_weight: Any,
-    confidence: float,
-) -> float:
-    """Return an upper confidence limit of the largest gap over pairs of groups.
-
-    Parameters
-    ----------
-    measure : str
-        The gap, a name in `LIMITED`.
-    scores : array of shape (n_rows,)
-        Scores of rows that the model was not trained on.
-    positive : array of bool, shape (n_rows,)
-        Which rows have the positive label.
-    groups : Groups
-        Group of every row.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row. With weights, a group counts by its effective number of rows.
-    confidence : float
-        Smallest probability that the limit holds.
-
-    Returns
-    -------
-    float
-        The limit; NaN if a group has no rows of a class that is compared.
-
-    Notes
-    -----
-    All pairs of groups and all classes share the error probability equally (Bonferroni). Rates are
-    compared by Newcombe's interval, and means by Welch's. The limit of equalised odds is the mean
-    of the limits of its two gaps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.people.groups import read_groups
-    >>> groups = read_groups(np.repeat([0, 1], 100))
-    >>> scores = np.tile([0.2, 0.8], 100)
-    >>> limit = upper_limit(
-    ...     "demographic_parity_gap", scores, scores > 0.5, groups, None, confidence=0.95)
-    >>> 0.1 < limit < 0.2
-    True
-    """
-    labels = LIMITED[measure]
-    present = np.flatnonzero(groups.sizes()).tolist()
-    pairs = list(combinations(range(len(present)), 2))
-    error = (1.0 - confidence) / (len(pairs) * len(labels))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    if measure == "mean_parity_gap" and weights is not None:
-        return min(1.0, mean_gap_limit(scores, groups, weights, confidence))
-    mass = np.ones(len(scores)) if weights is None else weights
-    limits = []
-    for label in labels:
-        inside = np.ones(len(scores), bool) if label is None else positive == label
-        members = [
-            np.flatnonzero(groups.is_group(code) & inside & (mass > 0.0)) for code in present
-        ]
-        if not all(map(len, members)):
-            return float("nan")
-        sides = [(scores[rows], mass[rows]) for rows in members]
-        # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
-        one = [_limit(measure, sides[a], sides[b], 1.0 - 2.0 * error) for a, b in pairs]
-        limits.append(max(one))
-    return float(np.mean(limits))
-
-
-def _limit(measure: str, first: Any, second: Any, level: float) -> float:
-    sides = first, second
-    if measure == "mean_parity_gap":
-        if min(len(scores) for scores, _ in sides) < 2:
-            return 1.0
-        return fold(mean_difference(first[0], second[0], level))[1]
-    sizes = [max(1, int(mass.sum() ** 2 / (mass**2).sum())) for _, mass in sides]
-    rates = [float(np.average(scores >= 0.5, weights=mass)) for scores, mass in sides]
-    counts = (rates[0] * sizes[0], rates[1] * sizes[1])
-    return fold(rate_difference(counts, (sizes[0], sizes[1]), level))[1]
-
-
-def mean_gap_limit(
-    predicted: FloatArray, groups: Groups, weights: FloatArray | None, confidence: float
-) -> float:
-    r"""Return an upper confidence limit of the largest gap of mean predictions.
-
-    Parameters
-    ----------
-    predicted : array of shape (n_rows,)
-        Predictions for rows that the model was not trained on.
-    groups : Groups
-        Group of every row.
-    weights : array of shape (n_rows,), optional
-        Weight of every row. With weights, a group counts by its effective number of rows.
-    confidence : float
-        Smallest probability that the limit holds.
-
-    Returns
-    -------
-    float
-        The limit; infinite if a group has fewer than two effective rows.
-
-    Notes
-    -----
-    The limit is the largest one of Welch's intervals of all pairs of groups. The pairs share the
-    error probability, one minus the confidence, equally (Bonferroni).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.people.groups import read_groups
-    >>> predicted = np.tile([30.0, 50.0], 100)
-    >>> limit = mean_gap_limit(predicted, read_groups(np.repeat([0, 1], 100)), None, 0.95)
-    >>> 2.0 < limit < 4.0
-    True
-    """
-    mass = np.ones(len(predicted)) if weights is None else weights
-    means, squares, freedom = [], [], []
-    for code in np.flatnonzero(groups.sizes(mass) > 0.0).tolist():
-        own = predicted[groups.rows(code)]
-        shares = mass[groups.rows(code)] / mass[groups.rows(code)].sum()
-        size = 1.0 / (shares**2).sum()
-        if size < 2.0:
-            return float("inf")
-        mean = float(shares @ own)
-        means.append(mean)
-        squares.append(float(shares @ (own - mean) ** 2) / (size - 1.0))
-        freedom.append(size - 1.0)
-    pairs = list(combinations(range(len(means)), 2))
-    level = 1.0 - (1.0 - confidence) / len(pairs)
-    limits = []
-    for a, b in pairs:
-        error = squares[a] + squares[b]
-        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
-        degrees = error**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
-        limits.append(abs(means[a] - means[b]) + stats.t.ppf(level, degrees) * np.sqrt(error))
-    return float(max(limits))
+from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
+from fairmatch.people.people import Labels, People
+from fairmatch.people.weights import Weights
 
 
 def noise(groups: Groups, ignored: Sequence[int] = (), confidence: float = 0.95) -> float:
@@ -334,11 +187,12 @@ def measured(
     coupling: Coupling | None,
 ) -> dict[str, float]:
     """Return accuracy, acceptance rate and all gaps of one model's scores."""
-    given = {"sensitive_features": groups, "sample_weight": sample_weight}
-    gaps = gap_table(None, scores, coupling=coupling, **given)
-    for name, measure in MEASURES.items():
-        if measure.needs_labels:
-            gaps[name] = _gap_or_nan(measure, y, scores, classes[1], given)
+    given = scores, groups, sample_weight
+    try:
+        scored = read_scored(*given, y, classes[1])
+    except LabelError:  # the rows lack a class, so there are no error rates
+        scored = read_scored(*given)
+    gaps = gap_values(scored.people, scored.scores, coupling=coupling, undefined=True)
     accepted = scores >= 0.5
     labels = read_column(y, "y")
     if len(labels) != len(scores):
@@ -352,16 +206,6 @@ def measured(
         "acceptance_rate": float(np.average(accepted, weights=weights)),
         **gaps,
     }
-
-
-def _gap_or_nan(
-    measure: Measure, y: ArrayLike, scores: FloatArray, positive: Any, given: dict[str, Any]
-) -> float:
-    """Return a gap of error rates, or NaN if a group has no rows of the class."""
-    try:
-        return measure.function(y, scores, pos_label=positive, **given)
-    except LabelError:
-        return float("nan")
 
 
 # A model counts as deciding if its acceptance rate is at least this share of the acceptance rate of
@@ -409,10 +253,19 @@ class GapChoice(Settings):
     refit: bool = False
     confidence: float | None = None
 
-    # Gaps that may be bounded, gaps that have a confidence limit, and the values of ``max_gap``.
-    _gaps: ClassVar[Collection[str]] = MEASURES
-    _limited: ClassVar[Collection[str]] = LIMITED
+    # What the scores are, which says what gaps there are, and the values of ``max_gap``.
+    _outcome: ClassVar[Outcome] = PROBABILITY
     _bounds: ClassVar[str] = "[0, 1]"
+
+    @property
+    def _gaps(self) -> Mapping[str, Measure]:
+        """The gaps that may be bounded."""
+        return applicable(self._outcome)
+
+    @property
+    def _limited(self) -> list[str]:
+        """Names of the gaps that have a confidence limit."""
+        return [name for name, measure in self._gaps.items() if measure.limit is not None]
 
     def check(self) -> None:
         """Raise an error that names the first parameter that cannot be used."""
@@ -580,16 +433,22 @@ class GapChoice(Settings):
     def _limits(
         self, path: FairnessPath, measure: str, kept: list[Any], rows: TrainingRows
     ) -> list[float]:
-        if measure not in LIMITED:
+        if measure not in self._limited:
             raise InputError(
                 f"confidence={self.confidence} was given, and {measure} has no confidence limit. "
-                f"Choose gap_measure among {', '.join(LIMITED)}, or leave confidence out."
+                f"Choose gap_measure among {', '.join(self._limited)}, or leave confidence out."
             )
         assert self.confidence is not None
         # The models share the error probability: all limits then hold at once.
         level = 1.0 - (1.0 - self.confidence) / len(path)
+        weight = None if rows.weights is None else Weights(len(rows.weights), rows.weights)
+        is_number = self._outcome.has_unit
+        labels = None if is_number else Labels(rows.positive.astype(np.float64), (0, 1))
+        people = People(rows.groups, labels=labels, weight=weight)
+        spread = path.models[0].target_scale_ if is_number else None
+        settings = MeasureSettings(outcome=self._outcome, spread=spread)
         return [
-            upper_limit(measure, scores, rows.positive, rows.groups, rows.weights, level)
+            MEASURES[measure].upper_limit(ScoredPeople(people, scores, settings), level)
             for scores in path.scores(kept[0], sensitive_features=kept[2])
         ]
 
@@ -661,7 +520,6 @@ class GapChoice(Settings):
         )
 
 
-_LIMITED = ("mean_parity_gap", "relative_mean_parity_gap")
 # Predictions whose spread is below this share of the target's count as constant.
 _CONSTANT = 1e-3
 
@@ -678,8 +536,8 @@ class RealGapChoice(GapChoice):
         at most this. The gap is in units of the target, or in standard deviations if the measure
         is relative.
     gap_measure : str, optional
-        The gap that ``max_gap`` bounds, a name in `REAL_GAPS` of
-        `fairmatch.measures.registry`. By default it is "mean_parity_gap".
+        The gap that ``max_gap`` bounds, a name in
+        `fairmatch.measures.MEASURES`. By default it is "mean_parity_gap".
 
     Attributes
     ----------
@@ -687,8 +545,7 @@ class RealGapChoice(GapChoice):
         With ``max_gap``: the errors and gaps of these models on the held-out rows.
     """
 
-    _gaps: ClassVar[Collection[str]] = REAL_GAPS
-    _limited: ClassVar[Collection[str]] = _LIMITED
+    _outcome: ClassVar[Outcome] = NUMBER
     _bounds: ClassVar[str] = "[0, inf)"
 
     def best(self, curve: pd.DataFrame, measure: str, *, weight: str = "fairness_weight") -> int:
@@ -714,22 +571,11 @@ class RealGapChoice(GapChoice):
             )
         return best
 
-    def _limits(
-        self, path: FairnessPath, measure: str, kept: list[Any], rows: TrainingRows
-    ) -> list[float]:
-        assert self.confidence is not None
-        level = 1.0 - (1.0 - self.confidence) / len(path)
-        scale = path.models[0].target_scale_ if measure.startswith("relative_") else 1.0
-        return [
-            mean_gap_limit(scores / scale, rows.groups, rows.weights, level)
-            for scores in path.scores(kept[0], sensitive_features=kept[2])
-        ]
-
     def _warn_of_few(
         self, rows: TrainingRows, ignored: Sequence[int], kept: pd.Series, measure: str
     ) -> None:
         groups = rows.groups
-        if self.confidence is not None or measure not in _LIMITED:
+        if self.confidence is not None or measure not in self._limited:
             return
         sizes = np.sort(np.delete(groups.sizes(), list(ignored)))[:2]
         half = 1.96 * float(kept["spread"]) * float(np.sqrt((1.0 / sizes).sum()))

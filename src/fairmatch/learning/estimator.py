@@ -35,7 +35,9 @@ from fairmatch.learning.reading import (
 from fairmatch.learning.saving import State, plain_label, save_model
 from fairmatch.learning.settings import PAPER_WEIGHTS, REGRESSION_WEIGHTS, Settings
 from fairmatch.matching.coupling import Coupling, rows_with_mass
-from fairmatch.measures.registry import real_gaps
+from fairmatch.measures.distributions import Settings as MeasureSettings
+from fairmatch.measures.gaps import read_scored
+from fairmatch.measures.registry import gap_values
 from fairmatch.people.checks import (
     FloatArray,
     check_weights,
@@ -45,7 +47,7 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.groups import read_criterion
-from fairmatch.people.outcome import LOGISTIC, SQUARED, Loss
+from fairmatch.people.outcome import LOGISTIC, NUMBER, SQUARED, Loss
 
 
 class Scorer(Protocol):
@@ -882,13 +884,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         coupling: Coupling | None,
     ) -> dict[str, float]:
         """Return errors and gaps of the predictions of some rows."""
-        gaps = real_gaps(
-            scores,
-            sensitive_features=groups,
-            sample_weight=sample_weight,
-            coupling=coupling,
-            scale=self.target_scale_,
-        )
+        settings = MeasureSettings(outcome=NUMBER, spread=self.target_scale_)
+        scored = read_scored(scores, groups, sample_weight, settings=settings)
+        gaps = gap_values(scored.people, scored.scores, settings, coupling=coupling)
         return {**_errors(scores, y, sample_weight), **gaps}
 
 

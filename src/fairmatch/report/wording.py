@@ -17,7 +17,6 @@ from fairmatch.auditing.facts import (
     SubsetGap,
 )
 from fairmatch.measures import MEASURES
-from fairmatch.measures.registry import IN_UNITS
 
 # How people are matched, in the order of the explorer.
 MATCHINGS = {
@@ -215,9 +214,7 @@ _PREDICTED = {
 
 def gap_unit(name: str) -> str:
     """Return the unit of a gap: a "score", a standard "deviation" or a "share" of the people."""
-    if name.startswith(RELATIVE):
-        return "deviation"
-    return "score" if name in IN_UNITS else "share"
+    return MEASURES[name].unit
 
 
 def gap_title(name: str, audit: Audit | None = None) -> str:
