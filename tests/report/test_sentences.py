@@ -1,6 +1,7 @@
 """Every sentence of the page: where it is said, and where it must not be."""
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -275,6 +276,7 @@ ELSEWHERE = (
 )
 FOLDER = Path(fairmatch.report.__file__).parent
 SPEAKING = [FOLDER / f"{name}.py" for name in ("wording", "figures", "page", "explorer")]
+SPEAKING += [FOLDER / "assets" / "sections.html.j2"]
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +323,11 @@ def test_what_a_search_found_is_said_first(pages):
 
 
 def written(module):
-    """Texts of a module of five words or more, but for docstrings."""
+    """Texts of a module or a template of five words or more, but for docstrings."""
+    if module.suffix == ".j2":
+        texts = re.split(r"[\"\n]|<.*?>|{{.*?}}|{%.*?%}|{#.*?#}", module.read_text("utf-8"))
+        yield from (t for t in texts if len(t.split()) >= 5 and not t.startswith("{%"))
+        return
     tree = ast.parse(module.read_text("utf-8"))
     with_docstrings = (ast.Module, ast.ClassDef, ast.FunctionDef)
     docstrings = {
