@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 import fairmatch
 from fairmatch.datasets import Dataset, paper_split
 from fairmatch.exceptions import ConstantModelWarning, InputError
+from fairmatch.learning.estimator import PAPER_WEIGHTS
 from fairmatch.learning.path import METHODS as SEARCHED
 from fairmatch.learning.path import fairness_path, plain_trees
-from fairmatch.learning.settings import (
-    ADV_WEIGHTS,
-    ALIGNMENT_STRENGTHS,
-    LAFTR_WEIGHTS,
-    PAPER_WEIGHTS,
-    REDUCTION_WEIGHTS,
-    REG_WEIGHTS,
-    REPAIR_AMOUNTS,
-    SIPM_WEIGHTS,
-    SMOOTHING_WEIGHTS,
-)
+from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.checks import BoolArray, FloatArray
@@ -252,7 +243,8 @@ def _match_all(train: Rows, label_weight: float) -> Coupling:
 
 def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
-    return {**schedule, "batch_size": problem.dataset.batch_size, "random_state": seed}
+    network = fairmatch.NeuralNetwork(batch_size=problem.dataset.batch_size, **schedule)
+    return {"estimator": network, "random_state": seed}
 
 
 def _network(make: Make) -> Fit:
@@ -279,7 +271,7 @@ def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Cu
     size = min(problem.dataset.batch_size, smaller)
     matcher = OptimalTransportMatcher(settings["label_weight"], batch_size=size)
     given = _network_settings(problem, settings, seed)
-    estimator = fairmatch.FTMClassifier(matcher, encoder=None, **given)
+    estimator = fairmatch.FTMClassifier(transport=matcher, encoder=None, **given)
     return _path(estimator, problem.train, settings["weights"], encoded=True)
 
 
@@ -330,7 +322,10 @@ def _trees(make: Make) -> Fit:
 
 
 def _plain_boosting(n_rounds: int, **given: Any) -> Any:
-    return rivals.GapRegularizedBoostingClassifier(n_rounds=n_rounds, **given)
+    from lightgbm import LGBMClassifier
+
+    trees = LGBMClassifier(n_estimators=n_rounds, n_jobs=1)
+    return rivals.GapRegularizedBoostingClassifier(trees, **given)
 
 
 def _aligned(n_rounds: int, *, random_state: int) -> Any:
@@ -454,16 +449,16 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method("unfair", (0.0,), _network(_rival("UnconstrainedClassifier")), reference=None),
-        Method("reduction", REDUCTION_WEIGHTS, _network(_rival("ReductionClassifier"))),
-        Method("reg", REG_WEIGHTS, _network(_rival("GapRegularizedClassifier"))),
-        Method("adv", ADV_WEIGHTS, _network(_rival("AdversarialClassifier"))),
+        Method("reduction", rivals.REDUCTION_WEIGHTS, _network(_rival("ReductionClassifier"))),
+        Method("reg", rivals.REG_WEIGHTS, _network(_rival("GapRegularizedClassifier"))),
+        Method("adv", rivals.ADV_WEIGHTS, _network(_rival("AdversarialClassifier"))),
         Method("ftm-batch", PAPER_WEIGHTS, _ftm_batches, settings=_NO_LABELS),
         Method("ftm", PAPER_WEIGHTS, _ftm, settings=_NO_LABELS),
-        Method("laftr", LAFTR_WEIGHTS, _learned(_rival("LAFTRTransformer"))),
-        Method("sipm", SIPM_WEIGHTS, _learned(_rival("SIPMTransformer"))),
-        Method("repair", REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
+        Method("laftr", rivals.LAFTR_WEIGHTS, _learned(_rival("LAFTRTransformer"))),
+        Method("sipm", rivals.SIPM_WEIGHTS, _learned(_rival("SIPMTransformer"))),
+        Method("repair", rivals.REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
         Method("trees-unfair", (0.0,), _trees(_plain_boosting), "trees", None),
-        Method("trees-reg", REG_WEIGHTS, _trees(_plain_boosting), **_TREES),
+        Method("trees-reg", rivals.REG_WEIGHTS, _trees(_plain_boosting), **_TREES),
         Method(
             "trees-ftm", PAPER_WEIGHTS, _trees(SEARCHED["FTM"].make), **_TREES, settings=_NO_LABELS
         ),

@@ -436,14 +436,14 @@ def test_groups_are_given_to_those_who_ask_for_them():
         "fairmatch:FTMBoostingClassifier",
         weight_parameter="fairness_weight",
         weights=[0, 50],
-        settings={"n_rounds": 5},
+        settings={"warmup": 0.1},
     )
     problem = small_problem()
     curve = method.fit(problem, {"weights": [0, 50]}, 0)
     from fairmatch import FTMBoostingClassifier
 
     train, test = problem.train, problem.test
-    direct = FTMBoostingClassifier(fairness_weight=50, n_rounds=5, random_state=0)
+    direct = FTMBoostingClassifier(fairness_weight=50, warmup=0.1, random_state=0)
     direct.fit(train.encoded, train.y, sensitive_features=train.group)
     expected = direct.predict_proba(test.encoded, sensitive_features=test.group)[:, 1]
     assert np.array_equal(curve.models[1](test, test.group), expected)
