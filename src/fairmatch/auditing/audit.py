@@ -401,17 +401,15 @@ def _read(
 
 def _read_scores(y_score: Any, settings: AuditSettings) -> FloatArray:
     """Return scores of the kind that is audited."""
-    if settings.scores.decides:
-        numbers = read_numbers(y_score, "y_score")
-        low, high = float(numbers.min()), float(numbers.max())
-        if np.isfinite([low, high]).all() and not 0.0 <= low <= high <= 1.0:
+    try:
+        return settings.scores.read(y_score)
+    except InputError as error:
+        if settings.scores.decides and np.isfinite(read_numbers(y_score, "y_score")).all():
             raise InputError(
-                f"y_score must lie in [0, 1], got values from {low:g} to {high:g}. Pass "
-                "probabilities or 0/1 decisions, or kind='number' for predictions in units of the "
-                "target.",
+                f"{error} Or pass kind='number' for predictions in units of the target.",
                 parameter="y_score",
-            )
-    return settings.scores.read(y_score)
+            ) from None
+        raise
 
 
 def _scores_of(model: Any, roster: Roster, settings: AuditSettings) -> FloatArray:
