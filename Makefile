@@ -36,7 +36,7 @@ package: $(STAMP)
 
 # The tests of the rooms that users' arrays and tables go through, with the smallest versions that
 # are allowed. pytest 9 does not take the checks of a scikit-learn that old.
-MINIMUM ?= tests/storage tests/tables tests/people tests/matching tests/measures tests/auditing
+MINIMUM ?= tests/people tests/matching tests/measures tests/auditing
 minimum:
 	$(PYTHON) -m venv .venv-minimum
 	.venv-minimum/bin/python -m pip install --quiet -c constraints-minimum.txt -e ".[all]" \

@@ -19,9 +19,9 @@ from sklearn.base import clone
 
 from fairmatch.datasets import Dataset
 from fairmatch.exceptions import GroupError, InputError, LabelError
-from fairmatch.people.checks import FloatArray
+from fairmatch.people.checks import FloatArray, check_names
 from fairmatch.people.encoding import TableEncoder
-from fairmatch.people.files import MISSING_WORDS, check_column, read_table
+from fairmatch.people.files import MISSING_WORDS, read_table
 from paper.methods import Curve, Method, Scorer
 from paper.specs import Problem, Series
 from paper.study import Study
@@ -265,7 +265,7 @@ class OwnTable:
         where = f"[tables.{name}]"
         frame = read_table(file)
         for column in (target, sensitive, *drop):
-            check_column(frame, column, table=f"{where}: {file.name}")
+            check_names([column], list(frame.columns), table=f"{where}: {file.name}")
         drop = tuple(dict.fromkeys(drop))
         if len({target, sensitive, *drop}) < 2 + len(drop):
             raise InputError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,9 @@ import pandas as pd
 
 from fairmatch.auditing.audit import audit, compare_models, predict_people, score_people
 from fairmatch.auditing.facts import Audit, Comparison
-from fairmatch.datasets.catalogue import split_names
 from fairmatch.exceptions import InputError
 from fairmatch.people.checks import check_names
-from fairmatch.people.files import MISSING_WORDS, class_written, find_value, read_table
+from fairmatch.people.files import MISSING_WORDS, find_value, read_table
 from fairmatch.people.roles import Roles, RoleTable, describe_column, suspect
 
 
@@ -43,7 +41,7 @@ def audit_files(
         CSV or Parquet files, told apart by their ending. Several files must hold the same people
         in the same order. Features, labels and weights come from the first file.
     roles : Roles
-        The role of each column.
+        The role of each column. A text may name several columns, separated by commas.
     models : sequence of str
         Folders of saved models, which score the features.
     pos_label : str, default="1"
@@ -69,38 +67,38 @@ def audit_files(
     if not roles.scores and not models:
         raise InputError(
             "Neither a column of scores nor a saved model was named, and an audit needs scores. "
-            "Name a column with --score, or a saved model with --model."
-        )
-    if privileged is not None and settings.get("scale") == "real":
-        raise InputError(
-            f"--privileged {' '.join(privileged)} was given with --scale real, and predictions "
-            "flip no decisions. Leave --privileged out."
+            "Name one of the two."
         )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
     tables = [read_table(path, **options).rename(columns=str) for path in paths]
     first = tables[0]
-    roles = replace(roles, sensitive=split_names(roles.sensitive, list(first.columns)))
+    roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
-    shared = [name for role in ("score", "sensitive", "label", "id") for name in read.named(role)]
-    for path, table in zip(paths[1:], tables[1:], strict=True):
-        check_names(shared, list(table.columns), table=path)
     _check_same_people(paths, tables, read)
     if show is not None:
         show(read)
-    attributes = [name for name, role in roles.named() if role == "sensitive"]
+    attributes = list(roles.sensitive)
     sensitive = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
-    scale = str(settings.get("scale", "probability"))
-    label_value = _positive(first, roles.label, pos_label, scale)
+    is_real = settings.get("scale") == "real"
+    if roles.label is not None and not is_real:
+        positive = find_value(first[roles.label], pos_label, "pos_label")
+    else:  # a real-valued target has no positive label
+        positive = pos_label if is_real and pos_label != "1" else 1
     scores: dict[str, Any] = {}
+    sources: list[tuple[str, str | None]] = []
     for path, table in zip(paths, tables, strict=True):
         for column in roles.scores:
-            name = _name(Path(path).stem, column, len(paths) > 1, len(roles.scores) > 1)
-            given = _numbers(table[column], accepted)
-            scores[name if name not in scores else f"{path}: {column}"] = given
+            parts = [Path(path).stem] * (len(paths) > 1) + [column] * (len(roles.scores) > 1)
+            name = ": ".join(parts) or column
+            scores[name if name not in scores else f"{path}: {column}"] = _numbers(
+                table[column], accepted
+            )
+            sources.append((path, accepted))
     for folder in models:
         scores[Path(folder).name] = _model_scores(
-            folder, paths[0], first, read, sensitive, pos_label, scale
+            folder, paths[0], first, read, sensitive, pos_label, is_real=is_real
         )
+        sources.append((paths[0], None))
     features = read.features
     facts: dict[str, Any] = {
         "sensitive_features": sensitive,
@@ -108,30 +106,31 @@ def audit_files(
         "y_true": None if roles.label is None else first[roles.label].to_numpy(),
         "sample_weight": None if roles.weight is None else first[roles.weight].to_numpy(),
         "ids": None if roles.id is None else first[roles.id].to_numpy(),
-        "pos_label": 1 if label_value is None else label_value,
+        "keep": list(roles.kept),
+        "pos_label": positive,
         "progress": progress,
         **settings,
     }
-    favoured = privileged and [_privileged(first, read, written) for written in privileged]
+    favoured: list[Any] | None = None if privileged is None else list(privileged)
+    if favoured and is_real:
+        raise InputError(
+            f"privileged={favoured} was given with scale='real', and predictions flip no "
+            "decisions. Leave it out.",
+            parameter="privileged",
+        )
+    if favoured and len(attributes) == 1:  # else the name of a group lists several values
+        values = first[attributes[0]]
+        favoured = [find_value(values, written, "privileged") for written in favoured]
     if len(scores) == 1:
         ((name, own),) = scores.items()
-        yes = accepted if roles.scores else None
-        return _signed(audit(own.to_numpy(), model_name=name, **facts), paths[0], read, yes)
-    arrays = {name: own.to_numpy() for name, own in scores.items()}
-    found = compare_models(arrays, privileged=favoured, **facts)
-    sources = [(path, accepted) for path in paths for _ in roles.scores]
-    sources += [(paths[0], None)] * len(models)
+        ((path, yes),) = sources
+        return _signed(audit(own, model_name=name, **facts), path, read, yes)
+    found = compare_models(scores, privileged=favoured, **facts)
     signed = tuple(
-        _signed(a, path, read, yes) for a, (path, yes) in zip(found.audits, sources, strict=True)
+        _signed(own, path, read, yes)
+        for own, (path, yes) in zip(found.audits, sources, strict=True)
     )
     return replace(found, audits=signed)
-
-
-def _privileged(table: pd.DataFrame, read: RoleTable, written: str) -> Any:
-    attributes = read.named("sensitive")
-    if len(attributes) > 1:  # the name of a combination lists the values of its attributes
-        return written
-    return _value(table[attributes[0]], written, "--privileged")
 
 
 def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: RoleTable) -> None:
@@ -141,13 +140,15 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
             " To read the files as one table, put quotes around the pattern, such as "
             f"'{Path(paths[0]).parent / '*.parquet'}', or name the folder."
         )
+    shared = [name for role in ("id", "sensitive", "label") for name in read.named(role)]
     for path, table in zip(paths[1:], tables[1:], strict=True):
+        check_names([*read.named("score"), *shared], list(table.columns), table=path)
         if len(table) != len(tables[0]):
             raise InputError(
                 f"{path} has {len(table)} rows and {paths[0]} has {len(tables[0])}. Only models "
                 f"of the same people can be compared: pass tables with the same rows.{pattern}"
             )
-        for column in (name for role in ("id", "sensitive", "label") for name in read.named(role)):
+        for column in shared:
             if not table[column].equals(tables[0][column]):
                 raise InputError(
                     f"{path} and {paths[0]} differ in column {column!r}. Only models of the same "
@@ -156,64 +157,31 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
                 )
 
 
-def _numbers(column: pd.Series[Any], accepted: str | None) -> pd.Series[Any]:
+def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, Any]:
     """Return scores unchanged. Return decisions in words as 1 for yes and 0 for no."""
     if accepted is None and pd.api.types.is_numeric_dtype(column):
-        return column
+        return column.to_numpy()
     values = column.dropna().unique().tolist()
     shown = ", ".join(str(value) for value in values[:5])
-    if accepted is None:
-        if len(values) != 2:
-            _refuse_written_numbers(column)
-            return column  # the audit's error then names the row with a word among numbers
+    if accepted is not None:
+        if len(values) > 2:
+            raise InputError(
+                f"accepted={accepted!r} was given, and column {column.name!r} holds more than two "
+                f"values ({shown}). Decisions have two values. Leave it out if these are scores.",
+                parameter="accepted",
+            )
+        yes = find_value(column, accepted, "accepted")
+        return np.where(column.notna(), (column == yes).astype(float), np.nan)
+    if len(values) == 2:
         raise InputError(
             f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
-            "are decisions, name the one that means yes, such as --accepted "
-            f"{shlex.quote(str(values[-1]))}."
+            f"are decisions, name the one that means yes, such as accepted={values[-1]!r}.",
+            parameter="accepted",
         )
-    if len(values) > 2:
-        raise InputError(
-            f"--accepted {accepted} was given, and column {column.name!r} holds more than two "
-            f"values ({shown}). Decisions have two values. Leave --accepted out if these are "
-            "scores."
-        )
-    yes = _value(column, accepted, "--accepted")
-    decided: pd.Series[Any] = (column == yes).astype(float).where(column.notna())
-    return decided
-
-
-def _refuse_written_numbers(column: pd.Series[Any]) -> None:
-    """Raise if scores are numbers that are read as text, and say how to write them."""
-    facts = describe_column(str(column.name), nw.from_native(column, series_only=True))
-    found = suspect(facts)
+    found = suspect(describe_column(str(column.name), nw.from_native(column, series_only=True)))
     if found is not None and found.words.startswith("holds numbers with"):
         raise InputError(f"Column {column.name!r} {found.words}. Scores must be numbers.")
-
-
-def _positive(table: pd.DataFrame, label: str | None, written: str, scale: str) -> Any:
-    """Return the positive label if there are labels. A real-valued target has none."""
-    if label is not None and scale == "probability":
-        return _value(table[label], written, "--positive")
-    return None if scale == "probability" or written == "1" else written
-
-
-def _value(column: pd.Series[Any], written: str, option: str) -> Any:
-    """Return the value of a column that is written as ``written``."""
-    values = column.dropna().unique().tolist()
-    try:
-        return find_value(values, written)
-    except LookupError:
-        shown = ", ".join(str(value) for value in values[:5])
-        raise InputError(
-            f"Column {column.name!r} has no value {written!r}; it holds {shown}. Name one of its "
-            f"values with {option}."
-        ) from None
-
-
-def _name(stem: str, column: str, several_files: bool, several_scores: bool) -> str:
-    if several_files and several_scores:
-        return f"{stem}: {column}"
-    return stem if several_files else column
+    return column.to_numpy()  # the audit's error then names the row with a word among numbers
 
 
 def _model_scores(
@@ -222,27 +190,26 @@ def _model_scores(
     table: pd.DataFrame,
     read: RoleTable,
     sensitive: Any,
-    positive: str,
-    scale: str,
-) -> pd.Series[float]:
+    written: str,
+    *,
+    is_real: bool,
+) -> Any:
+    """Return the scores of a saved model for the rows of a table."""
     from fairmatch import load  # loading a model needs torch; an audit of scores does not
 
     model = load(folder)
-    inside = getattr(model, "sensitive_column", None)
     known = getattr(model, "feature_names_in_", None)
-    attributes = read.named("sensitive") if inside else []
+    attributes = read.named("sensitive") if getattr(model, "sensitive_column", None) else []
     names = list(known) if known is not None else [*read.features, *attributes]
     check_names(names, list(table.columns), table=path)
-    if scale == "real":
-        return pd.Series(np.asarray(predict_people(model, table[names], sensitive)))
-    try:
-        label = class_written(model, positive)
-    except InputError:
-        # A model of the classes 0 and 1 may call 1 what the table's labels call by a word.
-        if not read.named("label") or set(np.asarray(model.classes_).tolist()) != {0, 1}:
-            raise
-        label = 1
-    return pd.Series(np.asarray(score_people(model, table[names], sensitive, label)))
+    if is_real:
+        return predict_people(model, table[names], sensitive)
+    classes = np.asarray(model.classes_).tolist()
+    # A model of the classes 0 and 1 may call 1 what the table's labels call by a word.
+    if read.named("label") and set(classes) == {0, 1}:
+        written = "1"
+    positive = find_value(classes, written, "pos_label", "the classes of the model")
+    return score_people(model, table[names], sensitive, positive)
 
 
 def _signed(found: Audit, path: str, read: RoleTable, accepted: str | None) -> Audit:

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from fairmatch.auditing.audit import audit
 from fairmatch.auditing.facts import Audit, Gap
-from fairmatch.datasets.catalogue import split_names
 from fairmatch.exceptions import GroupError, InputError, LabelError, MissingExtraError
 from fairmatch.people.checks import FloatArray, check_names
 from fairmatch.people.files import find_value
-from fairmatch.people.roles import Roles, RoleTable
+from fairmatch.people.roles import Roles, RoleTable, split_names
 
 _MEMORY = "800MB"
 
@@ -327,13 +326,7 @@ class Dataset:
                 f"Column {label!r} must hold two classes, got {', '.join(map(str, values[:5]))}. "
                 "Name a column of two values with --label."
             )
-        try:
-            return find_value(values, self.pos_label)
-        except LookupError:
-            raise InputError(
-                f"Column {label!r} has no value {self.pos_label!r}; it holds "
-                f"{', '.join(map(str, values))}. Name one of them with --positive."
-            ) from None
+        return find_value(values, self.pos_label, "pos_label", f"the values of column {label!r}")
 
     def is_positive(self, labels: pd.Series[Any]) -> np.ndarray[Any, Any]:
         """Return labels as 0 and 1."""

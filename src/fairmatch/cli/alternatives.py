@@ -2,116 +2,116 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairmatch.cli.command import (
-    Command,
-    add_about,
-    add_labelled,
-    follow_steps,
-    print_table,
-    read_about,
-    read_labelled,
-)
-from fairmatch.exceptions import InputError
-from fairmatch.people.files import check_place, write_whole
+import click
+
+from fairmatch.cli import options
+from fairmatch.cli.labelled import open_labelled
+from fairmatch.cli.options import COUNT, FILE, Command
+from fairmatch.cli.printing import follow_steps, print_table
 
 if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Alternatives, Search
-    from fairmatch.people.files import LabelledTable
+    from fairmatch.auditing.facts import Alternatives
 
 # Of the foremost models, so many are described on the page beside the baseline.
 _DESCRIBED = 2
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add_labelled(parser)
-    add(
-        "--criterion",
-        choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
-        default="demographic_parity",
-        help="the criterion whose gap is to be smaller (default: demographic_parity)",
-    )
-    add(
-        "--margin",
-        type=float,
-        default=0.01,
-        help="how much accuracy a model may lose and still count as accurate (default: 0.01)",
-    )
-    add(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="LEVEL",
-        help="level of the intervals (default: 0.95)",
-    )
-    add("--rounds", type=int, default=200, help="number of trees (default: 200)")
-    add(
-        "--test-size",
-        type=float,
-        default=0.3,
-        help="share of the rows that are kept for testing (default: 0.3)",
-    )
-    add(
-        "--without-sensitive",
-        action="store_true",
-        help="try only models that do not need the group to predict",
-    )
-    add("--seed", type=int, default=0, help="same seed, same result (default: 0)")
-    add("--json", metavar="FILE", help="also write everything that was tried as JSON")
-    add_about(parser, "search")
-    add("--no-individuals", action="store_true", help="write no person's row")
-    add("--out", metavar="FILE.html", required=True, help="write the page to this file")
+@click.command(
+    cls=Command,
+    example="fairmatch alternatives people.csv --target repaid --sensitive sex --out page.html",
+)
+@options.labelled
+@click.option(
+    "--criterion",
+    type=options.CRITERIA,
+    default="demographic_parity",
+    help="The criterion whose gap is to be smaller.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.01,
+    help="How much accuracy a model may lose and still count as accurate.",
+)
+@click.option(
+    "--confidence", type=options.UPPER_LEVEL, default=0.95, help="Level of the intervals."
+)
+@click.option("--rounds", type=COUNT, default=200, help="Number of trees.")
+@click.option(
+    "--test-size",
+    type=options.LEVEL,
+    default=0.3,
+    help="Share of the rows that are kept for testing.",
+)
+@click.option(
+    "--without-sensitive",
+    is_flag=True,
+    help="Try only models that do not need the group to predict.",
+)
+@options.seed("result")
+@click.option("--json", type=FILE, metavar="FILE", help="Also write everything tried as JSON.")
+@options.about("search")
+@click.option("--no-individuals", is_flag=True, help="Write no person's row.")
+@click.option(
+    "--out", required=True, type=FILE, metavar="FILE.html", help="Write the page to this file."
+)
+def alternatives(
+    criterion: str,
+    margin: float,
+    confidence: float,
+    rounds: int,
+    test_size: float,
+    without_sensitive: bool,
+    random_state: int,
+    json: str | None,
+    title: str | None,
+    author: str | None,
+    date: str | None,
+    purpose: str | None,
+    no_individuals: bool,
+    out: str,
+    **labelled: Any,
+) -> None:
+    """Search for models as accurate as plain trees, with smaller gaps; document the search.
 
-
-def _run(arguments: argparse.Namespace) -> int:
+    TABLE is a .csv or .parquet file, or the name of a dataset.
+    """
+    from fairmatch import __version__
     from fairmatch.auditing.alternatives import find_alternatives
     from fairmatch.auditing.audit import compare_models
+    from fairmatch.auditing.facts import Search
     from fairmatch.learning.path import METHODS, categorised, train_candidates
     from fairmatch.learning.reading import stratified_split
-    from fairmatch.people.checks import check_count, check_number
-    from fairmatch.people.groups import read_criterion
+    from fairmatch.people.files import check_outputs, write_whole
+    from fairmatch.people.groups import read_criterion, read_groups
     from fairmatch.report.page import require_report, write_report
 
-    check_number("--margin", arguments.margin, "[0, 1)")
-    check_number("--confidence", arguments.confidence, "(0.5, 1)")
-    check_number("--test-size", arguments.test_size, "(0, 1)")
-    check_count("--rounds", arguments.rounds)
-    check_count("--seed", arguments.seed, 0)
-    if Path(arguments.out).suffix.lower() not in (".html", ".htm"):
-        raise InputError(
-            f"--out writes a page, and {arguments.out} does not end in .html. Name a file that "
-            "does."
-        )
-    for file in (arguments.out, arguments.json):
-        if file is not None:
-            check_place(file)
+    options.check_page(out)
+    check_outputs([labelled["table"]], out=out, json=json)
     require_report()
-    table, left_out = read_labelled(arguments)
-    attributes = table.attributes
-    features = categorised(table.frame.drop(columns=[table.target, *attributes, *left_out]))
-    labels = table.frame[table.target]
-    groups = table.frame[attributes] if len(attributes) > 1 else table.frame[attributes[0]]
-    train, test = stratified_split(labels.to_numpy(), groups, arguments.test_size, arguments.seed)
+    table = open_labelled(labelled, criterion=criterion, sees_groups=not without_sensitive)
+    features = categorised(table.features)
+    labels, groups = table.frame[table.target], table.groups
+    train, test = stratified_split(labels.to_numpy(), read_groups(groups), test_size, random_state)
     with follow_steps(len(METHODS) + 2) as step:
         tried = train_candidates(
             features.iloc[train],
             labels.iloc[train],
             sensitive_features=groups.iloc[train],
-            criterion=arguments.criterion,
-            sensitive_at_prediction=not arguments.without_sensitive,
-            n_rounds=arguments.rounds,
-            random_state=arguments.seed,
+            criterion=criterion,
+            sensitive_at_prediction=not without_sensitive,
+            n_rounds=rounds,
+            random_state=random_state,
             progress=step,
         )
         positive = tried[0].model.classes_[1]
         rows, own, truth = features.iloc[test], groups.iloc[test], labels.iloc[test]
-        seen = None if arguments.without_sensitive else own
+        seen = None if without_sensitive else own
         scores = {
             one.name: one.model.predict_proba(rows, sensitive_features=seen)[:, 1] for one in tried
         }
@@ -120,15 +120,40 @@ def _run(arguments: argparse.Namespace) -> int:
             y_true=truth,
             sensitive_features=own,
             pos_label=positive,
-            gap_measure=read_criterion(arguments.criterion).gap_measure,
-            margin=arguments.margin,
-            confidence=arguments.confidence,
+            gap_measure=read_criterion(criterion).gap_measure,
+            margin=margin,
+            confidence=confidence,
             methods={one.name: (one.method, one.setting) for one in tried},
-            random_state=arguments.seed,
+            random_state=random_state,
         )
-        found = replace(
-            found, search=_documented(arguments, table, left_out, len(train), len(test))
+        file = Path(labelled["table"])
+        search = Search(
+            version=__version__,
+            seed=random_state,
+            source=file.name,
+            source_sha256=sha256(file.read_bytes()).hexdigest() if file.is_file() else None,
+            n_training=len(train),
+            n_choosing=0,
+            n_test=len(test),
+            uses_group=not without_sensitive,
+            needing_group=tuple(
+                name
+                for name, method in METHODS.items()
+                if not without_sensitive and method.needs_group
+            ),
+            settings={
+                "target": table.target,
+                "sensitive": ", ".join(table.attributes),
+                "positive": labelled["positive"],
+                "left_out": ", ".join(table.left_out) or None,
+                "criterion": criterion,
+                "rounds": rounds,
+                "test_size": test_size,
+                "margin": margin,
+                "confidence": confidence,
+            },
         )
+        found = replace(found, search=search)
         _print(found)
         if step is not None:
             step("the page")
@@ -141,61 +166,23 @@ def _run(arguments: argparse.Namespace) -> int:
             pos_label=positive,
             # Which columns are used was settled before the training.
             keep=list(rows.columns),
-            confidence=arguments.confidence,
-            random_state=arguments.seed,
-            **read_about(arguments),
+            confidence=confidence,
+            random_state=random_state,
+            title=title,
+            author=author,
+            date=date,
+            purpose=purpose,
         )
     page = write_report(
         comparison,
-        arguments.out,
+        out,
         alternatives=found,
-        individuals=not arguments.no_individuals,
-        title=arguments.title or "Search for less discriminatory alternatives",
+        individuals=not no_individuals,
+        title=title or "Search for less discriminatory alternatives",
     )
     print(f"Written: {page}")
-    if arguments.json is not None:
-        print(f"Written: {write_whole(Path(arguments.json), found.to_json(indent=1) + chr(10))}")
-    return 0
-
-
-def _documented(
-    arguments: argparse.Namespace,
-    table: LabelledTable,
-    left_out: list[str],
-    n_training: int,
-    n_test: int,
-) -> Search:
-    """Return how the models were made."""
-    from fairmatch import __version__
-    from fairmatch.auditing.facts import Search
-    from fairmatch.learning.path import METHODS
-
-    file = Path(arguments.table)
-    uses_group = not arguments.without_sensitive
-    return Search(
-        version=__version__,
-        seed=arguments.seed,
-        source=file.name,
-        source_sha256=sha256(file.read_bytes()).hexdigest() if file.is_file() else None,
-        n_training=n_training,
-        n_choosing=0,
-        n_test=n_test,
-        uses_group=uses_group,
-        needing_group=tuple(
-            name for name, method in METHODS.items() if uses_group and method.needs_group
-        ),
-        settings={
-            "target": table.target,
-            "sensitive": ", ".join(table.attributes),
-            "positive": arguments.positive,
-            "left_out": ", ".join(left_out) or None,
-            "criterion": arguments.criterion,
-            "rounds": arguments.rounds,
-            "test_size": arguments.test_size,
-            "margin": arguments.margin,
-            "confidence": arguments.confidence,
-        },
-    )
+    if json is not None:
+        print(f"Written: {write_whole(json, found.to_json(indent=1) + chr(10))}")
 
 
 def _print(found: Alternatives) -> None:
@@ -216,12 +203,3 @@ def _print(found: Alternatives) -> None:
         ],
     )
     print(found.sentence())
-
-
-COMMAND = Command(
-    name="alternatives",
-    help="Search for models as accurate as plain trees, with smaller gaps; document the search.",
-    example="fairmatch alternatives people.csv --target repaid --sensitive sex --out page.html",
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from fairmatch.cli.command import Command, print_table
+import click
+
+from fairmatch.cli.options import Command
+from fairmatch.cli.printing import print_table
 
 if TYPE_CHECKING:
     from fairmatch.datasets import DatasetSummary
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="name", help="only these tables (default: all)")
-    parser.add_argument("--fetch", action="store_true", help="download the tables that are missing")
-
-
-def _run(arguments: argparse.Namespace) -> int:
+@click.command(cls=Command, example="fairmatch datasets german adult")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--fetch", is_flag=True, help="Download the tables that are missing.")
+def datasets(names: tuple[str, ...], fetch: bool) -> None:
+    """List the benchmark tables, their groups, and where they are."""
     from fairmatch.datasets import DATASET_NAMES, load_dataset, summarise
     from fairmatch.datasets.registry import SOURCES
 
-    names = arguments.names or DATASET_NAMES
-    if arguments.fetch:
-        for name in arguments.names or [n for n in names if SOURCES[n].downloaded]:
+    shown = names or DATASET_NAMES
+    if fetch:
+        for name in names or [name for name in shown if SOURCES[name].downloaded]:
             load_dataset(name)
-    summaries = [summarise(name) for name in names]
+    summaries = [summarise(name) for name in shown]
     print_table(
         ["name", "rows", "features", "groups (size, share of Y=1)", "licence", "where"],
         [_row(summary) for summary in summaries],
@@ -34,7 +35,6 @@ def _run(arguments: argparse.Namespace) -> int:
         if fetched := [name for name in absent if SOURCES[name].downloaded]:
             print(f"To get {' and '.join(fetched)}: fairmatch datasets --fetch {' '.join(fetched)}")
         print("Or set FAIRMATCH_DATA to the folder that holds the publisher's files.")
-    return 0
 
 
 def _row(summary: DatasetSummary) -> list[str]:
@@ -50,12 +50,3 @@ def _row(summary: DatasetSummary) -> list[str]:
         summary.licence,
         str(summary.location),
     ]
-
-
-COMMAND = Command(
-    name="datasets",
-    help="List the benchmark tables, their groups, and where they are.",
-    example="fairmatch datasets german adult",
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -2,113 +2,115 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairmatch.cli.command import Command, add_reading, add_sensitive, print_roles, reading
+import click
+
+from fairmatch.cli import options
+from fairmatch.cli.options import FILE, Command
+from fairmatch.cli.printing import print_roles
 from fairmatch.exceptions import InputError
-from fairmatch.people.files import check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairmatch.people.roles import RoleTable
 
-
 # A column that more than this share of the people lack is no identifier.
 _MOST_MISSING = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Predictions of a model for the rows of a table.
+@click.command(cls=Command, example="fairmatch predict model people.csv --out scores.csv")
+@click.argument("model", type=FILE, metavar="DIR")
+@click.argument("table", type=FILE)
+@click.option(
+    "--out", required=True, type=FILE, metavar="FILE", help="Write a .csv or .parquet file."
+)
+@click.option(
+    "--id",
+    "ids",
+    metavar="COL",
+    help="Column to carry along. By default those that identify people.",
+)
+@click.option(
+    "--positive",
+    metavar="LABEL",
+    help="The score is the probability of this label. By default the second in order.",
+)
+@options.sensitive("The group of each person, for models saved from Python that need it")
+@options.reading
+def predict(
+    model: str,
+    table: str,
+    out: str,
+    ids: str | None,
+    positive: str | None,
+    sensitive_features: tuple[str, ...],
+    **reading: Any,
+) -> None:
+    """Score a table with a saved model.
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Columns that identify people, if any; then the score and the prediction.
-    label : object
-        The class whose probability is the score.
-    roles : RoleTable
-        How every column of the table was read.
-    """
-
-    frame: pd.DataFrame
-    label: Any
-    roles: RoleTable
-
-
-def predict_table(
-    model_folder: str | Path,
-    frame: pd.DataFrame,
-    *,
-    positive: str | None = None,
-    sensitive: str | Sequence[str] | None = None,
-    ids: str | None = None,
-    name: object = "The table",
-) -> Predictions:
-    """Return the predictions of a saved model for the rows of a table.
-
-    Parameters
-    ----------
-    model_folder : str or Path
-        Folder that ``fairmatch train`` or ``model.save`` wrote.
-    frame : DataFrame
-        Rows with the columns of the training table. Other columns are not used.
-    positive : str, optional
-        The class whose probability is the score, as text; by default the second in order.
-    sensitive : str or sequence of str, optional
-        Columns with the groups, for models that were trained without a name for them.
-    ids : str, optional
-        Column that is carried along. By default these are the columns that the model does not
-        use and that surely identify people.
-    name : object
-        Name of the table in errors, such as its file.
-
-    Raises
-    ------
-    InputError
-        If the model needs the groups and their column is not known.
+    DIR is the folder of the model, and TABLE a .csv or .parquet file with its training columns.
     """
     import numpy as np
     import pandas as pd
 
-    from fairmatch.datasets.catalogue import split_names
-    from fairmatch.learning.reading import as_list
     from fairmatch.learning.saving import load
-    from fairmatch.people.files import class_written
-    from fairmatch.people.roles import Roles
+    from fairmatch.people.files import (
+        check_outputs,
+        check_table_name,
+        find_value,
+        read_table,
+        write_table,
+    )
+    from fairmatch.people.roles import Roles, split_names
 
-    model = load(model_folder)
-    known = [str(column) for column in frame.columns]
-    inside = [str(column) for column in as_list(getattr(model, "sensitive_column", None))]
-    sees_groups = getattr(model, "sensitive_at_prediction", True)
-    given = [] if sensitive is None else split_names(sensitive, known)
+    if (Path(table) / "model.json").is_file():
+        raise InputError(
+            f"{table} is the folder of a model, and a table was expected. The model comes first: "
+            f"fairmatch predict {table} {model} --out {out}"
+        )
+    check_outputs([table], out=out)
+    check_table_name(out)
+    text = [] if ids is None else [ids]
+    frame = read_table(table, text=text, **reading).rename(columns=str)
+    fitted = load(model)
+    known = list(frame.columns)
+    inside = getattr(fitted, "sensitive_column", None) or []
+    inside = [inside] if isinstance(inside, str) else [str(column) for column in inside]
+    sees_groups = getattr(fitted, "sensitive_at_prediction", True)
+    given = split_names(sensitive_features, known)
     if not inside and sees_groups and not given:
         raise InputError(
             "This model needs the group to predict, and does not know its column. Name the column "
             "with --sensitive."
         )
-    names = list(getattr(model, "feature_names_in_", [n for n in known if n not in (*given, ids)]))
+    names = list(getattr(fitted, "feature_names_in_", [n for n in known if n not in (*given, ids)]))
     wanted = [n for n in names if n in known or sees_groups or n not in inside]
     groups = given if sees_groups and not inside else [n for n in wanted if n in inside]
     features = [n for n in wanted if n not in inside]
-    roles = Roles(sensitive=groups, id=ids, features=features).read(frame, name=name)
-    people = [ids] if ids is not None else _identifiers(frame, roles)
+    roles = Roles(sensitive=groups, id=ids, features=features).read(frame, name=table)
     asked = {}
     if groups and not inside:
         several = len(groups) > 1
         asked["sensitive_features"] = frame[groups] if several else frame[groups[0]].to_numpy()
-    classes = np.asarray(model.classes_).tolist()
-    label = classes[1] if positive is None else class_written(model, positive)
-    probabilities = model.predict_proba(frame[wanted], **asked)
-    scores = probabilities[:, classes.index(label)]
-    decided = model.classes_[(probabilities[:, 1] >= 0.5).astype(np.intp)]
-    own = {n: frame[n].to_numpy() for n in people if n not in ("score", "prediction")}
-    return Predictions(pd.DataFrame({**own, "score": scores, "prediction": decided}), label, roles)
+    classes = np.asarray(fitted.classes_).tolist()
+    label = classes[1]
+    if positive is not None:
+        label = find_value(classes, positive, "positive", "the classes of the model")
+    probabilities = fitted.predict_proba(frame[wanted], **asked)
+    people = [ids] if ids is not None else _identifiers(frame, roles)
+    found = pd.DataFrame(
+        {
+            **{n: frame[n].to_numpy() for n in people if n not in ("score", "prediction")},
+            "score": probabilities[:, classes.index(label)],
+            "prediction": fitted.classes_[(probabilities[:, 1] >= 0.5).astype(np.intp)],
+        }
+    )
+    print_roles(roles)
+    write_table(found, out)
+    print(f"{len(found):,} rows scored in {out}: the probability of {label!r}")
 
 
 def _identifiers(frame: pd.DataFrame, roles: RoleTable) -> list[str]:
@@ -126,52 +128,3 @@ def _identifiers(frame: pd.DataFrame, roles: RoleTable) -> list[str]:
         if column.doubt.startswith("looks like an identifier")
         and column.n_missing <= _MOST_MISSING * found.n_rows
     ]
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("model", metavar="DIR", help="folder of a saved model")
-    add("table", help="a .csv or .parquet file with the training columns")
-    add("--out", metavar="FILE", required=True, help="write a .csv or .parquet file")
-    add("--id", metavar="COL", help="column to carry along (default: those that identify people)")
-    add(
-        "--positive",
-        metavar="LABEL",
-        help="the score is the probability of this label (default: the second in order)",
-    )
-    add_sensitive(parser, "the group of each person, for models saved from Python that need it")
-    add_reading(parser)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from fairmatch.people.files import check_table_name, read_table, write_table
-
-    if (Path(arguments.table) / "model.json").is_file():
-        raise InputError(
-            f"{arguments.table} is the folder of a model, and a table was expected. The model "
-            f"comes first: fairmatch predict {arguments.table} {arguments.model} --out "
-            f"{arguments.out}"
-        )
-    check_outputs([arguments.table], {"--out": arguments.out})
-    check_table_name(arguments.out)
-    found = predict_table(
-        arguments.model,
-        read_table(arguments.table, **reading(arguments, ids=[arguments.id])).rename(columns=str),
-        positive=arguments.positive,
-        sensitive=arguments.sensitive,
-        ids=arguments.id,
-        name=arguments.table,
-    )
-    print_roles(found.roles)
-    file = write_table(found.frame, arguments.out)
-    print(f"{len(found.frame):,} rows scored in {file}: the probability of {found.label!r}")
-    return 0
-
-
-COMMAND = Command(
-    name="predict",
-    help="Score a table with a saved model.",
-    example="fairmatch predict model people.csv --out scores.csv",
-    add_arguments=_add_arguments,
-    run=_run,
-)

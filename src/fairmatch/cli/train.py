@@ -2,29 +2,171 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import click
 
-from fairmatch import __version__
-from fairmatch.cli.command import Command, add_labelled, print_table, read_labelled, tell_answers
+from fairmatch.cli import options
+from fairmatch.cli.labelled import LabelledTable, open_labelled, tell_answers
+from fairmatch.cli.options import COUNT, FILE, Command
+from fairmatch.cli.printing import print_table
 from fairmatch.exceptions import InputError
-from fairmatch.people.files import check_place, write_whole
 
 if TYPE_CHECKING:
-    from fairmatch.learning.path import FairnessPath
-    from fairmatch.people.files import LabelledTable
-    from fairmatch.people.groups import Groups
+    import pandas as pd
+
+_LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
+_TEST_SIZE = 0.2
 
 
-LEARNERS = {"network": "FTMClassifier", "boosting": "FTMBoostingClassifier"}
+@click.command(
+    cls=Command,
+    example="fairmatch train people.csv --target hired --sensitive sex --max-gap 0.05 --out model",
+)
+@options.labelled
+@click.option(
+    "--criterion",
+    type=options.CRITERIA,
+    default="demographic_parity",
+    help="Who is compared: everybody, people with the positive label, or each label by itself.",
+)
+@click.option(
+    "--transport",
+    type=click.Choice(("predicted", "marginal", "joint")),
+    help="Match people on features and predicted scores (boosting only, and its default), on "
+    "their features alone (the default of networks), or on features and labels.",
+)
+@click.option(
+    "--max-gap", type=click.FloatRange(0, 1), help="Keep the most accurate model within this gap."
+)
+@click.option(
+    "--fairness-weight",
+    type=click.FloatRange(min=0),
+    help="Weight of fairness, if --max-gap does not choose it. By default 1.",
+)
+@click.option(
+    "--gap-measure",
+    metavar="NAME",
+    help="Which gap --max-gap bounds and the picture shows. By default the criterion's.",
+)
+@click.option(
+    "--confidence",
+    type=options.UPPER_LEVEL,
+    metavar="LEVEL",
+    help="Hold the upper confidence limit of the gap to --max-gap, at a level such as 0.95.",
+)
+@click.option(
+    "--small-groups",
+    type=options.SMALL_GROUPS,
+    default="error",
+    help="Groups below --min-group-size: refuse them, pool them as 'other', or learn from them "
+    "without comparing them.",
+)
+@click.option(
+    "--min-group-size",
+    type=COUNT,
+    default=2,
+    metavar="N",
+    help="Fewest rows of a group that is not small.",
+)
+@click.option(
+    "--reference",
+    metavar="GROUP",
+    help="The group that all others are matched with, such as 'male, White'. By default the "
+    "largest.",
+)
+@click.option(
+    "--without-sensitive",
+    is_flag=True,
+    help="Train a model that does not need the group to predict.",
+)
+@click.option(
+    "--learner",
+    type=click.Choice(("boosting", "network")),
+    help="Boosted trees by LightGBM (the default), or a neural network (with --epochs).",
+)
+@click.option("--epochs", type=COUNT, help="Epochs of a network. By default 40.")
+@click.option("--rounds", type=COUNT, help="Rounds of boosting. By default 200.")
+@options.seed("model")
+@click.option("--no-picture", is_flag=True, help="Do not draw the trade-off.")
+@click.option("--out", required=True, type=FILE, metavar="DIR", help="Folder for the model.")
+def train(
+    criterion: str,
+    max_gap: float | None,
+    fairness_weight: float | None,
+    gap_measure: str | None,
+    confidence: float | None,
+    without_sensitive: bool,
+    learner: str | None,
+    epochs: int | None,
+    rounds: int | None,
+    no_picture: bool,
+    out: str,
+    transport: str | None,
+    small_groups: str,
+    min_group_size: int,
+    reference: str | None,
+    random_state: int,
+    **labelled: Any,
+) -> None:
+    """Train a classifier that treats matched people alike.
+
+    TABLE is a .csv or .parquet file, or the name of a dataset.
+    """
+    from fairmatch.learning.saving import check_folder
+    from fairmatch.measures.registry import read_measure
+    from fairmatch.people.files import check_place
+    from fairmatch.people.groups import read_criterion
+    from fairmatch.report.charts import require_charts
+
+    if max_gap is not None and fairness_weight is not None:
+        raise InputError("--max-gap chooses the fairness weight. Leave --fairness-weight out.")
+    if confidence is not None and max_gap is None:
+        raise InputError(
+            "--confidence is about the bound --max-gap, which is not set. Set both, or neither."
+        )
+    learner = learner or ("boosting" if epochs is None else "network")
+    unit, other = ("epochs", "rounds") if learner == "network" else ("rounds", "epochs")
+    length = {"epochs": epochs, "rounds": rounds}
+    if length[other] is not None:
+        raise InputError(
+            f"--{other} was given, and the learner is {learner}. Leave --{other} out, or choose "
+            f"--learner {'boosting' if learner == 'network' else 'network'}."
+        )
+    gap = gap_measure or read_criterion(criterion).gap_measure
+    read_measure(gap, "gap_measure")
+    check_folder(out)
+    check_place(out)
+    if not no_picture:
+        require_charts()  # before the training, not after it
+    table = open_labelled(labelled, criterion=criterion, sees_groups=not without_sensitive)
+    trained = train_model(
+        table,
+        learner,
+        max_gap=max_gap,
+        fairness_weight=1.0 if fairness_weight is None else fairness_weight,
+        n_steps=length[unit],
+        reference=reference,
+        transport=transport,
+        criterion=criterion,
+        gap_measure=gap,
+        confidence=confidence,
+        small_groups=(small_groups, min_group_size),
+        sensitive_at_prediction=not without_sensitive,
+        random_state=random_state,
+    )
+    _print_curve(trained, chosen=max_gap is not None)
+    folder = _save(trained, out, gap=gap, picture=not no_picture)
+    print(f"Saved to {folder}: the model, curve.json{'' if no_picture else ', curve.svg'}.")
+    label = trained.model.classes_.tolist()[1]
+    print(f"Its scores are the probability of {table.target} = {label!r}.")
+    truth = table.frame[table.target].iloc[trained.test_index]
+    plain = trained.curve.loc[trained.curve["fairness_weight"] == 0.0, "accuracy"]
+    tell_answers(table, max(plain, default=0.0), truth.value_counts(normalize=True).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +177,8 @@ class TrainedModel:
     ----------
     model : estimator
         The model.
-    path : FairnessPath
-        The models from which it was chosen.
     curve : DataFrame
-        Measurements of all these models on the test rows.
+        Measurements of all models of the path on the test rows.
     fairness_weight : float
         Fairness weight of the model.
     test_index : array of int
@@ -46,7 +186,6 @@ class TrainedModel:
     """
 
     model: Any
-    path: FairnessPath
     curve: pd.DataFrame
     fairness_weight: float
     test_index: Any
@@ -54,13 +193,13 @@ class TrainedModel:
 
 def train_model(
     table: LabelledTable,
+    learner: str,
     *,
-    max_gap: float | None = None,
-    fairness_weight: float = 1.0,
-    learner: str = "network",
-    test_size: float = 0.2,
-    drop: Sequence[str] = (),
-    reference: str | None = None,
+    max_gap: float | None,
+    fairness_weight: float,
+    n_steps: int | None,
+    reference: str | None,
+    transport: str | None,
     **settings: Any,
 ) -> TrainedModel:
     """Train FTM on a table, and measure the whole path on test rows.
@@ -69,114 +208,90 @@ def train_model(
     ----------
     table : LabelledTable
         The table.
-    max_gap : float, optional
-        Largest gap on held-out rows. It chooses the fairness weight.
-    fairness_weight : float, default=1.0
-        The fairness weight, if ``max_gap`` is not given.
-    learner : {"network", "boosting"}, default="network"
+    learner : {"network", "boosting"}
         A neural network, or boosted trees.
-    test_size : float, default=0.2
-        Share of the rows that are kept for testing.
-    drop : sequence of str
-        Columns that are neither features nor label nor group, such as identifiers.
-    reference : str, optional
-        The group that all others are matched with, as it is written in the table. By default it
-        is the largest.
+    max_gap : float or None
+        Largest gap on held-out rows. It chooses the fairness weight.
+    fairness_weight : float
+        The fairness weight, if ``max_gap`` is not given.
+    n_steps : int or None
+        Epochs of a network, or rounds of boosting.
+    reference : str or None
+        The group that all others are matched with, as it is written in the table.
+    transport : str or None
+        What people are matched on.
     **settings
         Further parameters of `FTMClassifier` or `FTMBoostingClassifier`.
-
-    Raises
-    ------
-    InputError
-        If nothing is left to learn from, or a group is too small to be compared.
     """
     import numpy as np
 
     import fairmatch
+    from fairmatch.learning.estimator import PAPER_WEIGHTS
     from fairmatch.learning.path import fairness_path
-    from fairmatch.learning.reading import GroupSizes, stratified_split
-    from fairmatch.learning.settings import PAPER_WEIGHTS
-    from fairmatch.people.checks import check_names
+    from fairmatch.learning.reading import settle_small_groups, stratified_split
     from fairmatch.people.encoding import TableEncoder
+    from fairmatch.people.files import find_value
     from fairmatch.people.groups import read_groups
 
-    frame, attributes = table.frame, table.attributes
-    check_names(drop, list(frame.columns), table="The table")
-    if {table.target, *attributes} & {*drop}:
-        raise InputError(
-            "The columns of the labels and of the groups cannot be dropped. Leave them "
-            "out of --drop."
-        )
-    features = frame.drop(columns=[table.target, *drop])
-    if len(features.columns) == len(attributes):
-        raise InputError(
-            "No column is left to learn from: all were dropped, or left out because they look "
-            "like identifiers. Name the columns that describe people with --keep."
-        )
-    y = frame[table.target]
-    sensitive = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
-    least = settings.get("min_group_size", GroupSizes().min_group_size)
-    ways = {"min_group_size": least, "small_groups": settings.get("small_groups", "error")}
-    groups, _ = GroupSizes(**ways).apply(read_groups(sensitive, name="--sensitive"))
-    # A group that is learned from but not compared may lie on one side of the split.
-    split = stratified_split(
-        y.to_numpy(), groups.pooled(least), test_size, settings.get("random_state")
-    )
-    train, test = split
+    y, attributes = table.frame[table.target], table.attributes
+    X = table.frame.drop(columns=[table.target, *table.left_out])
+    given = read_groups(table.groups, name="sensitive_features")
+    groups = settle_small_groups(given, settings["small_groups"])
+    # Groups that are learned from but not compared are split like one group.
+    by = groups.pooled(settings["small_groups"][1]) if groups.apart else groups
+    train, test = stratified_split(y.to_numpy(), by, _TEST_SIZE, settings["random_state"])
+    verbose = int(sys.stderr.isatty())
     if learner == "network":  # trees take missing values as they are
-        settings = {"encoder": TableEncoder(missing="encode"), **settings}
-    estimator = getattr(fairmatch, LEARNERS[learner])(
+        settings["encoder"] = TableEncoder(missing="encode")
+        settings["estimator"] = fairmatch.NeuralNetwork(epochs=n_steps, verbose=verbose)
+    else:
+        from lightgbm import LGBMClassifier
+
+        settings["estimator"] = LGBMClassifier(
+            n_estimators=n_steps or 200, n_jobs=1, verbose=verbose
+        )
+    if transport is not None:
+        settings["transport"] = transport
+    if reference is not None:
+        reference = find_value(groups.labels, reference, "reference", "the groups")
+    estimator = getattr(fairmatch, _LEARNERS[learner])(
         fairness_weight=fairness_weight,
         max_gap=max_gap,
-        sensitive_column=table.sensitive,
-        reference=None if reference is None else _group(groups, reference),
+        sensitive_column=attributes[0] if len(attributes) == 1 else attributes,
+        reference=reference,
         **settings,
     )
-    X_train, y_train = features.iloc[train], y.iloc[train]
-    path: FairnessPath
     if max_gap is not None:
-        model = estimator.fit(X_train, y_train)
+        model = estimator.fit(X.iloc[train], y.iloc[train])
         path, weight = model.path_, model.fairness_weight_
     else:
         weight = float(fairness_weight)
         weights = sorted({0.0, weight, *map(float, PAPER_WEIGHTS)})
-        path = fairness_path(X_train, y_train, fairness_weights=weights, estimator=estimator)
+        rows = X.iloc[train], y.iloc[train]
+        path = fairness_path(*rows, fairness_weights=weights, estimator=estimator)
         model = path.models[weights.index(weight)]
-    curve = path.curve(features.iloc[test], y.iloc[test])
+    curve = path.curve(X.iloc[test], y.iloc[test])
     if table.classes is not None:
         model = copy(model)  # models of the path keep the labels that they were trained on
         model.classes_ = np.array(table.classes)
-    return TrainedModel(model, path, curve, weight, test)
+        model.reader_ = replace(model.reader_, classes_=model.classes_)
+    return TrainedModel(model, curve, weight, test)
 
 
-def _group(groups: Groups, written: str) -> Any:
-    """Return the label of the group that is written this way, or raise and list the groups."""
-    from fairmatch.people.files import find_value
+def _save(trained: TrainedModel, folder: str, *, gap: str, picture: bool) -> Path:
+    """Write the model and its trade-off, as JSON and as a picture, whole or not at all."""
+    import json
 
-    try:
-        return find_value(groups.labels, written)
-    except LookupError:
-        return groups.labels[groups.code_of(written, "reference")]
-
-
-def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture: bool) -> Path:
-    """Write the model and its trade-off, as JSON and as a picture, and return the folder.
-
-    Either everything is written, or nothing.
-
-    Parameters
-    ----------
-    trained : TrainedModel
-        The model and its trade-off.
-    folder : str or Path
-        Folder of the model.
-    gap : str
-        The gap that the picture shows.
-    picture : bool
-        Whether to draw the picture.
-    """
+    from fairmatch import __version__
     from fairmatch.learning.saving import save_model
-    from fairmatch.report.charts import save_chart, tradeoff_chart
+    from fairmatch.people.files import write_whole
+    from fairmatch.report.charts import (
+        gap_axis,
+        save_chart,
+        standalone,
+        tradeoff_chart,
+        tradeoff_rows,
+    )
 
     numbers = {
         "fairmatch": __version__,
@@ -188,176 +303,14 @@ def save_trained(trained: TrainedModel, folder: str | Path, *, gap: str, picture
     def write_curve(home: Path) -> None:
         write_whole(home / "curve.json", json.dumps(numbers, indent=1) + "\n")
         if picture:
-            chart = tradeoff_chart(trained.curve, gap=gap, chosen=trained.fairness_weight)
-            save_chart(chart, home / "curve.svg")
+            rows = tradeoff_rows(trained.curve, gap)
+            chart = tradeoff_chart(rows, title=gap_axis(gap), chosen=trained.fairness_weight)
+            save_chart(standalone(chart), home / "curve.svg")
 
     return save_model(trained.model, folder, beside=write_curve)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add_labelled(parser)
-    add(
-        "--criterion",
-        choices=("demographic_parity", "equal_opportunity", "equalized_odds"),
-        default="demographic_parity",
-        help="who is compared: everybody, people with the positive label, or each label by itself "
-        "(default: demographic_parity)",
-    )
-    add(
-        "--transport",
-        choices=("predicted", "marginal", "joint"),
-        help="match people on features and predicted scores (boosting only, and its default), on "
-        "their features alone (the default of networks), or on features and labels",
-    )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--max-gap", type=float, help="keep the most accurate model within this gap")
-    how.add_argument(
-        "--fairness-weight", type=float, default=1.0, help="weight of fairness (default: 1)"
-    )
-    add(
-        "--gap-measure",
-        metavar="NAME",
-        help="which gap --max-gap bounds and the picture shows (default: the criterion's)",
-    )
-    add(
-        "--confidence",
-        type=float,
-        metavar="LEVEL",
-        help="hold the upper confidence limit of the gap to --max-gap, at a level such as 0.95",
-    )
-    add(
-        "--small-groups",
-        choices=("error", "pool", "ignore"),
-        default="error",
-        help="groups below --min-group-size: refuse them, pool them as 'other', or learn from "
-        "them without comparing them (default: error)",
-    )
-    add(
-        "--min-group-size",
-        type=int,
-        default=2,
-        metavar="N",
-        help="fewest rows of a group that is not small (default: 2)",
-    )
-    add(
-        "--reference",
-        metavar="GROUP",
-        help="the group that all others are matched with, such as 'male, White' (default: the "
-        "largest)",
-    )
-    add(
-        "--part-weights",
-        choices=("equal", "size"),
-        default="equal",
-        help="with more than two groups, whether each group counts the same or by its size "
-        "(default: equal)",
-    )
-    add(
-        "--without-sensitive",
-        action="store_true",
-        help="train a model that does not need the group to predict",
-    )
-    add(
-        "--learner",
-        choices=("boosting", "network"),
-        help="boosted trees by LightGBM, or a neural network (default: boosting; with --epochs, "
-        "network)",
-    )
-    length = parser.add_mutually_exclusive_group()
-    length.add_argument("--epochs", type=int, help="epochs of a network (default: 40)")
-    length.add_argument("--rounds", type=int, help="rounds of boosting (default: 200)")
-    add("--seed", type=int, default=0, help="same seed, same model (default: 0)")
-    add("--no-picture", action="store_true", help="do not draw the trade-off")
-    add("--out", metavar="DIR", required=True, help="folder for the model")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from fairmatch.learning.saving import check_folder
-    from fairmatch.report.charts import require_charts
-
-    if arguments.learner is None:
-        arguments.learner = "boosting" if arguments.epochs is None else "network"
-    length = _training_length(arguments)
-    gap = _check_numbers(arguments)
-    check_folder(arguments.out)
-    check_place(arguments.out)
-    if not arguments.no_picture:
-        require_charts()  # before the training, not after it
-    table, left_out = read_labelled(arguments)
-    trained = train_model(
-        table,
-        max_gap=arguments.max_gap,
-        fairness_weight=arguments.fairness_weight,
-        learner=arguments.learner,
-        drop=left_out,
-        criterion=arguments.criterion,
-        gap_measure=gap,
-        confidence=arguments.confidence,
-        min_group_size=arguments.min_group_size,
-        small_groups=arguments.small_groups,
-        reference=arguments.reference,
-        part_weights=arguments.part_weights,
-        sensitive_at_prediction=not arguments.without_sensitive,
-        keep=tuple(arguments.keep),
-        **({} if arguments.transport is None else {"transport": arguments.transport}),
-        **length,
-        random_state=arguments.seed,
-        verbose=int(sys.stderr.isatty()),
-    )
-    print_curve(trained)
-    picture = not arguments.no_picture
-    folder = save_trained(trained, arguments.out, gap=gap, picture=picture)
-    print(f"Saved to {folder}: the model, curve.json{', curve.svg' if picture else ''}.")
-    label = trained.model.classes_.tolist()[1]
-    print(f"Its scores are the probability of {table.target} = {label!r}.")
-    truth = table.frame[table.target].iloc[trained.test_index]
-    plain = trained.curve.loc[trained.curve["fairness_weight"] == 0.0, "accuracy"]
-    tell_answers(table, left_out, max(plain, default=0.0), truth.value_counts(normalize=True).max())
-    return 0
-
-
-def _check_numbers(arguments: argparse.Namespace) -> str:
-    """Return the name of the gap, or raise if an option is out of range, used or not."""
-    from fairmatch.measures.registry import read_measure
-    from fairmatch.people.checks import check_count, check_number
-    from fairmatch.people.groups import read_criterion
-
-    named = arguments.gap_measure
-    if named is not None:
-        read_measure(named, "--gap-measure")
-    if arguments.max_gap is not None:
-        check_number("--max-gap", arguments.max_gap, "[0, 1]")
-    check_number("--fairness-weight", arguments.fairness_weight, "[0, inf)")
-    check_count("--min-group-size", arguments.min_group_size)
-    check_count("--seed", arguments.seed, 0)
-    for option, value in (("--epochs", arguments.epochs), ("--rounds", arguments.rounds)):
-        check_count(option, value, optional=True)
-    if arguments.confidence is not None:
-        check_number("--confidence", arguments.confidence, "(0.5, 1)")
-        if arguments.max_gap is None:
-            raise InputError(
-                "--confidence is about the bound --max-gap, which is not set. Set both, or neither."
-            )
-    gap: str = named or read_criterion(arguments.criterion).gap_measure
-    return gap
-
-
-def _training_length(arguments: argparse.Namespace) -> dict[str, int]:
-    """Return the length of the training, as the learner's own parameter."""
-    given = {"network": ("epochs", arguments.epochs), "boosting": ("n_rounds", arguments.rounds)}
-    for learner, (_, value) in given.items():
-        if value is not None and learner != arguments.learner:
-            unit = "--epochs" if learner == "network" else "--rounds"
-            raise InputError(
-                f"{unit} is for --learner {learner}, and the learner is {arguments.learner}. Leave "
-                f"{unit} out, or choose --learner {learner}."
-            )
-    name, value = given[arguments.learner]
-    return {} if value is None else {name: value}
-
-
-def print_curve(trained: TrainedModel) -> None:
+def _print_curve(trained: TrainedModel, *, chosen: bool) -> None:
     """Print the trade-off from which a model was chosen."""
     from fairmatch.measures import MEASURES
 
@@ -371,17 +324,8 @@ def print_curve(trained: TrainedModel) -> None:
             for weight, *values in curve[["fairness_weight", "accuracy", *shown]].to_numpy()
         ],
     )
-    if getattr(trained.model, "max_gap", None) is not None:
+    if chosen:
         print(
             "It was chosen on other rows, which were held out of the training, so another model "
             "may look better here."
         )
-
-
-COMMAND = Command(
-    name="train",
-    help="Train a classifier that treats matched people alike.",
-    example="fairmatch train people.csv --target hired --sensitive sex --max-gap 0.05 --out model",
-    add_arguments=_add_arguments,
-    run=_run,
-)

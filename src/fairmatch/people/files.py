@@ -11,19 +11,16 @@ import shutil
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import pandas as pd
 
 from fairmatch.exceptions import FairmatchWarning, InputError, MissingExtraError
-from fairmatch.people.checks import check_names
 
 PARTIAL = ".partial"
 """Ending of the names of files that are being written."""
@@ -88,15 +85,15 @@ def write_whole(path: str | Path, text: str) -> Path:
     return Path(path)
 
 
-def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> None:
+def check_outputs(inputs: Sequence[str], **outputs: str | None) -> None:
     """Raise before the work starts if a result cannot be written or would overwrite another file.
 
     Parameters
     ----------
     inputs : sequence of str
         Names of the files that are read.
-    outputs : mapping
-        Command-line option to the name of the file to write, or to None.
+    **outputs
+        For each parameter, the name of the file to write, or None.
 
     Raises
     ------
@@ -106,19 +103,23 @@ def check_outputs(inputs: Sequence[str], outputs: Mapping[str, str | None]) -> N
         If an output cannot be written at its path.
     """
     taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
-    for option, name in outputs.items():
+    for parameter, name in outputs.items():
         if name is None:
             continue
         file = Path(name)
         if file.is_dir():
-            raise InputError(f"{option} must be a file, and {name} is a folder. Name a file in it.")
+            raise InputError(
+                f"{parameter} must be a file, and {name} is a folder. Name a file in it.",
+                parameter=parameter,
+            )
         if file.resolve() in taken:
             raise InputError(
-                f"{option} {name} would overwrite a file: {taken[file.resolve()]}. Choose another "
-                "name."
+                f"{parameter} {name} would overwrite a file: {taken[file.resolve()]}. Choose "
+                "another name.",
+                parameter=parameter,
             )
         if file.is_file() or not file.exists():  # /dev/stdout can be written to twice
-            taken[file.resolve()] = f"{option} is written there"
+            taken[file.resolve()] = f"{parameter} is written there"
             check_place(file)
 
 
@@ -342,7 +343,7 @@ def _decode(file: Path, encoding: str | None) -> str:
     text = content.decode(_FALLBACK, errors="replace")
     warnings.warn(
         f"{file} is not written in UTF-8 (line {line}), so it is read as {_FALLBACK} (latin-1). "
-        "Name the encoding (--encoding) if its letters look wrong.",
+        "Name its encoding if its letters look wrong.",
         FairmatchWarning,
         stacklevel=4,
     )
@@ -431,34 +432,6 @@ MISSING_WORDS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTable:
-    """A table, and the names of its label and group columns.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        All columns.
-    target : str
-        Name of the column with the labels.
-    sensitive : str or list of str
-        Name of the column with the groups, or names of several columns, whose combinations are the
-        groups.
-    classes : pair of labels or None
-        The words for the labels 0 and 1, where the file has other labels.
-    """
-
-    frame: pd.DataFrame
-    target: str
-    sensitive: str | list[str]
-    classes: tuple[Any, Any] | None = None
-
-    @property
-    def attributes(self) -> list[str]:
-        """Names of the columns with the groups, as a list."""
-        return [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive)
-
-
 _DELIMITED = (".csv", ".tsv", ".txt")
 _SHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
@@ -537,58 +510,42 @@ def read_table(
     return table
 
 
-def find_value(values: Iterable[Any], written: str) -> Any:
+def find_value(
+    values: Iterable[Any], written: str, parameter: str | None = None, of: str | None = None
+) -> Any:
     """Return the value that is written this way. The numbers 1 and 1.0 are both written "1".
 
     Parameters
     ----------
     values : iterable
-        The values to choose from.
+        The values to choose from, such as a column.
     written : str
         How the value is written.
+    parameter : str, optional
+        The parameter that was given, for the error.
+    of : str, optional
+        What the values are. By default they are those of the column.
 
     Raises
     ------
-    LookupError
-        If there is no such value.
+    InputError
+        If there is no such value. The error lists some of the values.
 
     Examples
     --------
     >>> find_value([0.0, 1.0], "1"), find_value(["no", "yes"], "yes")
     (1.0, 'yes')
     """
+    of = of or f"the values of column {getattr(values, 'name', None)!r}"
+    values = pd.Series(list(values)).dropna().unique().tolist()
     for value in values:
         same_number = isinstance(value, int | float) and _is_number(written, float(value))
         if str(value) == written or same_number:
             return value
-    raise LookupError(written)
-
-
-def class_written(model: Any, written: str) -> Any:
-    """Return the class of a model that is written this way. Raise if there is no such class.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        A classifier with ``classes_``.
-    written : str
-        How the class is written, for example on a command line.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> class_written(DummyClassifier().fit([[0], [0]], ["no", "yes"]), "yes")
-    'yes'
-    """
-    classes = np.asarray(model.classes_).tolist()
-    try:
-        return find_value(classes, written)
-    except LookupError:
-        known = " and ".join(repr(label) for label in classes)
-        raise InputError(
-            f"The model knows the classes {known}, and not {written!r}. Name the positive one with "
-            "--positive."
-        ) from None
+    shown = ", ".join(map(repr, values[:5])) + ", …" * (len(values) > 5)
+    raise InputError(
+        f"{written!r} is not among {of} ({shown}). Name one of them.", parameter=parameter
+    )
 
 
 def _is_number(written: str, value: float) -> bool:
@@ -596,11 +553,6 @@ def _is_number(written: str, value: float) -> bool:
         return float(written) == value
     except ValueError:
         return False
-
-
-def check_column(frame: pd.DataFrame, column: str, *, table: str | Path = "The table") -> None:
-    """Raise unless a table has a column. The error suggests the nearest name."""
-    check_names([column], [str(name) for name in frame.columns], table=table)
 
 
 def check_table_name(path: str | Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -271,7 +271,7 @@ def _nearly_numbers(facts: ColumnFacts) -> Suspicion | None:
         _written_like(_SIGNED, facts)
     ):
         words = "holds numbers with a decimal comma, which are read as text"
-        return Suspicion(f"{words}; --decimal , reads those of a CSV file", asks=True)
+        return Suspicion(f"{words}; name the decimal sign of the CSV file", asks=True)
     return None
 
 
@@ -384,6 +384,39 @@ class RoleTable:
         return head, rows
 
 
+def split_names(
+    given: str | Sequence[str], known: Sequence[str], parameter: str | None = None
+) -> list[str]:
+    """Return the columns that were named: one, or several in a list or separated by commas.
+
+    Parameters
+    ----------
+    given : str or sequence of str
+        The names as they were written. Each text may hold several, separated by commas.
+    known : sequence of str
+        Columns of the table. A column may have a comma in its name.
+    parameter : str, optional
+        The parameter that was given, for the error.
+
+    Raises
+    ------
+    ColumnError
+        If a column is named twice.
+
+    Examples
+    --------
+    >>> split_names("sex, race", ["sex", "race"]), split_names("age, years", ["age, years"])
+    (['sex', 'race'], ['age, years'])
+    """
+    names = []
+    for text in [given] if isinstance(given, str) else given:
+        names += [text] if text in known else [part.strip() for part in text.split(",")]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ColumnError(f"Column {twice!r} is named twice. Name it once.", parameter=parameter)
+    return names
+
+
 @dataclass(frozen=True)
 class Roles:
     """The columns of a table that were named for a role.
@@ -444,6 +477,23 @@ class Roles:
             for name in names:
                 if name is not None:
                     yield name, role
+
+    def among(self, known: Sequence[str]) -> Roles:
+        """Return the roles with a name for each column, where commas separate several.
+
+        Parameters
+        ----------
+        known : sequence of str
+            Columns of the table.
+        """
+        return replace(
+            self,
+            scores=split_names(self.scores, known, "y_score"),
+            sensitive=split_names(self.sensitive, known, "sensitive_features"),
+            features=None if self.features is None else split_names(self.features, known),
+            ignored=split_names(self.ignored, known),
+            kept=split_names(self.kept, known, "keep"),
+        )
 
     def read(self, table: Any, *, name: object = "The table") -> RoleTable:
         """Find the role of every column of a table.

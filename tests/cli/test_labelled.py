@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from fairmatch.datasets.catalogue import read_labelled, split_names
+from fairmatch.cli.labelled import read_labelled
 from fairmatch.exceptions import ColumnError
+from fairmatch.people.roles import split_names
 
 
 @pytest.mark.parametrize(
@@ -19,10 +20,10 @@ from fairmatch.exceptions import ColumnError
 def test_labels_become_numbers_and_their_words_are_kept(tmp_path, labels, positive, classes):
     file = tmp_path / "people.csv"
     pd.DataFrame({"hired": labels, "sex": [*"fmf"]}).to_csv(file, index=False)
-    table = read_labelled(str(file), "hired", "sex", positive=positive)
+    table = read_labelled(str(file), "hired", ["sex"], positive)
     assert table.classes == classes
     assert table.frame["hired"].tolist() == [int(str(label) == positive) for label in labels]
-    assert read_labelled(str(file), "hired", "sex").classes is None
+    assert read_labelled(str(file), "hired", ["sex"]).classes is None
 
 
 @pytest.mark.parametrize("given", ["sex,race", "sex, race", ["sex", "race"], ["sex,race"]])
@@ -32,5 +33,5 @@ def test_columns_are_named_in_a_list_or_between_commas(given):
 
 def test_a_comma_in_a_name_separates_nothing():
     assert split_names(["age, years", "sex,race"], ["age, years"]) == ["age, years", "sex", "race"]
-    with pytest.raises(ColumnError, match="'sex' twice"):
+    with pytest.raises(ColumnError, match="'sex' is named twice"):
         split_names(["sex,race", "sex"], ["sex", "race"])

@@ -1,0 +1,252 @@
+"""Tables with labels and groups, which ``fairmatch train`` and ``alternatives`` learn from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairmatch.cli.printing import print_line, print_roles
+from fairmatch.exceptions import ColumnError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# From this accuracy on, a model may have seen the answer.
+_HARDLY_WRONG = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table, and the names of its label and group columns.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        All columns.
+    target : str
+        Name of the column with the labels.
+    attributes : list of str
+        Names of the columns whose combinations are the groups.
+    left_out : list of str
+        Columns that are not learned from.
+    classes : pair of labels or None
+        The words for the labels 0 and 1, where the file has other labels.
+    """
+
+    frame: pd.DataFrame
+    target: str
+    attributes: list[str]
+    left_out: Sequence[str] = ()
+    classes: tuple[Any, Any] | None = None
+
+    @property
+    def groups(self) -> pd.DataFrame | pd.Series[Any]:
+        """The column of the groups, or a table of several."""
+        several = len(self.attributes) > 1
+        return self.frame[self.attributes] if several else self.frame[self.attributes[0]]
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """The columns to learn from."""
+        return self.frame.drop(columns=[self.target, *self.attributes, *self.left_out])
+
+
+def read_labelled(
+    name: str,
+    target: str | None,
+    sensitive_features: Sequence[str] = (),
+    positive: str | None = None,
+    **reading: Any,
+) -> LabelledTable:
+    """Read a file with its label and group columns, or a dataset, which knows its own.
+
+    Parameters
+    ----------
+    name : str
+        A file, or the name of a dataset. A file with the name of a dataset takes precedence.
+    target : str or None
+        Name of the column with the labels. A dataset needs none.
+    sensitive_features : sequence of str
+        Names of the columns whose combinations are the groups. A dataset needs none.
+    positive : str, optional
+        The positive label, as it is written in the file. Labels become 1 where they equal it, and
+        0 elsewhere. It is not used for a dataset.
+    **reading
+        Further arguments of `fairmatch.people.files.read_table`.
+
+    Examples
+    --------
+    >>> from fairmatch.cli.labelled import read_labelled
+    >>> german = read_labelled("german", None)
+    >>> german.target, german.attributes, len(german.frame)
+    ('good_credit', ['sex'], 1000)
+    """
+    from fairmatch.datasets import DATASET_NAMES
+    from fairmatch.people.checks import check_names
+    from fairmatch.people.files import MISSING_WORDS, find_value, read_table
+    from fairmatch.people.roles import split_names
+
+    if name in DATASET_NAMES and not Path(name).exists():
+        return _from_dataset(name, target, sensitive_features)
+    if target is None or not sensitive_features:
+        near = get_close_matches(name, DATASET_NAMES, n=1)
+        hint = f" (Did you mean the dataset {near[0]!r}?)" if near else ""
+        raise InputError(
+            f"{name} is a file, so --target and --sensitive must name its columns.{hint}"
+        )
+    frame = read_table(name, **reading).rename(columns=str)
+    attributes = split_names(sensitive_features, list(frame.columns))
+    check_names([target, *attributes], list(frame.columns), table=name)
+    if target in attributes:
+        raise ColumnError(
+            f"--target and --sensitive are the same column, {target!r}. Name two columns."
+        )
+    missing = {c: int(frame[c].isna().sum()) for c in (target, *attributes)}
+    if any(missing.values()):
+        said = " and ".join(
+            f"{column!r} is missing in {n:,} row{'s' * (n > 1)}"
+            for column, n in missing.items()
+            if n
+        )
+        raise InputError(
+            f"{said}. A model learns only from people whose label and group are known. Take those "
+            f"rows out of the file. {MISSING_WORDS}"
+        )
+    if positive is None:
+        return LabelledTable(frame, target, attributes)
+    value = find_value(frame[target], positive, "positive")
+    others = [other for other in frame[target].unique().tolist() if other != value]
+    frame[target] = (frame[target] == value).astype("int64")
+    rest = others[0] if len(others) == 1 else f"not {value}"
+    return LabelledTable(frame, target, attributes, classes=(rest, value))
+
+
+def _from_dataset(name: str, target: str | None, sensitive: Sequence[str]) -> LabelledTable:
+    import pandas as pd
+
+    from fairmatch.datasets import load_dataset
+    from fairmatch.people.roles import split_names
+
+    chosen: Any = split_names(sensitive, ()) or None
+    dataset = load_dataset(name, sensitive=chosen[0] if chosen and len(chosen) == 1 else chosen)
+    label = str(dataset.y.name)
+    if target not in (None, label):
+        raise InputError(
+            f"The labels of the dataset {name!r} are {label!r}, and not {target!r}. Leave --target "
+            "out."
+        )
+    groups = pd.DataFrame(dataset.sensitive_features)
+    frame = dataset.X.copy()
+    frame[list(groups.columns)], frame[label] = groups, dataset.y
+    return LabelledTable(frame, label, [str(column) for column in groups.columns])
+
+
+def open_labelled(
+    options: Mapping[str, Any], *, criterion: str, sees_groups: bool
+) -> LabelledTable:
+    """Read the table that `fairmatch.cli.options.labelled` names, and print how it is read.
+
+    Raise if the user must decide about a column.
+
+    Parameters
+    ----------
+    options : mapping
+        What was typed for `fairmatch.cli.options.labelled`.
+    criterion : str
+        The criterion. Some compare people of the positive label, which must then be known.
+    sees_groups : bool
+        Whether the model is meant to see the group.
+    """
+    from dataclasses import replace
+
+    from fairmatch.people.groups import read_criterion
+    from fairmatch.people.roles import Roles, ask, split_names
+
+    ids, name, positive = options["ids"], options["table"], options["positive"]
+    reading = {key: options[key] for key in ("encoding", "decimal", "missing")}
+    columns = options["target"], options["sensitive_features"]
+    text = [] if ids is None else [ids]
+    table = read_labelled(name, *columns, positive, text=text, **reading)
+    labels = table.frame[table.target].unique().tolist()
+    in_words = positive is None and len(labels) == 2 and not isinstance(labels[0], int | float)
+    if in_words and read_criterion(criterion).needs_labels:
+        first, second = sorted(map(str, labels))
+        raise InputError(
+            f"--criterion {criterion} compares people with the positive label, and "
+            f"{table.target!r} holds {first!r} and {second!r}. Name the positive one with "
+            "--positive."
+        )
+    known = list(table.frame.columns)
+    kept = split_names(options["keep"], known)
+    roles = Roles(
+        sensitive=table.attributes,
+        label=table.target,
+        id=ids,
+        ignored=split_names(options["drop"], known),
+        kept=kept,
+    ).read(table.frame, name=name)
+    print_roles(roles)
+    _print_positive(table, labels, is_file=Path(name).exists())
+    asked = ask(table.frame, roles, sees_groups=sees_groups, kept=kept)
+    if asked.notes:
+        print(f"Look at these columns before you use the model:\n{_sentences(asked.notes)}\n")
+    if asked.open:
+        raise ColumnError(
+            f"{_sentences(asked.open)}\nDecide about each column: leave it out with --drop, or "
+            "learn from it with --keep. --missing WORD reads a word among numbers as missing."
+        )
+    left_out = [column.name for column in roles.columns if column.role in ("ignored", "id")]
+    table = replace(table, left_out=left_out)
+    if table.features.empty:
+        raise InputError(
+            "No column is left to learn from: all were dropped, or left out because they look "
+            "like identifiers. Name the columns that describe people with --keep."
+        )
+    return table
+
+
+def _print_positive(table: LabelledTable, labels: list[Any], *, is_file: bool) -> None:
+    """Print which label is positive, where there are two."""
+    if table.classes is not None:
+        print(f"Positive label: {table.target} = {table.classes[1]!r}.\n")
+    elif len(labels) == 2 and len(set(map(type, labels))) == 1:
+        why = ", the last of the two in order. --positive names another" if is_file else ""
+        print(f"Positive label: {table.target} = {max(labels)!r}{why}.\n")
+
+
+def _sentences(lines: Sequence[str]) -> str:
+    """Return lines as sentences, one on each line."""
+    return "\n".join(f"{line[0].upper()}{line[1:]}{'.' * (line[-1] != '?')}" for line in lines)
+
+
+def tell_answers(table: LabelledTable, accuracy: float, chance: float) -> None:
+    """Warn of plain training that is hardly ever wrong: a column may hold the answer.
+
+    Parameters
+    ----------
+    table : LabelledTable
+        The table.
+    accuracy : float
+        Accuracy of plain training on test rows.
+    chance : float
+        Share of the more frequent label among these rows.
+    """
+    from fairmatch.people.leaks import find_leaks
+
+    if not accuracy > max(_HARDLY_WRONG, chance):
+        return
+    found = find_leaks(table.features, table.frame[table.target].to_numpy())
+    names = [leak.column for leak in found if leak.is_exact]
+    told = ". Look for a column that is known only after the label, and leave it out with --drop."
+    if names:
+        verb = "determines" if len(names) == 1 else "each determine"
+        told = f": {', '.join(map(repr, names))} {verb} the label {table.target!r}. Leave out with "
+        told += f"--drop {shlex.quote(','.join(names))} what is known only after the label."
+    print_line(
+        f"fairmatch: warning: With a fairness weight of 0, {100 * accuracy:.4g}% of the test rows "
+        f"are predicted correctly. Such a model has usually seen the answer in a column{told}"
+    )

@@ -1,0 +1,171 @@
+"""Commands and options that several commands share, declared with click.
+
+An option is named like the parameter of Python that it sets, so an error that carries the name of
+a parameter can be shown with the option.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fairmatch.cli.printing import plain_output, print_line
+from fairmatch.exceptions import FairmatchError, InputError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+CRITERIA = click.Choice(("demographic_parity", "equal_opportunity", "equalized_odds"))
+SMALL_GROUPS = click.Choice(("error", "pool", "ignore"))
+COUNT = click.IntRange(min=1)
+LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
+UPPER_LEVEL = click.FloatRange(0.5, 1, min_open=True, max_open=True)
+FILE = click.Path()
+
+
+class Command(click.Command):
+    """A command whose help ends with an example, and whose errors become exit codes.
+
+    Parameters
+    ----------
+    name : str or None
+        The word that is typed.
+    example : str
+        A line that can be typed, for the end of the help.
+    **settings
+        Further arguments of `click.Command`.
+    """
+
+    def __init__(self, name: str | None, *, example: str, **settings: Any) -> None:
+        super().__init__(name, epilog=f"\b\nExample:\n  {example}", **settings)
+        self.example = example
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Run the command and return its exit code; messages go to the error stream."""
+        if ctx.find_root().params.get("debug"):
+            with plain_output():
+                return super().invoke(ctx) or 0
+        try:
+            with plain_output():
+                return super().invoke(ctx) or 0
+        except FairmatchError as error:
+            return _failed(self.told(error))
+        except BrokenPipeError:  # the reader of the output has closed it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141  # as shells have it
+        except OSError as error:  # a file that cannot be written; 1 would mean a broken bound
+            where = "" if error.filename is None else f"{error.filename}: "
+            return _failed(f"{where}{error.strerror or error}")
+        except MemoryError as error:
+            return _failed(f"The memory is not enough ({error}). Use fewer rows or columns.")
+        except KeyboardInterrupt:
+            return _failed("interrupted", 130)  # as shells have it
+
+    def told(self, error: FairmatchError) -> str:
+        """Return the message of an error, with the option for the parameter at fault."""
+        text, parameter = str(error), (error.parameter or "").partition("[")[0]
+        options = {own.name: own.opts[0] for own in self.params if own.param_type_name == "option"}
+        if parameter not in options:
+            return text
+        option = options[parameter]
+        if text.startswith(parameter):  # max_gap must be…
+            return option + text.removeprefix(parameter)
+        return text if option in text else f"{option}: {text}"
+
+
+def _failed(text: str, code: int = 2) -> int:
+    print_line(f"fairmatch: {text}")
+    return code
+
+
+def several(*names: str, help: str, **settings: Any) -> Callable[[Function], Function]:
+    """Declare an option that may be repeated."""
+    return click.option(*names, multiple=True, help=help, **settings)
+
+
+def columns(*names: str, help: str, **settings: Any) -> Callable[[Function], Function]:
+    """Declare an option that names columns; it may be repeated, or take commas between them."""
+    return several(*names, metavar="COL[,COL]", help=help, **settings)
+
+
+def sensitive(help: str, *, required: bool = False) -> Callable[[Function], Function]:
+    """Declare the option that names the columns with the groups."""
+    told = f"{help}; several columns, such as sex,race, are combined."
+    return columns("--sensitive", "sensitive_features", required=required, help=told)
+
+
+def _all(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """Return a decorator that declares several options, in this order."""
+
+    def declare(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return declare
+
+
+def seed(what: str) -> Callable[[Function], Function]:
+    """Declare the option that sets the seed."""
+    told = f"Same seed, same {what}."
+    return click.option("--seed", "random_state", type=click.IntRange(min=0), default=0, help=told)
+
+
+reading = _all(
+    click.option("--encoding", metavar="NAME", help="Encoding of a CSV file, such as latin-1."),
+    click.option("--decimal", default=".", metavar="SIGN", help="Decimal sign of a CSV file."),
+    several(
+        "--missing",
+        metavar="WORD",
+        help="A further word of a CSV file that means a missing value, like NA.",
+    ),
+)
+"""Options for reading a CSV file."""
+
+
+def about(what: str) -> Callable[[Function], Function]:
+    """Declare the options that say who made a page, and why."""
+    names = ("title", "author", "date", "purpose")
+    told = "{} of the {}, for the report."
+    return _all(
+        *(
+            click.option(f"--{name}", metavar="TEXT", help=told.format(name.capitalize(), what))
+            for name in names
+        )
+    )
+
+
+labelled = _all(
+    click.argument("table", type=FILE),
+    click.option("--target", metavar="COL", help="Column with the labels (of a file)."),
+    sensitive("Column with the groups (of a file)"),
+    click.option(
+        "--positive",
+        metavar="LABEL",
+        help="The label that is positive; all others are negative. By default it is the last of "
+        "two in order.",
+    ),
+    columns("--drop", help="Columns to leave out."),
+    click.option("--id", "ids", metavar="COL", help="The identifier of each person; no feature."),
+    columns(
+        "--keep",
+        help="Learn from these although they look like an identifier, a score or the group.",
+    ),
+    reading,
+)
+"""The arguments that name a table to learn from, its columns and how a file is read."""
+
+
+def check_page(out: str | None) -> None:
+    """Raise if a page would be written under a name that no browser opens."""
+    if out is None or (Path(out).exists() and not Path(out).is_file()):  # such as /dev/stdout
+        return
+    if Path(out).suffix.lower() not in (".html", ".htm"):
+        raise InputError(
+            f"--out writes a page, and {out} does not end in .html. Name a file that does. A "
+            "browser can print the page to PDF."
+        )
