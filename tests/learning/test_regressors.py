@@ -27,10 +27,14 @@ from fairmatch.exceptions import (
     ModelFileError,
     SmallGroupWarning,
 )
-from fairmatch.learning.choice import RealGapChoice, mean_gap_limit
+from fairmatch.learning.choice import RealGapChoice
 from fairmatch.learning.reading import TrainingRows
-from fairmatch.measures.registry import real_gaps
+from fairmatch.measures import MEASURES
+from fairmatch.measures.distributions import Settings
+from fairmatch.measures.gaps import read_scored
+from fairmatch.measures.registry import gap_values
 from fairmatch.people.groups import read_groups
+from fairmatch.people.outcome import NUMBER
 
 TREES = {"n_rounds": 20, "random_state": 0}
 NETWORK = {"epochs": 10, "learning_rate": 0.02, "network": (8,), "random_state": 0}
@@ -101,7 +105,9 @@ def test_gaps_fall_along_a_path_of_three_groups(family, settings, transport):
     errors = scores - HOURS
     assert line.rmse == pytest.approx(np.sqrt(np.mean(errors**2)))
     assert line.r2 == pytest.approx(alone.score(X, HOURS, sensitive_features=GROUP))
-    wanted = real_gaps(scores, sensitive_features=GROUP, scale=alone.target_scale_)
+    settings = Settings(outcome=NUMBER, spread=alone.target_scale_)
+    scored = read_scored(scores, GROUP, settings=settings)
+    wanted = gap_values(scored.people, scored.scores, settings)
     assert {name: line[name] for name in wanted} == pytest.approx(wanted)
 
 
@@ -163,13 +169,18 @@ def test_with_a_confidence_the_limit_counts():
 def test_the_limit_of_two_groups_is_welchs():
     random = np.random.default_rng(1)
     a, b = random.normal(0, 1, 30), random.normal(2, 3, 50)
-    groups = read_groups(np.repeat(["a", "b"], [30, 50]))
-    found = mean_gap_limit(np.concatenate([a, b]), groups, None, 0.95)
+    scores, groups = np.concatenate([a, b]), np.repeat(["a", "b"], [30, 50])
+
+    def limit(scores, groups, weights=None):
+        scored = read_scored(scores, groups, weights, settings=Settings(outcome=NUMBER))
+        return MEASURES["mean_parity_gap"].upper_limit(scored, 0.95)
+
+    found = limit(scores, groups)
     interval = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.90)
     assert found == pytest.approx(interval.high)
-    twice = mean_gap_limit(np.concatenate([a, b]), groups, np.full(80, 2.0), 0.95)
+    twice = limit(scores, groups, np.full(80, 2.0))
     assert twice == pytest.approx(found)
-    assert mean_gap_limit(a[:2], read_groups(["a", "b"]), None, 0.95) == np.inf
+    assert limit(a[:2], ["a", "b"]) == np.inf
 
 
 @pytest.mark.parametrize(("family", "settings"), BOTH)

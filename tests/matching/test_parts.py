@@ -11,9 +11,16 @@ from random_tables import Table, many_groups
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelError
-from fairmatch.matching.coupling import join_parts, plan_parts
-from fairmatch.matching.matchers import match_parts
+from fairmatch.matching.coupling import join_parts
+from fairmatch.matching.fair import match_quantiles
+from fairmatch.matching.matchers import match_people
+from fairmatch.matching.nearest import Frontier
+from fairmatch.people.encoding import read_points
 from fairmatch.people.groups import CRITERIA, read_groups
+from fairmatch.people.people import Codes, Labels, People
+from fairmatch.people.weights import Weights
+
+PARITY = CRITERIA["demographic_parity"]
 
 close = pytest.approx
 criteria = st.sampled_from(sorted(CRITERIA))
@@ -112,14 +119,39 @@ def test_three_groups_by_hand():
     assert [part.groups for part in named.parts] == [("a", "c"), ("b", "c")]
 
 
-def test_parts_weigh_the_same_or_by_size():
-    groups = read_groups(["a"] * 6 + ["b"] * 3 + ["c"])
-    assert [part.weight for part in plan_parts(groups)] == [0.5, 0.5]
-    assert [p.weight for p in plan_parts(groups, part_weights="size")] == [0.75, 0.25]
-    (alone,) = plan_parts(groups, ignored=[2])
-    assert (alone.source, alone.target, alone.weight) == (1, 0, 1.0)
-    with pytest.raises(InputError, match="part_weights must be 'equal' or 'size'"):
-        plan_parts(groups, part_weights="big")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["matcher", "own matcher", "quantiles", "nearest"])
+def test_a_coupling_within_strata_is_that_of_separate_problems(kind, weighted):
+    rng, n = np.random.default_rng(0), 90
+    scores, points = rng.random(n).round(2), read_points(rng.normal(size=(n, 2)))
+    weight = Weights(n, rng.uniform(0.5, 2.0, n)) if weighted else None
+    strata = Codes(rng.integers(0, 3, n), ("low", "middle", "high"))
+    people = People(read_groups(rng.permutation(list("abc" * 30))), weight=weight)
+
+    def matched(people, scores, points):
+        if kind == "matcher":
+            return OptimalTransportMatcher(reference="b").match_people(people, points)
+        if kind == "own matcher":
+            return match_people(Backwards(), people, points, criterion=PARITY, reference="b")
+        parts = people.comparisons(PARITY, "b")
+        if kind == "quantiles":
+            return join_parts([match_quantiles(people, part, scores) for part in parts])
+        return join_parts(
+            [Frontier(people, part, scores, points, 1e-9).at_slack(0.01) for part in parts]
+        )
+
+    coupling = matched(replace(people, strata=strata), scores, points)
+    assert {part.stratum for part in coupling.parts} == set(strata.labels)
+    for code, label in enumerate(strata.labels):
+        rows = np.flatnonzero(strata.values == code)
+        alone = matched(people.take(rows), scores[rows], points[rows])
+        inside = [part for part in coupling.parts if part.stratum == label]
+        for part, own in zip(inside, alone.parts, strict=True):
+            assert part.groups == own.groups
+            np.testing.assert_array_equal(part.source_index, rows[own.source_index])
+            np.testing.assert_array_equal(part.target_index, rows[own.target_index])
+            np.testing.assert_array_equal(part.mass, own.mass)
+            assert part.certificate == own.certificate
 
 
 class Backwards:
@@ -140,7 +172,8 @@ def test_a_matcher_of_ones_own_is_run_once_per_part():
     names, y = np.array(list("aabbcc")), np.array([1, 0, 1, 0, 1, 0])
     groups, matcher = read_groups(names), Backwards()
     X = np.arange(6.0)[:, None]
-    coupling = match_parts(matcher, X, groups, positive=y == 1, criterion="equalized_odds")
+    people = People(groups, labels=Labels(y.astype(float), (0, 1)))
+    coupling = match_people(matcher, people, X, criterion=CRITERIA["equalized_odds"])
     assert matcher.seen == [(2, {"a", "b"}, {1}), (2, {"a", "c"}, {1}),
                             (2, {"a", "b"}, {0}), (2, {"a", "c"}, {0})]  # fmt: skip
     pairs = [(p.source_index.tolist(), p.target_index.tolist()) for p in coupling.parts]
@@ -149,16 +182,12 @@ def test_a_matcher_of_ones_own_is_run_once_per_part():
 
 
 def test_errors_name_the_group():
-    groups = read_groups(["a", "a", "b", "b", "c"])
-    positive = np.array([True, False, True, False, False])
+    people = People(read_groups(["a", "a", "b", "b", "c"]))
+    labels = Labels(np.array([1.0, 0, 1, 0, 0]), (0, 1))
     with pytest.raises(LabelError, match="Group 'c' has no rows with a positive label"):
-        plan_parts(groups, criterion="equal_opportunity", positive=positive)
+        replace(people, labels=labels).comparisons(CRITERIA["equal_opportunity"])
     with pytest.raises(GroupError, match="weights of group 'c' sum to zero"):
-        plan_parts(groups, weights=np.array([1.0, 1, 1, 1, 0]))
-    with pytest.raises(GroupError, match="reference group 'a' is among"):
-        plan_parts(groups, ignored=[0])
-    with pytest.raises(GroupError, match="No group is left"):
-        plan_parts(groups, ignored=[1, 2])
+        replace(people, weight=Weights(5, np.array([1.0, 1, 1, 1, 0]))).comparisons(PARITY)
     with pytest.raises(InputError, match="matches only people of the same class"):
         OptimalTransportMatcher(label_weight=1.0, criterion="equalized_odds")
 

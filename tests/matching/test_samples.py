@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fairmatch.matching.coupling import plan_parts
 from fairmatch.matching.matchers import sample_part
-from fairmatch.people.groups import read_groups
+from fairmatch.people.groups import read_criterion, read_groups
+from fairmatch.people.people import People
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from fairmatch.people.groups import read_groups
 def test_a_sample_keeps_small_groups_and_the_shares_of_the_classes(sizes, kept):
     groups = read_groups(np.repeat(["a", "b"], sizes))
     positive = np.random.default_rng(0).random(len(groups)) < 0.3
-    (part,) = plan_parts(groups)
+    (part,) = People(groups).comparisons(read_criterion("demographic_parity"))
     drawn = sample_part(part, 100, positive, np.random.default_rng(0))
     again = sample_part(part, 100, positive, np.random.default_rng(0))
     for rows, same, size, everybody in zip(

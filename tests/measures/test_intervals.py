@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairmatch.measures.distributions import ScoreDistributions
+from fairmatch.measures.distributions import GroupScores
 from fairmatch.measures.intervals import (
     ScoreGrid,
     fold,
@@ -21,7 +21,7 @@ from fairmatch.measures.intervals import (
     rate_ratio,
     wilson,
 )
-from fairmatch.people.groups import Groups
+from fairmatch.people.weights import Weights
 
 
 @pytest.mark.parametrize(("count", "n_rows"), [(0, 12), (1, 12), (6, 12), (12, 12), (300, 1000)])
@@ -192,8 +192,8 @@ def test_interval_of_a_mean_over_pairs_covers_and_respects_shared_people():
 
 
 def _exact(scores):
-    codes = np.repeat(np.array([0, 1], dtype=np.int8), [len(scores[0]), len(scores[1])])
-    return ScoreDistributions(np.concatenate(scores), Groups(codes, (0, 1)))
+    first, second = (GroupScores(own, Weights(len(own))) for own in scores)
+    return first.distances(second), first.total_variation(second, 20)
 
 
 @pytest.mark.parametrize("sizes", [(40, 70), (3000, 2000)])
@@ -201,10 +201,10 @@ def test_the_grid_knows_the_exact_gaps(sizes):
     generator = np.random.default_rng(11)
     scores = generator.beta(2, 3, sizes[0]), generator.beta(3, 3, sizes[1])
     grid = ScoreGrid(scores, bins=20, n_resamples=100, generator=generator)
-    exact = _exact(scores)
+    exact, total_variation = _exact(scores)
     ends = np.append(grid._starts, len(grid.values) - 1)
     binned = np.diff(grid._estimate[ends], prepend=0.0)
-    assert np.abs(binned).sum() / 2 == pytest.approx(exact.total_variation(20), abs=1e-12)
+    assert np.abs(binned).sum() / 2 == pytest.approx(total_variation, abs=1e-12)
     assert np.abs(grid._estimate).max() == pytest.approx(exact.kolmogorov_smirnov, abs=4e-3)
     area = np.abs(grid._estimate[:-1]) @ np.diff(grid.values)
     assert area == pytest.approx(exact.wasserstein, abs=1e-4)

@@ -62,13 +62,13 @@ def rows_of(chart):
 
 
 def section(comparison, key):
-    return next(p for p in sections(comparison.audits, comparison, None) if p.key == key)
+    return sections(comparison.audits, comparison)[key]
 
 
 def test_gaps_of_one_unit_share_a_chart(comparison):
     drawn = {
         panel.title: {row["label"] for row in rows_of(panel.chart) if "value" in row}
-        for panel in section(comparison, "gaps").figures[0].panels
+        for panel in section(comparison, "gaps")[0].panels
     }
     assert drawn == {
         "In units of the target": {
@@ -86,7 +86,7 @@ def test_gaps_of_one_unit_share_a_chart(comparison):
 
 
 def test_histograms_of_pairs_are_in_units(comparison):
-    figures = section(comparison, "matching").figures
+    figures = section(comparison, "matching")
     figure = next(f for f in figures if f.title == "Score gaps of matched people")
     assert "flips" not in figure.columns
     ends = [row["high"] for p in figure.panels for row in rows_of(p.chart) if "high" in row]

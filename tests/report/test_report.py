@@ -182,6 +182,7 @@ def test_fifty_thousand_rows_stay_below_six_megabytes(hostile, tmp_path):
                 columns=columns,
                 hidden=(),
                 pairs={name: pairs() for name in ("fair", "marginal", "joint")},
+                selected=tuple(generator.integers(0, 2, n_people).tolist()),
             ),
         )
         for found in hostile.audits

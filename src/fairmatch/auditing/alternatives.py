@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.auditing.facts import Alternative, Alternatives, Estimate
 from fairmatch.exceptions import InputError, LabelError
+from fairmatch.measures.registry import MEASURES, Measure
 from fairmatch.people.checks import FloatArray, check_number, read_labels, read_scores, read_weights
 from fairmatch.people.groups import Groups, read_groups
 
@@ -24,26 +25,19 @@ def _spread(rates: FloatArray) -> FloatArray:
     return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
 
 
-def _rates(cells: Cells, label: int | None) -> FloatArray:
+def _rates(cells: Cells, label: bool | None) -> FloatArray:
     """Return the selection rates by model and group, of shape (2, …, n_groups)."""
-    chosen = cells.sum(axis=-3) if label is None else cells[..., label, :, :]
+    chosen = cells.sum(axis=-3) if label is None else cells[..., int(label), :, :]
     total = chosen.sum(axis=(-2, -1))
     baseline, model = chosen[..., 1, :].sum(axis=-1), chosen[..., :, 1].sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.stack([baseline / total, model / total])
 
 
-def _odds(cells: Cells) -> FloatArray:
-    return np.asarray((_spread(_rates(cells, 1)) + _spread(_rates(cells, 0))) / 2.0)
-
-
-# Each gap as a function of the cells; the first entry is the baseline's, the second the model's.
-GAPS: dict[str, Callable[[Cells], FloatArray]] = {
-    "demographic_parity_gap": lambda cells: _spread(_rates(cells, None)),
-    "true_positive_gap": lambda cells: _spread(_rates(cells, 1)),
-    "false_positive_gap": lambda cells: _spread(_rates(cells, 0)),
-    "equalized_odds_gap": _odds,
-}
+def _gaps(cells: Cells, measure: Measure) -> FloatArray:
+    """Return the gap of selection rates of the baseline and of the model."""
+    found = [_spread(_rates(cells, label)) for label in measure.labels]
+    return np.asarray(sum(found) / len(found))
 
 
 def find_alternatives(
@@ -123,10 +117,14 @@ def find_alternatives(
             f"A search for alternatives needs a baseline and at least one other model; y_scores "
             f"holds {len(y_scores)}. Add the scores of another model."
         )
-    if gap_measure not in GAPS:
+    known = {name: own for name, own in MEASURES.items() if own.needs_decisions}
+    if gap_measure not in known:
         raise InputError(
-            f"gap_measure={gap_measure!r} is not one of the gaps. Choose one of {', '.join(GAPS)}."
+            f"gap_measure={gap_measure!r} is not one of the gaps. Choose one of "
+            f"{', '.join(known)}.",
+            parameter="gap_measure",
         )
+    measure = known[gap_measure]
     check_number("margin", margin, "[0, 1)")
     check_number("confidence", confidence, "(0.5, 1)")
     groups = read_groups(sensitive_features)
@@ -136,7 +134,7 @@ def find_alternatives(
         name: read_scores(scores, n_rows=len(groups)) >= threshold
         for name, scores in y_scores.items()
     }
-    _check_classes(groups, positive, gap_measure)
+    _check_classes(groups, positive, measure)
     (baseline, before), *others = selected.items()
     level = 1.0 - (1.0 - confidence) / len(others)
     tried = []
@@ -144,7 +142,7 @@ def find_alternatives(
         cells = _cells(groups, positive, before, after, weights)
         generator = np.random.default_rng([random_state, 4])
         drawn = _resampled(cells, _effective_sizes(groups, weights), generator)
-        gaps, resampled = GAPS[gap_measure](cells), GAPS[gap_measure](drawn)
+        gaps, resampled = _gaps(cells, measure), _gaps(drawn, measure)
         accuracies = _accuracies(cells)
         accuracy_change = _change(accuracies, _accuracies(_shared(drawn, cells)), level)
         gap_change = _change(gaps, resampled, level)
@@ -177,21 +175,22 @@ def find_alternatives(
         confidence=float(confidence),
         threshold=float(threshold),
         accuracy=float(_accuracies(own)[0]),
-        gap=float(GAPS[gap_measure](own)[0]),
+        gap=float(_gaps(own, measure)[0]),
         selection_rates=_by_group(groups, _rates(own, None)[0]),
         tried=tuple(tried),
     )
 
 
-def _check_classes(groups: Groups, positive: NDArray[np.bool_], gap_measure: str) -> None:
+def _check_classes(groups: Groups, positive: NDArray[np.bool_], measure: Measure) -> None:
     """Raise if a group has nobody in a class that the gap compares."""
-    wanted = {"true_positive_gap": (True,), "false_positive_gap": (False,)}
-    for label in wanted.get(gap_measure, (True, False) if "odds" in gap_measure else ()):
+    for label in measure.labels:
+        if label is None:
+            continue
         sizes = np.bincount(groups.codes[positive == label], minlength=groups.n_groups)
         if (sizes == 0).any():
             raise LabelError(
                 f"Group {groups.labels[int(np.argmin(sizes))]!r} has no rows with a "
-                f"{'positive' if label else 'negative'} label, so {gap_measure} is undefined for "
+                f"{'positive' if label else 'negative'} label, so {measure.name} is undefined for "
                 "it. Pool the group with another, or choose demographic_parity_gap."
             )
 

@@ -52,9 +52,10 @@ from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.fair import fair_matching
 from fairmatch.measures import rank_agreement
 from fairmatch.measures.changes import favoured_groups
-from fairmatch.measures.registry import IN_UNITS, read_predictions
-from fairmatch.people.checks import FloatArray, check_length, read_column, read_scores
+from fairmatch.measures.registry import MEASURES
+from fairmatch.people.checks import FloatArray, read_column, read_scores
 from fairmatch.people.groups import Groups, attribute_columns, is_word
+from fairmatch.people.outcome import NUMBER
 
 _KNOWN = "the standard deviation is taken as known"
 
@@ -166,7 +167,9 @@ def _groups(groups: Sequence[GroupFacts], units: Units) -> tuple[GroupFacts, ...
 
 def _gaps(gaps: Sequence[Gap], units: Units, spread: Spread) -> tuple[Gap, ...]:
     """Return gaps in units, followed by the relative version of each gap that has a unit."""
-    found = [_scaled(gap, units.width) if gap.name in IN_UNITS else gap for gap in gaps]
+    found = [
+        _scaled(gap, units.width) if MEASURES[gap.name].unit == "score" else gap for gap in gaps
+    ]
     if spread.value > 0.0:
         found += [
             replace(
@@ -176,7 +179,7 @@ def _gaps(gaps: Sequence[Gap], units: Units, spread: Spread) -> tuple[Gap, ...]:
                 method=gap.method if gap.value is None else f"{gap.method}; {_KNOWN}",
             )
             for gap in found
-            if gap.name in IN_UNITS
+            if MEASURES[gap.name].unit == "score"
         ]
     return tuple(found)
 
@@ -276,8 +279,7 @@ def read_model(y_score: Any, table: PeopleTable, scale: str = "probability") -> 
     if scale == "real":
         if hasattr(y_score, method):
             return predict_people(y_score, table.X, table.sensitive_features)
-        predicted = read_predictions(y_score, "y_score")
-        check_length(predicted, table.n_given, "y_score")
+        predicted = NUMBER.read(y_score, n_rows=table.n_given)
         return predicted if table.positions is None else predicted[table.positions]
     if hasattr(y_score, method):
         scored = score_people(y_score, table.X, table.sensitive_features, table.pos_label)
@@ -368,7 +370,7 @@ def predict_people(model: Any, X: Any, sensitive_features: Any) -> FloatArray:
             f"{type(model).__name__} is a classifier, and scale='real' audits predictions in "
             "units of the target. Pass a regressor, or leave out scale."
         )
-    return read_predictions(_called(model, "predict", X, sensitive_features), "predict")
+    return NUMBER.read(_called(model, "predict", X, sensitive_features), name="predict")
 
 
 def _called(model: Any, method: str, X: Any, sensitive_features: Any) -> NDArray[Any]:

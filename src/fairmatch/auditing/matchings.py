@@ -27,10 +27,13 @@ from fairmatch.auditing.people import Sample, SamplePair, Scored, draw_rows
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.fair import fair_matching
-from fairmatch.matching.nearest import POSITION_SLACK, Frontier, part_frontier, read_scored
+from fairmatch.matching.nearest import POSITION_SLACK, Frontier
 from fairmatch.measures import MEASURES
 from fairmatch.measures.intervals import Limits, pair_mean
 from fairmatch.people.checks import FloatArray
+from fairmatch.people.encoding import read_points
+from fairmatch.people.groups import Groups, read_criterion
+from fairmatch.people.people import People
 from fairmatch.people.weights import Weights
 
 ALIKE = 0.02
@@ -66,21 +69,12 @@ class FairFrontier:
 
     @cached_property
     def _found(self) -> tuple[Frontier, Coupling]:
-        weights = self.people.weights.values
-        given, points = read_scored(
-            "audit",
-            self.scores,
-            self.people.codes,
-            self.people.features,
-            tolerance=_TOLERANCE[self.is_only],
-            sample_weight=weights,
-        )
-        (part,) = given.parts
-        frontier = part_frontier(given, part, points, _TOLERANCE[self.is_only])
-        mixed = frontier.at_slack(POSITION_SLACK)
-        first, second = part.in_order
-        pairs = first[mixed.source], second[mixed.target], mixed.mass
-        coupling = part.coupling(*pairs, given.groups, certificate=mixed.certificate)
+        assert self.people.features is not None
+        people = People(Groups(self.people.codes, (0, 1)), weight=self.people.weights)
+        (part,) = people.comparisons(read_criterion("demographic_parity"))
+        points = read_points(self.people.features)
+        frontier = Frontier(people, part, self.scores, points, _TOLERANCE[self.is_only])
+        coupling = frontier.at_slack(POSITION_SLACK)
         return frontier, self.people.oriented(coupling)
 
     @property

@@ -13,15 +13,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from fairmatch.auditing.facts import Estimate, Individuals, LeakFacts, NearPeople, Pairs
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
-from fairmatch.measures.intervals import Limits, wilson
-from fairmatch.measures.registry import read_predictions
+from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.intervals import SCORE_BINS, wilson
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -35,8 +34,10 @@ from fairmatch.people.columns import Column, read_columns, split_column
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import Groups, attribute_columns, listed, read_groups
 from fairmatch.people.leaks import find_leaks
+from fairmatch.people.outcome import NUMBER, PROBABILITY
+from fairmatch.people.people import Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
-from fairmatch.people.weights import KINDS, Moments, Weights, draw_people, read_row_weights
+from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
 
 
 def content_order(
@@ -92,26 +93,6 @@ def _hashed(columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state = state ^ (state >> np.uint64(31))
     return np.asarray(state, dtype=np.uint64)
-
-
-def mean_limits(moments: Moments, confidence: float) -> Limits:
-    """Return Student's interval of a weighted mean."""
-    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * np.sqrt(moments.error)
-    return moments.mean - half, moments.mean + half
-
-
-def difference_limits(first: Moments, second: Moments, confidence: float) -> Limits:
-    """Return Welch's interval of the second weighted mean minus the first."""
-    parts = np.array([first.error, second.error])
-    freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
-    freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
-    half = _quantile(freedom, confidence) * float(np.sqrt(parts.sum()))
-    difference = second.mean - first.mean
-    return difference - half, difference + half
-
-
-def _quantile(freedom: float, confidence: float) -> float:
-    return -float(stdtrit(freedom, (1.0 - confidence) / 2.0))
 
 
 # What people with the favourable outcome are called by default.
@@ -540,10 +521,10 @@ class Scored:
             return self.sizes
         return tuple(own.total for own in self._group_weights)
 
-    @cached_property
+    @property
     def is_decision(self) -> bool:
         """Whether the scores are 0/1 decisions."""
-        return bool(np.isin(self.scores, (0.0, 1.0)).all())
+        return self.scored.is_decision
 
     def refuse(self, code: int, size: float, among: str = "") -> str | None:
         """Return why a group is too small for a statement, or None if it is large enough.
@@ -614,44 +595,18 @@ class Scored:
         """Return the random stream of one part of the audit, for one pair of groups."""
         return self.settings.generator(part, *(codes if len(self.labels) > 2 else ()))
 
-    def counts(self, label: bool | None) -> tuple[list[float], list[int]]:
-        """Count the selected people and all people of each group, among those with a label.
-
-        With survey weights the counts add up to the effective number of people.
-
-        Parameters
-        ----------
-        label : bool or None
-            True for the favourable label, False for the other label, None for everybody.
-        """
-        return self._counts[label]
-
     @cached_property
-    def _counts(self) -> dict[bool | None, tuple[list[float], list[int]]]:
-        among: dict[bool | None, BoolArray] = {None: np.ones(len(self.scores), dtype=bool)}
-        if self.deserving is not None:
-            among |= {True: self.deserving, False: ~self.deserving}
-        return {label: self._count(mask) for label, mask in among.items()}
-
-    def _count(self, mask: BoolArray) -> tuple[list[float], list[int]]:
-        codes, n_groups = self.groups.codes[mask], len(self.labels)
-        if not self.weights.is_survey:
-            values = self.weights.values
-            weights = np.ones(len(codes)) if values is None else values[mask]
-            hits = np.bincount(codes, self.selected[mask] * weights, minlength=n_groups)
-            sizes = np.bincount(codes, weights, minlength=n_groups)
-            return hits.tolist(), sizes.astype(int).tolist()
-        counts: list[float] = []
-        people: list[int] = []
-        for code in range(n_groups):
-            rows = self.groups.is_group(code) & mask
-            if not rows.any():
-                counts, people = [*counts, 0.0], [*people, 0]
-                continue
-            share, size = self.weights.take(rows).rate(self.selected[rows])
-            people.append(max(round(size), 1))
-            counts.append(share * people[-1])
-        return counts, people
+    def scored(self) -> ScoredPeople:
+        """The people and their scores, as measures take them."""
+        labels = self.positive
+        people = People(
+            replace(self.groups, apart=self.unknown),
+            labels=None if labels is None else Labels(labels.astype(np.float64), (0, 1)),
+            weight=self.weights,
+        )
+        outcome = NUMBER if self.settings.is_real else PROBABILITY
+        settings = Settings(self.settings.threshold, SCORE_BINS, self.settings.favourable, outcome)
+        return ScoredPeople(people, self.scores, settings)
 
     def rate(self, hits: BoolArray, weights: Weights, code: int, among: str = "") -> Estimate:
         """Return the share of hits with its interval, or the reason why it is not stated."""
@@ -915,9 +870,7 @@ def _no_feature(column: Column, n_rows: int) -> InputError:
 
 
 def _read_target(y_true: ArrayLike, n_rows: int) -> FloatArray:
-    target = read_predictions(y_true, "y_true")
-    check_length(target, n_rows, "y_true")
-    return target
+    return NUMBER.read(y_true, name="y_true", n_rows=n_rows)
 
 
 def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], BoolArray]:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
-from fairmatch.auditing.people import Scored, difference_limits
+from fairmatch.auditing.people import Scored
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures import random_subset_gaps
-from fairmatch.measures.intervals import fold
+from fairmatch.measures.intervals import fold, weighted_mean_difference
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.columns import Column
 from fairmatch.people.weights import Weights, draw_people
@@ -704,7 +704,7 @@ def _confirmed(
                 "among those kept for confirming it: too few for a statement.",
             )
     first, second = (weights.moments(scores) for scores, weights in fresh)
-    low, high = fold(difference_limits(first, second, confidence))
+    low, high = fold(weighted_mean_difference(first, second, confidence))
     return Estimate(abs(second.mean - first.mean), low, min(high, 1.0))
 
 

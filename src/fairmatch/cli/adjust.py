@@ -277,7 +277,7 @@ def _print_gaps(
     """Print every gap before and after the adjustment, where there are groups to compare."""
     import numpy as np
 
-    from fairmatch.measures.registry import real_gaps
+    from fairmatch.measures import gap_table
 
     what = "thresholds by group" if adjustment.decisions == "threshold" else "alignment"
     shown = "; ".join(map(str, adjustment.labels))
@@ -299,7 +299,7 @@ def _print_gaps(
                 found["accuracy"] = float(np.average((s >= 0.5) == positive, weights=weights))
     else:  # there are no decisions, and gaps have the unit of the results
         start = adjustment.parts.start(np.asarray(scores, dtype=np.float64))  # type: ignore[union-attr]
-        both = [real_gaps(s, **given) for s in (start, adjusted)]
+        both = [gap_table(None, s, kind="number", **given) for s in (start, adjusted)]
     rows = [[name, *(f"{found[name]:.4f}" for found in both)] for name in both[0]]
     print_table(["", "before", "after"], rows)
 
@@ -321,20 +321,19 @@ def _names(groups: Any, labels: Sequence[Any]) -> Any:
 
 def _gaps(positive: BoolArray | None, scores: Any, given: dict[str, Any]) -> dict[str, float]:
     """Return the gaps of probabilities that need no matching."""
-    from fairmatch.measures import MEASURES
+    from math import isnan
 
-    found = {}
-    for name, measure in MEASURES.items():
-        # The total variation between scores that nobody shares is 1, whatever they are.
-        if name in ("matched_parity_gap", "total_variation_parity_gap"):
-            continue
-        if measure.needs_labels and positive is None:
-            continue
-        try:
-            found[name] = measure.function(positive, scores, **given)
-        except LabelError:
-            continue  # a group has no rows of a class
-    return found
+    from fairmatch.measures.gaps import read_scored
+    from fairmatch.measures.registry import gap_values
+
+    try:
+        scored = read_scored(scores, **given, y_true=positive)
+    except LabelError:  # the rows lack a class
+        scored = read_scored(scores, **given)
+    found = gap_values(scored.people, scored.scores, undefined=positive is not None)
+    # The total variation between scores that nobody shares is 1, whatever they are.
+    del found["total_variation_parity_gap"]
+    return {name: value for name, value in found.items() if not isnan(value)}
 
 
 def _print_remaining(adjustment: ScoreAdjustment) -> None:

@@ -469,8 +469,8 @@ def read_gates(
     scale : {"probability", "real"}, default="probability"
         What is audited. Gaps of predictions have units, and may exceed 1.
     """
-    from fairmatch.measures import MEASURES
-    from fairmatch.measures.registry import REAL_GAPS
+    from fairmatch.measures.registry import applicable
+    from fairmatch.people.outcome import NUMBER, PROBABILITY
 
     if scale == "real":
         if below:
@@ -478,10 +478,12 @@ def read_gates(
                 f"--fail-below {below[0]} was given with --scale real, and predictions select "
                 "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
             )
-        return [_read(given, "--fail-above", list(REAL_GAPS), "gap", inf) for given in above]
-    gates = [_read(given, "--fail-above", list(MEASURES), "gap") for given in above]
+        gaps = list(applicable(NUMBER))
+        return [_read(given, "--fail-above", gaps, "gap", inf) for given in above]
+    known = applicable(PROBABILITY)
+    gates = [_read(given, "--fail-above", list(known), "gap") for given in above]
     for gate in gates:
-        if MEASURES[gate.name].needs_labels and not has_labels:
+        if known[gate.name].needs_labels and not has_labels:
             raise InputError(
                 f"--fail-above {gate.name} needs the labels, and none were named. Name their "
                 "column with --label."

@@ -6,23 +6,21 @@ cache folder. If they are in neither, they are downloaded once and their checksu
 ACSIncome is searched for only in ``FAIRMATCH_DATA``.
 """
 
-from fairmatch.datasets.catalogue import (
+from fairmatch.datasets.loaders import (
     DATASET_NAMES,
     PAPER_DATASETS,
+    Dataset,
     DatasetSummary,
     GroupSummary,
     Split,
-    load_dataset,
-    paper_split,
-    summarise,
-)
-from fairmatch.datasets.loaders import (
-    Dataset,
     load_acsincome,
     load_adult,
     load_bank,
+    load_dataset,
     load_dutch,
     load_german,
+    paper_split,
+    summarise,
 )
 
 __all__ = [

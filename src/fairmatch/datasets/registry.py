@@ -201,45 +201,14 @@ FOLDER_VARIABLE = "FAIRMATCH_DATA"
 
 
 def cache_folder() -> Path:
-    """Return the folder in which downloads are kept.
-
-    Returns
-    -------
-    pathlib.Path
-        The user's cache folder for fairmatch. It need not exist.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets.registry import cache_folder
-    >>> cache_folder().is_absolute()
-    True
-    """
+    """Return the user's cache folder for downloads, which need not exist."""
     import pooch
 
     return Path(pooch.os_cache("fairmatch"))
 
 
 def locate(file: SourceFile) -> Path | None:
-    """Find a file on disk. Nothing is downloaded.
-
-    Parameters
-    ----------
-    file : SourceFile
-        The file to find. ``$FAIRMATCH_DATA`` is searched first, and then the cache folder if the
-        file can be downloaded.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The path of the file, or None if it is in neither folder.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets.registry import locate
-    >>> from fairmatch.datasets.registry import SourceFile
-    >>> print(locate(SourceFile("no-such-file", sha256="", address="")))
-    None
-    """
+    """Find a file in ``$FAIRMATCH_DATA`` or the cache folder. Nothing is downloaded."""
     for folder in _search_folders(file):
         if (path := folder / file.name).is_file():
             return path
@@ -247,29 +216,12 @@ def locate(file: SourceFile) -> Path | None:
 
 
 def read_content(file: SourceFile) -> bytes:
-    """Return a file's content: bundled, else found on disk, else downloaded.
-
-    Parameters
-    ----------
-    file : SourceFile
-        The file to read.
-
-    Returns
-    -------
-    bytes
-        The content, whose checksum has been verified.
+    """Return a file's verified content: bundled, else found on disk, else downloaded.
 
     Raises
     ------
     DatasetError
         If the file is damaged, or if it is absent and cannot be downloaded.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets.registry import read_content
-    >>> from fairmatch.datasets.registry import SOURCES
-    >>> read_content(SOURCES["german"].files[0])[:10]
-    b'A11 6 A34 '
     """
     if file.bundled:
         table = package_files("fairmatch.datasets") / "bundled" / f"{file.name}.gz"

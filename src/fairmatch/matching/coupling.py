@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from fairmatch.exceptions import CouplingError, GroupError, InputError, LabelError
-from fairmatch.people.checks import BoolArray, FloatArray, read_features, read_numbers
+from fairmatch.exceptions import CouplingError
+from fairmatch.people.checks import FloatArray, read_features, read_numbers
 from fairmatch.people.encoding import read_points
-from fairmatch.people.groups import Criterion, Groups, listed, read_criterion, read_groups
+from fairmatch.people.groups import Groups, listed, read_criterion, read_groups
+from fairmatch.people.people import Comparison, Labels, People
+from fairmatch.people.weights import Weights
 
 IndexArray = NDArray[np.intp]
 
@@ -68,7 +70,8 @@ class Coupling:
 
     A coupling of two groups is one part. With more groups, every other group is matched with a
     reference group. If the criterion compares people of the same class, each class is matched by
-    itself. Each of these matchings is a part, and the coupling is their weighted sum.
+    itself, and so is each stratum. Each of these matchings is a part, and the coupling is their
+    weighted sum.
 
     Parameters
     ----------
@@ -92,6 +95,8 @@ class Coupling:
         The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
     weight : float, default=1
         Weight of this coupling in the coupling that it is a part of.
+    stratum : str, optional
+        The stratum within which people are matched.
     members : tuple of Coupling, default=()
         The parts, if there are several. `join_parts` makes such a coupling.
 
@@ -125,6 +130,7 @@ class Coupling:
     label: bool | None = None
     weight: float = 1.0
     members: tuple["Coupling", ...] = ()
+    stratum: str | None = None
 
     def __post_init__(self) -> None:
         source, target = _positions(self.source_index), _positions(self.target_index)
@@ -170,10 +176,13 @@ class Coupling:
         rows = "".join(
             f"<tr><td>{escape(str(part.groups[0]))}</td><td>{escape(str(part.groups[1]))}</td>"
             f"<td>{'' if part.label is None else int(part.label)}</td>"
+            f"<td>{escape(part.stratum or '')}</td>"
             f"<td>{len(part):,}</td><td>{part.weight:.3g}</td></tr>"
             for part in self.parts
         )
-        heads = "".join(f"<th>{name}</th>" for name in ("from", "to", "label", "pairs", "weight"))
+        heads = "".join(
+            f"<th>{name}</th>" for name in ("from", "to", "label", "stratum", "pairs", "weight")
+        )
         return (
             f"<div>{escape(repr(self))}<table><thead><tr>{heads}</tr></thead>"
             f"<tbody>{rows}</tbody></table></div>"
@@ -399,175 +408,41 @@ def _positions(values: ArrayLike) -> IndexArray:
     return array.astype(np.intp, copy=False)
 
 
-PART_WEIGHTS = ("equal", "size")
-
-
-@dataclass(frozen=True, eq=False)
-class PartRows:
-    """The rows of two groups to be matched with each other.
-
-    Attributes
-    ----------
-    source, target : int
-        Code of a group, and code of the reference group.
-    label : bool or None
-        The class of the rows: True is Y = 1, False is Y = 0, None is everybody.
-    source_rows, target_rows : array of int
-        Positions of the rows that carry mass.
-    weight : float
-        Weight of the part. The weights of all parts sum to 1.
-    """
-
-    source: int
-    target: int
-    label: bool | None
-    source_rows: IndexArray
-    target_rows: IndexArray
-    weight: float
-
-    @property
-    def in_order(self) -> tuple[IndexArray, IndexArray]:
-        """The rows of the group with the smaller code, and then those of the other group.
-
-        There may be several optimal matchings. Which one is found must not depend on which group
-        is larger. So groups are matched in this order, and the result is reversed if necessary.
-        """
-        rows = self.source_rows, self.target_rows
-        return rows if self.source < self.target else (rows[1], rows[0])
-
-    def coupling(
-        self, first: IndexArray, second: IndexArray, mass: FloatArray, groups: Groups, **facts: Any
-    ) -> Coupling:
-        """Return the coupling of this part.
-
-        Parameters
-        ----------
-        first, second : array of int
-            Row positions of the two groups, in the order of `in_order`.
-        mass : array of float
-            Mass of every pair.
-        groups : Groups
-            The groups of the table.
-        **facts
-            Further fields of the coupling, such as its certificate.
-        """
-        for array in (first, second, mass):
-            array.flags.writeable = False  # no one else holds them, so the coupling need not copy
-        ends = (first, second) if self.source < self.target else (second, first)
-        return Coupling(
-            *ends,
-            mass,
-            n_rows=len(groups),
-            groups=(groups.labels[self.source], groups.labels[self.target]),
-            label=self.label,
-            weight=self.weight,
-            **facts,
-        )
-
-
-def plan_parts(
-    groups: Groups,
-    *,
-    criterion: str | Criterion = "demographic_parity",
-    positive: BoolArray | None = None,
-    weights: FloatArray | None = None,
-    reference: Any = None,
-    part_weights: str = "equal",
-    ignored: Sequence[int] = (),
-) -> list[PartRows]:
-    """Return the parts of a matching: every group with the reference, within each compared class.
+def couple(
+    people: People,
+    part: Comparison,
+    first: IndexArray,
+    second: IndexArray,
+    mass: FloatArray,
+    **facts: Any,
+) -> Coupling:
+    """Return the coupling of one comparison.
 
     Parameters
     ----------
-    groups : Groups
-        Group of every row.
-    criterion : str or Criterion, default="demographic_parity"
-        The criterion, which decides which classes are compared.
-    positive : array of bool, shape (n_rows,), optional
-        Which rows have Y = 1. It is needed if the criterion compares people of the same class.
-    weights : array of shape (n_rows,), optional
-        Weight of every row. Rows of weight zero are not matched.
-    reference : a group label, optional
-        The group with which every other group is matched. By default it is the largest.
-    part_weights : {"equal", "size"}, default="equal"
-        With ``"equal"`` every part has the same weight, so small groups count as much as large
-        ones. With ``"size"`` a part weighs as much as the group that it matches with the reference.
-    ignored : sequence of int, default=()
-        Codes of groups that are not matched.
-
-    Examples
-    --------
-    >>> from fairmatch.people.groups import read_groups
-    >>> parts = plan_parts(read_groups(["a", "b", "b", "c"]))
-    >>> [(part.source, part.target, part.weight) for part in parts]
-    [(0, 1, 0.5), (2, 1, 0.5)]
+    people : People
+        The people that are compared.
+    part : Comparison
+        The comparison.
+    first, second : array of int
+        Row positions of the two groups, in the order of ``part.in_order``.
+    mass : array of float
+        Mass of every pair.
+    **facts
+        Further fields of the coupling, such as its certificate.
     """
-    criterion = read_criterion(criterion)
-    if part_weights not in PART_WEIGHTS:
-        raise InputError(
-            f"part_weights must be 'equal' or 'size', got {part_weights!r}. Pass one of the two."
-        )
-    target = groups.reference(reference, weights)
-    if target in ignored:
-        raise GroupError(
-            f"The reference group {groups.labels[target]!r} is among the groups that are not "
-            "matched. Name another reference."
-        )
-    sources = [c for c in range(groups.n_groups) if c != target and c not in ignored]
-    if not sources:
-        raise GroupError(
-            f"No group is left to match with the reference group {groups.labels[target]!r}, and at "
-            "least one is needed. Ignore fewer groups."
-        )
-    planned = []
-    for label, inside in criterion.strata(positive, len(groups)):
-        carried = inside if weights is None else inside & (weights > 0.0)
-        rows = {
-            code: _rows_of(groups, code, carried, inside, label, criterion)
-            for code in (target, *sources)
-        }
-        for code in sources:
-            size = len(rows[code]) if weights is None else float(weights[rows[code]].sum())
-            share = 1.0 if part_weights == "equal" else size
-            planned.append(PartRows(code, target, label, rows[code], rows[target], share))
-    total = sum(part.weight for part in planned)
-    return [replace(part, weight=part.weight / total) for part in planned]
-
-
-def rows_with_mass(groups: Groups, weights: FloatArray | None) -> list[IndexArray]:
-    """Return the rows of each group that carry mass. Raise if a group has none."""
-    return [
-        _rows_of(groups, code, np.ones(len(groups), bool) if weights is None else weights > 0.0)
-        for code in range(groups.n_groups)
-    ]
-
-
-def _rows_of(
-    groups: Groups,
-    code: int,
-    carried: BoolArray,
-    inside: BoolArray | None = None,
-    label: bool | None = None,
-    criterion: Criterion | None = None,
-) -> IndexArray:
-    rows = np.flatnonzero(groups.is_group(code) & carried)
-    if len(rows):
-        return rows
-    name = groups.labels[code]
-    if not groups.is_group(code).any():
-        raise GroupError(
-            f"Group {name!r} has no rows to match, and every group needs some. Leave it out."
-        )
-    empty = inside is not None and not (groups.is_group(code) & inside).any()
-    if empty and criterion is not None:
-        raise LabelError(
-            f"Group {name!r} has no rows with a {'positive' if label else 'negative'} label, so "
-            f"criterion={criterion.name!r} is undefined for it. Pool the group with another, "
-            "leave it out, or use criterion='demographic_parity'."
-        )
-    raise GroupError(
-        f"The weights of group {name!r} sum to zero, and every group needs a positive weight. "
-        "Leave this group out, or correct the weights."
+    for array in (first, second, mass):
+        array.flags.writeable = False  # no one else holds them, so the coupling need not copy
+    labels = people.groups.labels
+    return Coupling(
+        *((first, second) if part.source < part.target else (second, first)),
+        mass,
+        n_rows=len(people),
+        groups=(labels[part.source], labels[part.target]),
+        label=part.label,
+        weight=part.weight,
+        stratum=people.stratum(part),
+        **facts,
     )
 
 
@@ -631,6 +506,38 @@ def _joined(parts: Sequence[Coupling]) -> Certificate:
     )
 
 
-def couple_parts(parts: Sequence[PartRows], couple: Callable[[PartRows], Coupling]) -> Coupling:
-    """Return the coupling of all parts, each made by ``couple``."""
-    return join_parts([couple(part) for part in parts])
+# The rest serves callers that do not yet hold People.
+PartRows = Comparison
+PART_WEIGHTS = ("equal",)
+
+
+def plan_parts(
+    groups: Groups,
+    *,
+    criterion: Any = "demographic_parity",
+    positive: Any = None,
+    weights: FloatArray | None = None,
+    reference: Any = None,
+    part_weights: str = "equal",
+    ignored: Sequence[int] = (),
+) -> list[Comparison]:
+    """Return `People.comparisons`."""
+    return as_people(groups, positive, weights, ignored).comparisons(
+        read_criterion(criterion), reference
+    )
+
+
+def as_people(
+    groups: Groups, positive: Any, weights: FloatArray | None, ignored: Sequence[int]
+) -> People:
+    """Return people from their parts."""
+    groups = replace(groups, apart=tuple(ignored))
+    labels = None if positive is None else Labels(positive.astype(np.float64), (0, 1))
+    return People(
+        groups, labels=labels, weight=None if weights is None else Weights(len(groups), weights)
+    )
+
+
+def rows_with_mass(groups: Groups, weights: FloatArray | None) -> list[IndexArray]:
+    """Return the rows of each group that carry mass. Raise if a group has none."""
+    return as_people(groups, None, weights, ()).rows_with_mass()

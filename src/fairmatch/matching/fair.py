@@ -7,19 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import GroupError
-from fairmatch.matching.coupling import Coupling, IndexArray, PartRows, couple_parts, plan_parts
+from fairmatch.matching.coupling import Coupling, IndexArray, couple, join_parts
 from fairmatch.matching.solver import EXACT, solve_transport
 from fairmatch.people.checks import (
-    BoolArray,
     FloatArray,
     check_count,
     read_features,
     read_generator,
-    read_labels,
     read_scores,
-    read_weights,
 )
+from fairmatch.people.encoding import read_points
 from fairmatch.people.groups import Criterion, Groups, read_criterion, read_groups
+from fairmatch.people.people import Comparison, People, read_people
 
 # Weights that are not whole numbers are counted in this many units. Unlike sums of floats, sums of
 # units are exact in any order.
@@ -254,55 +253,26 @@ def _centred(points0: FloatArray, points1: FloatArray) -> tuple[FloatArray, Floa
     return points0 - centre, points1 - centre, float(((high - low) ** 2).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredParts:
-    """The checked scores of a table, and the parts in which they are compared.
-
-    Attributes
-    ----------
-    scores : array of shape (n_rows,)
-        Score of every row.
-    groups : Groups
-        Group of every row.
-    weights : array of shape (n_rows,), or None
-        Weight of every row. None counts every row once.
-    parts : list of PartRows
-        The rows that are matched with each other.
-    """
-
-    scores: FloatArray
-    groups: Groups
-    weights: FloatArray | None
-    parts: list[PartRows]
-
-    @classmethod
-    def read(
-        cls,
-        y_score: ArrayLike,
-        sensitive_features: ArrayLike,
-        *,
-        y_true: ArrayLike | None = None,
-        criterion: str | Criterion = "demographic_parity",
-        reference: Any = None,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = 1,
-    ) -> "ScoredParts":
-        """Read the arguments of `fair_matching` with the same names, as the caller passed them."""
-        scores = read_scores(y_score)
-        groups = read_groups(sensitive_features, n_rows=len(scores))
-        weights = read_weights(sample_weight, n_rows=len(scores))
-        criterion = read_criterion(criterion)
-        positive: BoolArray | None = None
-        if criterion.needs_labels and y_true is not None:
-            positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
-        parts = plan_parts(
-            groups, criterion=criterion, positive=positive, weights=weights, reference=reference
-        )
-        return cls(scores, groups, weights, parts)
-
-    def staircase(self, part: PartRows) -> Staircase:
-        """Return the monotone matching of one part."""
-        return Staircase(self.scores, part.in_order, self.weights)
+def read_scored(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    y_true: ArrayLike | None,
+    criterion: str | Criterion,
+    sample_weight: ArrayLike | None,
+    pos_label: Any,
+) -> tuple[FloatArray, People, Criterion]:
+    """Read the arguments of `fair_matching` with the same names, as the caller passed them."""
+    scores = read_scores(y_score)
+    criterion = read_criterion(criterion)
+    people = read_people(
+        sensitive_features,
+        n_rows=len(scores),
+        y=y_true if criterion.needs_labels else None,
+        pos_label=pos_label,
+        sample_weight=sample_weight,
+    )
+    return scores, people, criterion
 
 
 def fair_matching(
@@ -328,8 +298,8 @@ def fair_matching(
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    X : array-like of shape (n_rows, n_features), optional
-        Encoded features. Tied scores leave the partners open. With X, each tied block is matched
+    X : array-like of shape (n_rows, n_features), table or Points, optional
+        The features. Tied scores leave the partners open. With X, each tied block is matched
         at the least transport cost. Without X, it is matched by row order.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. They are needed if the criterion compares people of the same class.
@@ -370,25 +340,34 @@ def fair_matching(
     1 2 0.167
     1 4 0.333
     """
-    given = ScoredParts.read(
+    scores, people, criterion = read_scored(
         y_score,
         sensitive_features,
         y_true=y_true,
         criterion=criterion,
-        reference=reference,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    features = None if X is None else read_features(X, n_rows=len(given.scores))
+    features = None if X is None else read_points(X, n_rows=len(scores)).dense()
+    parts = people.comparisons(criterion, reference)
+    return join_parts(
+        [match_quantiles(people, part, scores, features, tolerance) for part in parts]
+    )
 
-    def couple(part: PartRows) -> Coupling:
-        staircase = given.staircase(part)
-        if features is None or not staircase.open_runs:
-            pairs = *staircase.pairs, staircase.mass
-            return part.coupling(*pairs, given.groups, undetermined=staircase.open_mass)
-        return part.coupling(*settled(staircase, features, tolerance), given.groups)
 
-    return couple_parts(given.parts, couple)
+def match_quantiles(
+    people: People,
+    part: Comparison,
+    scores: FloatArray,
+    features: FloatArray | None = None,
+    tolerance: float = EXACT,
+) -> Coupling:
+    """Return the coupling of equal score quantiles. Features decide where scores are tied."""
+    staircase = Staircase(scores, part.in_order, people.weights)
+    if features is None or not staircase.open_runs:
+        pairs = *staircase.pairs, staircase.mass
+        return couple(people, part, *pairs, undetermined=staircase.open_mass)
+    return couple(people, part, *settled(staircase, features, tolerance))
 
 
 @dataclass(frozen=True)
@@ -428,8 +407,8 @@ def transport_cost_range(
         Scores in [0, 1], or 0/1 decisions.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
-    X : array-like of shape (n_rows, n_features)
-        Encoded features.
+    X : array-like of shape (n_rows, n_features), table or Points
+        The features.
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes. They are needed if the criterion compares people of the same class.
     criterion : str or Criterion, default="demographic_parity"
@@ -456,23 +435,22 @@ def transport_cost_range(
     >>> transport_cost_range([1, 1, 1, 1], [0, 0, 1, 1], [[0.0], [1.0], [0.0], [1.0]])
     CostRange(low=0.0, high=1.0, undetermined=1.0)
     """
-    given = ScoredParts.read(
+    scores, people, criterion = read_scored(
         y_score,
         sensitive_features,
         y_true=y_true,
         criterion=criterion,
-        reference=reference,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    features = read_features(X, n_rows=len(given.scores))
+    features = read_points(X, n_rows=len(scores)).dense()
     costs, undetermined = np.zeros(2), 0.0
-    for part in given.parts:
-        staircase = given.staircase(part)
+    for part in people.comparisons(criterion, reference):
+        staircase = Staircase(scores, part.in_order, people.weights)
         undetermined += part.weight * staircase.open_mass
         for index, farthest in enumerate((False, True)):
             pairs = settled(staircase, features, tolerance, farthest=farthest)
-            coupling = part.coupling(*pairs, given.groups)
+            coupling = couple(people, part, *pairs)
             costs[index] += part.weight * coupling.transport_cost(features)
     return CostRange(float(costs[0]), float(costs[1]), undetermined)
 

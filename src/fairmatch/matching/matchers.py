@@ -14,10 +14,10 @@ from fairmatch.matching.coupling import (
     Certificate,
     Coupling,
     IndexArray,
-    PartRows,
+    as_people,
     check_coupling,
-    couple_parts,
-    plan_parts,
+    couple,
+    join_parts,
 )
 from fairmatch.matching.network import unit_count, whole_units
 from fairmatch.matching.solver import EXACT, OnUnproven, check_columns, solve_transport
@@ -26,12 +26,10 @@ from fairmatch.people.checks import (
     FloatArray,
     check_count,
     check_number,
-    read_column,
-    read_labels,
-    read_weights,
 )
 from fairmatch.people.encoding import Points, read_points
-from fairmatch.people.groups import Criterion, Groups, read_criterion, read_groups
+from fairmatch.people.groups import Criterion, Groups, read_criterion
+from fairmatch.people.people import Comparison, People, read_people
 
 #: With ``block_size="auto"``, a part with more pairs of people than this is matched in blocks.
 WHOLE_PAIRS = 4_000_000_000
@@ -40,12 +38,12 @@ WHOLE_PAIRS = 4_000_000_000
 class Matcher(Protocol):
     """An object that matches the people of two groups.
 
-    With more groups, or within classes, `match_parts` runs it once per part.
+    With more groups, or within classes, `match_people` runs it once for each comparison.
     """
 
     def match(
         self,
-        X: ArrayLike,
+        X: Any,
         sensitive_features: ArrayLike,
         y: ArrayLike | None = None,
         *,
@@ -152,8 +150,6 @@ class OptimalTransportMatcher:
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
-        part_weights: str = "equal",
-        ignored: Sequence[int] = (),
         n_jobs: int | None = None,
         keep: str | Path | None = None,
         progress: BlockProgress | None = None,
@@ -174,10 +170,6 @@ class OptimalTransportMatcher:
             ``label_weight`` is positive, or if the criterion compares people of the same class.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
-        part_weights : {"equal", "size"}, default="equal"
-            Whether all parts weigh the same, or as much as their groups.
-        ignored : sequence of int, default=()
-            Groups that are not matched, as positions among the sorted labels.
         n_jobs : int, optional
             Number of joblib jobs that solve blocks. Under ``joblib.parallel_config("dask")``,
             blocks are solved on a Dask cluster.
@@ -193,118 +185,123 @@ class OptimalTransportMatcher:
             A coupling from every other group to the reference group. It has the solver's
             certificate, unless batches were matched.
         """
-        points = self.points(X, y)
-        check_columns(points, type(self).__name__)
-        groups = read_groups(sensitive_features, n_rows=len(points))
-        weights = read_weights(sample_weight, n_rows=len(points))
-        criterion = read_criterion(self.criterion)
-        positive = None
-        if criterion.needs_labels and y is not None:
-            positive = _greater(y, len(points))
-        parts = plan_parts(
-            groups,
-            criterion=criterion,
-            positive=positive,
-            weights=weights,
-            reference=self.reference,
-            part_weights=part_weights,
-            ignored=ignored,
+        points = read_points(X)
+        needs_y = self.label_weight > 0.0 or read_criterion(self.criterion).needs_labels
+        people = read_people(
+            sensitive_features,
+            n_rows=len(points),
+            y=y if needs_y else None,
+            pos_label=None,
+            sample_weight=sample_weight,
+            name="y",
         )
+        return self.match_people(people, points, n_jobs=n_jobs, keep=keep, progress=progress)
 
-        def couple(part: PartRows) -> Coupling:
-            given = part, points, groups, weights
-            if self.batch_size is not None:
-                return self._couple_batches(*given)
-            if not self._wants_blocks(part):
-                return self._couple(*given)
-            folder = None if keep is None else Path(keep) / f"part-{parts.index(part)}"
-            return self._couple_blocks(*given, n_jobs=n_jobs, keep=folder, progress=progress)
-
-        return couple_parts(parts, couple)
-
-    def _wants_blocks(self, part: PartRows) -> bool:
-        if self.block_size == "auto":
-            return len(part.source_rows) * len(part.target_rows) > WHOLE_PAIRS
-        return self.block_size is not None
-
-    def _couple_blocks(
+    def match_people(
         self,
-        part: PartRows,
+        people: People,
         points: Points,
-        groups: Groups,
-        weights: FloatArray | None,
         *,
-        n_jobs: int | None,
-        **more: Any,
+        n_jobs: int | None = None,
+        keep: str | Path | None = None,
+        progress: BlockProgress | None = None,
     ) -> Coupling:
-        rows = part.in_order
-        masses = [np.ones(len(r)) if weights is None else weights[r] for r in rows]
-        first, second = (mass / mass.sum() for mass in masses)
-        total = unit_count(first, second)
-        units = whole_units(first, total), whole_units(second, total)
-        sides = points.take(rows[0]), points.take(rows[1])
-        size = BLOCK_SIZE if isinstance(self.block_size, str | None) else self.block_size
-        given: dict[str, Any] = {"random_state": self.random_state, "n_jobs": n_jobs}
-        plan = match_blocks(sides, units, block_size=size, **given, **more)
-        bound = lower_bound(sides, units, **given)
-        return part.coupling(
-            rows[0][plan.source],
-            rows[1][plan.target],
-            plan.flow / plan.flow.sum(),
-            groups,
-            certificate=Certificate(
-                plan.cost,
-                min(bound.value, plan.cost),
-                f"blocks of up to {size:,} pairs, {plan.rounds} rounds",
-                bound.confidence,
-            ),
-        )
+        """Return the coupling of people who are described by points, as `match` does."""
+        points = self.points(points, people.positive)
+        check_columns(points, type(self).__name__)
+        parts = people.comparisons(read_criterion(self.criterion), self.reference)
+        found = []
+        for number, part in enumerate(parts):
+            if self.batch_size is not None:
+                found.append(self._couple_batches(people, part, points))
+            elif self._wants_blocks(part):
+                folder = None if keep is None else Path(keep) / f"part-{number}"
+                more: dict[str, Any] = {"n_jobs": n_jobs, "keep": folder, "progress": progress}
+                found.append(self._couple_blocks(people, part, points, **more))
+            else:
+                found.append(self._couple(people, part, points))
+        return join_parts(found)
 
-    def _couple(
-        self, part: PartRows, points: Points, groups: Groups, weights: FloatArray | None
-    ) -> Coupling:
-        rows = part.in_order
-        masses = (
-            (None, None) if weights is None else tuple(weights[r] / weights[r].sum() for r in rows)
-        )
-        plan = solve_transport(
-            points[rows[0]],
-            points[rows[1]],
-            *masses,
-            tolerance=self.tolerance,
-            random_state=self.random_state,
-            on_unproven=self.on_unproven,
-        )
-        return part.coupling(
-            rows[0][plan.source],
-            rows[1][plan.target],
-            plan.mass,
-            groups,
-            certificate=Certificate(float(plan.cost), float(plan.bound), plan.solver),
-        )
-
-    def points(self, X: Any, y: ArrayLike | None) -> Points:
-        """Return features and labels as points whose squared distance is the matching cost.
+    def points(self, points: Points, positive: BoolArray | None) -> Points:
+        """Return points whose squared distance is the matching cost.
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features), table or Points
+        points : Points
             The features.
-        y : array-like of shape (n_rows,), or None
-            Labels of two classes. They are needed if ``label_weight`` is positive.
+        positive : array of bool, shape (n_rows,), or None
+            Which rows have the positive label. It is needed if ``label_weight`` is positive.
         """
-        points = read_points(X)
         if self.label_weight == 0.0:
             return points
-        if y is None:
+        if positive is None:
             raise InputError(
                 f"label_weight={self.label_weight:g} was given without y, and the joint map needs "
                 "the labels. Pass y, or use label_weight=0 for the marginal map."
             )
         # Which of the two classes counts as positive makes no difference to a distance.
-        one_class = read_column(y, "y")[0]
-        is_one = read_labels(y, n_rows=len(points), pos_label=one_class, name="y")
-        return points.with_number(np.sqrt(self.label_weight) * is_one)
+        return points.with_number(np.sqrt(self.label_weight) * (positive == positive[0]))
+
+    def _wants_blocks(self, part: Comparison) -> bool:
+        if self.block_size == "auto":
+            return len(part.source_rows) * len(part.target_rows) > WHOLE_PAIRS
+        return self.block_size is not None
+
+    def _couple(self, people: People, part: Comparison, points: Points) -> Coupling:
+        first, second = part.in_order
+        plan = solve_transport(
+            points[first],
+            points[second],
+            *part.masses(people),
+            tolerance=self.tolerance,
+            random_state=self.random_state,
+            on_unproven=self.on_unproven,
+        )
+        proof = Certificate(float(plan.cost), float(plan.bound), plan.solver)
+        pairs = first[plan.source], second[plan.target], plan.mass
+        return couple(people, part, *pairs, certificate=proof)
+
+    def _couple_blocks(
+        self, people: People, part: Comparison, points: Points, *, n_jobs: int | None, **more: Any
+    ) -> Coupling:
+        first, second = part.in_order
+        masses = [people.mass[rows] for rows in part.in_order]
+        shares = [mass / mass.sum() for mass in masses]
+        total = unit_count(*shares)
+        units = whole_units(shares[0], total), whole_units(shares[1], total)
+        sides = points[first], points[second]
+        size = BLOCK_SIZE if isinstance(self.block_size, str | None) else self.block_size
+        given: dict[str, Any] = {"random_state": self.random_state, "n_jobs": n_jobs}
+        plan = match_blocks(sides, units, block_size=size, **given, **more)
+        bound = lower_bound(sides, units, **given)
+        words = f"blocks of up to {size:,} pairs, {plan.rounds} rounds"
+        proof = Certificate(plan.cost, min(bound.value, plan.cost), words, bound.confidence)
+        pairs = first[plan.source], second[plan.target], plan.flow / plan.flow.sum()
+        return couple(people, part, *pairs, certificate=proof)
+
+    def _couple_batches(self, people: People, part: Comparison, points: Points) -> Coupling:
+        assert self.batch_size is not None
+        rows = part.in_order
+        size = min(self.batch_size, len(rows[0]), len(rows[1]))
+        n_batches = -(-max(len(rows[0]), len(rows[1])) // size)
+        generator = np.random.default_rng(self.random_state)
+        drawn = [_draw(r, size, n_batches, people.weights, generator) for r in rows]
+        pairs = []
+        for source, target in zip(*drawn, strict=True):
+            plan = solve_transport(
+                points[source],
+                points[target],
+                tolerance=self.tolerance,
+                on_unproven=self.on_unproven,
+            )
+            pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
+        first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        # There is no certificate: a batch's bound does not hold for the best plan of all rows.
+        errors = (
+            _total_variation(np.bincount(at, mass, len(points)).astype(np.float64), r, people.mass)
+            for at, r in zip((first, second), rows, strict=True)
+        )
+        return couple(people, part, first, second, mass, marginal_error=max(errors))
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
         """Return the partner of every source point, for two groups of equal size.
@@ -324,40 +321,6 @@ class OptimalTransportMatcher:
         partner = np.empty(len(source_points), dtype=np.intp)
         partner[plan.source] = plan.target
         return partner
-
-    def _couple_batches(
-        self, part: PartRows, points: Points, groups: Groups, weights: FloatArray | None
-    ) -> Coupling:
-        assert self.batch_size is not None
-        rows = part.in_order
-        size = min(self.batch_size, len(rows[0]), len(rows[1]))
-        n_batches = -(-max(len(rows[0]), len(rows[1])) // size)
-        generator = np.random.default_rng(self.random_state)
-        drawn = [_draw(r, size, n_batches, weights, generator) for r in rows]
-        pairs = []
-        for source, target in zip(*drawn, strict=True):
-            plan = solve_transport(
-                points[source],
-                points[target],
-                tolerance=self.tolerance,
-                on_unproven=self.on_unproven,
-            )
-            pairs.append((source[plan.source], target[plan.target], plan.mass / n_batches))
-        first, second, mass = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        wanted = np.ones(len(points)) if weights is None else weights
-        # There is no certificate: a batch's bound does not hold for the best plan of all rows.
-        errors = (
-            _total_variation(np.bincount(at, mass, len(points)).astype(np.float64), r, wanted)
-            for at, r in zip((first, second), rows, strict=True)
-        )
-        return part.coupling(first, second, mass, groups, marginal_error=max(errors))
-
-
-def _greater(y: ArrayLike, n_rows: int) -> BoolArray:
-    """Return a mask of the rows that have the greater of two labels."""
-    labels = read_column(y, "y")
-    greatest = max(set(labels.tolist()))
-    return read_labels(labels, n_rows=n_rows, pos_label=greatest, name="y")
 
 
 def _draw(
@@ -386,16 +349,16 @@ _LEAST_SHARE = 0.2
 
 
 def sample_part(
-    part: PartRows,
+    part: Comparison,
     most_rows: int | None,
     positive: BoolArray | None,
     generator: np.random.Generator,
-) -> PartRows:
-    """Return a part with at most ``most_rows`` rows, drawn at random.
+) -> Comparison:
+    """Return a comparison with at most ``most_rows`` rows, drawn at random.
 
     Parameters
     ----------
-    part : PartRows
+    part : Comparison
         The rows of two groups.
     most_rows : int or None
         The most rows to keep. Each group gets at most half of them. If a group has fewer rows, it
@@ -410,16 +373,6 @@ def sample_part(
     -----
     Groups of equal size are matched in less than half of the time of groups that share the same
     number of rows unequally. More rows of the larger group say nothing more about the smaller one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairmatch.matching.coupling import plan_parts
-    >>> from fairmatch.people.groups import read_groups
-    >>> (part,) = plan_parts(read_groups(["a"] * 10 + ["b"] * 1000))
-    >>> few = sample_part(part, 100, None, np.random.default_rng(0))
-    >>> len(few.source_rows), len(few.target_rows)
-    (10, 20)
     """
     sides = part.source_rows, part.target_rows
     sizes = len(sides[0]), len(sides[1])
@@ -440,78 +393,85 @@ def sample_part(
     return replace(part, source_rows=drawn[0], target_rows=drawn[1])
 
 
-def match_parts(
-    matcher: Any,
+def match_people(
+    matcher: Matcher,
+    people: People,
     X: Any,
-    groups: Groups,
     *,
-    positive: BoolArray | None = None,
-    weights: FloatArray | None = None,
-    criterion: str | Criterion = "demographic_parity",
+    criterion: Criterion,
     reference: Any = None,
-    part_weights: str = "equal",
-    ignored: Sequence[int] = (),
     most_rows: int | None = None,
     random_state: Any = 0,
 ) -> Coupling:
-    """Return the coupling of all parts. A matcher of two groups is run once per part.
+    """Return the coupling of all comparisons. A matcher of two groups is run once for each.
 
     Parameters
     ----------
     matcher : object with a ``match`` method
         ``match(X, sensitive_features, y=None, *, sample_weight=None)`` returns a Coupling of the
         rows that it gets, which belong to two groups.
+    people : People
+        Their groups, labels and weights.
     X : array of shape (n_rows, n_features), or Points
         Encoded features.
-    groups : Groups
-        Group of every row.
-    positive : array of bool, shape (n_rows,), optional
-        Which rows have Y = 1. It is needed if the criterion compares people of the same class.
-    weights : array of shape (n_rows,), optional
-        Weight of every row. Rows of weight zero are not matched.
-    criterion : str or Criterion, default="demographic_parity"
-        The criterion, which decides which classes are compared.
+    criterion : Criterion
+        Which classes are compared.
     reference : a group label, optional
         The group with which every other group is matched. By default it is the largest.
-    part_weights : {"equal", "size"}, default="equal"
-        Whether all parts weigh the same, or as much as their groups.
-    ignored : sequence of int, default=()
-        Codes of groups that are not matched.
     most_rows : int, optional
-        A part with more rows is matched on a random sample of this many. None matches all rows.
+        A comparison of more rows is matched on a random sample of this many. None matches all rows.
     random_state : seed, default=0
         Seed of the samples.
     """
     generator = np.random.default_rng(random_state)
-    parts = plan_parts(
-        groups,
-        criterion=criterion,
-        positive=positive,
-        weights=weights,
-        reference=reference,
-        part_weights=part_weights,
-        ignored=ignored,
-    )
-    labels = None if positive is None else positive.astype(np.int64)
-
-    def couple(part: PartRows) -> Coupling:
+    positive, found = people.positive, []
+    for part in people.comparisons(criterion, reference):
         part = sample_part(part, most_rows, positive, generator)
         rows = np.sort(np.concatenate([part.source_rows, part.target_rows]))
-        found: Coupling = matcher.match(
+        groups = people.groups.take(rows)
+        own = matcher.match(
             X[rows],
-            groups.names(rows),
-            None if labels is None else labels[rows],
-            sample_weight=None if weights is None else weights[rows],
+            groups.names(),
+            None if positive is None else positive[rows].astype(np.int64),
+            sample_weight=None if people.weights is None else people.weights[rows],
         )
-        check_coupling(found, optional=False)
-        found.check_groups(groups.take(rows))
-        return replace(
-            found,
-            source_index=rows[found.source_index],
-            target_index=rows[found.target_index],
-            n_rows=len(groups),
-            label=part.label,
-            weight=part.weight,
+        check_coupling(own, optional=False)
+        own.check_groups(groups)
+        found.append(
+            replace(
+                own,
+                source_index=rows[own.source_index],
+                target_index=rows[own.target_index],
+                n_rows=len(people),
+                label=part.label,
+                weight=part.weight,
+                stratum=people.stratum(part),
+            )
         )
+    return join_parts(found)
 
-    return couple_parts(parts, couple)
+
+def match_parts(
+    matcher: Matcher,
+    X: Any,
+    groups: Groups,
+    *,
+    positive: BoolArray | None = None,
+    weights: FloatArray | None = None,
+    criterion: Any = "demographic_parity",
+    reference: Any = None,
+    part_weights: str = "equal",
+    ignored: Sequence[int] = (),
+    most_rows: int | None = None,
+    random_state: Any = 0,
+) -> Coupling:
+    """Return `match_people`, for callers that do not yet hold People."""
+    return match_people(
+        matcher,
+        as_people(groups, positive, weights, ignored),
+        X,
+        criterion=read_criterion(criterion),
+        reference=reference,
+        most_rows=most_rows,
+        random_state=random_state,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import InputError, SolverError
-from fairmatch.matching.coupling import Certificate, Coupling, IndexArray, PartRows, couple_parts
-from fairmatch.matching.fair import ScoredParts
+from fairmatch.matching.coupling import Certificate, Coupling, couple, join_parts
+from fairmatch.matching.fair import read_scored
 from fairmatch.matching.solver import EXACT, Transport, TransportPlan, check_columns
 from fairmatch.people.checks import FloatArray, check_number
 from fairmatch.people.encoding import Points, read_points
 from fairmatch.people.groups import Criterion
+from fairmatch.people.people import Comparison, People
 
 _STRICTER = 0.25  # the share of the tolerance that a single plan may use
 
@@ -46,23 +48,19 @@ class Point:
         return self.bound - self.price * slack if self.price < np.inf else 0.0
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """A mixture of two optimal plans that meets a bound on the mean score gap."""
-
-    source: IndexArray
-    target: IndexArray
-    mass: FloatArray
-    certificate: Certificate
-
-
 class Frontier:
     """Optimal plans of two groups, each found when it is requested.
 
     Parameters
     ----------
-    transport : Transport
-        The two groups, with their scores.
+    people : People
+        The people that are compared.
+    part : Comparison
+        The two groups.
+    scores : array of shape (n_rows,)
+        Score of every row.
+    features : Points
+        Features of every row.
     tolerance : float
         Relative gap to which costs are proven.
 
@@ -72,8 +70,20 @@ class Frontier:
         The plans found so far, from the least excess to the greatest.
     """
 
-    def __init__(self, transport: Transport, tolerance: float) -> None:
-        self._transport, self._tolerance = transport, tolerance
+    def __init__(
+        self,
+        people: People,
+        part: Comparison,
+        scores: FloatArray,
+        features: Points,
+        tolerance: float,
+    ) -> None:
+        self.people, self.part, self.scores = people, part, scores
+        first, second = part.in_order
+        self.sides = features[first], features[second]
+        of_sides = scores[first], scores[second]
+        self._transport = Transport(*self.sides, *part.masses(people), scores=of_sides)
+        self._tolerance = tolerance
         self.points: list[Point] = []
 
     @property
@@ -103,8 +113,8 @@ class Frontier:
         insort(self.points, point, key=lambda point: (point.excess, -point.price))
         return point
 
-    def at_slack(self, slack: float) -> Mixture:
-        """Return the plan of least cost with a mean score gap at most ``slack`` above the least.
+    def at_slack(self, slack: float) -> Coupling:
+        """Return the coupling of least cost whose mean score gap is at most ``slack`` too large.
 
         Raises
         ------
@@ -112,9 +122,9 @@ class Frontier:
             If the cost of the plan is not proven to within the tolerance.
         """
         if slack == 0.0:
-            return _mixture(self.fairest, self.fairest, 0.0, self.fairest.bound)
+            return self._mix(self.fairest, self.fairest, 0.0, self.fairest.bound)
         if self.nearest.excess <= slack:
-            return _mixture(self.nearest, self.nearest, 0.0, self.nearest.bound)
+            return self._mix(self.nearest, self.nearest, 0.0, self.nearest.bound)
         fair, near = self.fairest, self.nearest
         share, bound = 0.0, near.bound
         while fair.cost > self._transport.rounding:
@@ -128,7 +138,27 @@ class Frontier:
             point = self.at_price(price)
             bound = max(bound, point.proves(slack))
             fair, near = (fair, point) if point.excess > slack else (point, near)
-        return _mixture(fair, near, share, bound)
+        return self._mix(fair, near, share, bound)
+
+    def _mix(self, fair: Point, near: Point, share: float, bound: float) -> Coupling:
+        """Return a share of the nearer plan and the rest of the fairer one."""
+        plan, cost = fair.plan, fair.cost
+        source, target, mass = plan.source, plan.target, plan.mass
+        if share > 0.0:
+            width = int(max(target.max(), near.plan.target.max())) + 1
+            pair, at = np.unique(
+                np.concatenate([source, near.plan.source]) * width
+                + np.concatenate([target, near.plan.target]),
+                return_inverse=True,
+            )
+            both = np.concatenate([(1.0 - share) * mass, share * near.plan.mass])
+            mass = np.bincount(at, both).astype(np.float64)
+            source, target = np.divmod(pair, width)
+            cost += share * (near.cost - fair.cost)
+        first, second = self.part.in_order
+        proof = Certificate(cost, min(float(bound), cost), plan.solver)
+        pairs = first[source], second[target], mass
+        return couple(self.people, self.part, *pairs, certificate=proof)
 
     def refine(self, height: float) -> None:
         """Find plans until their chords lie nowhere more than ``height`` above the curve."""
@@ -156,24 +186,6 @@ def _too_high(fair: Point, near: Point) -> float:
     if fair.price == np.inf:
         return above * width
     return above * width * (fair.price - fall / width) / (fair.price - near.price)
-
-
-def _mixture(fair: Point, near: Point, share: float, bound: float) -> Mixture:
-    """Return a share of the nearer plan and the rest of the fairer one."""
-    plan, cost = fair.plan, fair.cost
-    source, target, mass = plan.source, plan.target, plan.mass
-    if share > 0.0:
-        width = int(max(target.max(), near.plan.target.max())) + 1
-        pair, at = np.unique(
-            np.concatenate([source, near.plan.source]) * width
-            + np.concatenate([target, near.plan.target]),
-            return_inverse=True,
-        )
-        both = np.concatenate([(1.0 - share) * mass, share * near.plan.mass])
-        mass = np.bincount(at, both).astype(np.float64)
-        source, target = np.divmod(pair, width)
-        cost += share * (near.cost - fair.cost)
-    return Mixture(source, target, mass, Certificate(cost, min(float(bound), cost), plan.solver))
 
 
 def _stopped(cost: float, bound: float, tolerance: float) -> str:
@@ -267,68 +279,43 @@ def nearest_fair_matching(
     (25.0, 0.0)
     """
     check_number("slack", slack, "[0, inf]")
-    given, features = read_scored(
+    frontiers = _frontiers(
         "nearest_fair_matching",
         y_score,
         sensitive_features,
         X,
+        reference=reference,
         tolerance=tolerance,
         y_true=y_true,
         criterion=criterion,
-        reference=reference,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-
-    def couple(part: PartRows) -> Coupling:
-        first, second = part.in_order
-        found = part_frontier(given, part, features, tolerance).at_slack(float(slack))
-        pairs = first[found.source], second[found.target], found.mass
-        return part.coupling(*pairs, given.groups, certificate=found.certificate)
-
-    return couple_parts(given.parts, couple)
+    return join_parts([frontier.at_slack(float(slack)) for frontier in frontiers])
 
 
-def read_scored(
+def _frontiers(
     caller: str,
     y_score: ArrayLike,
     sensitive_features: ArrayLike,
     X: Any,
     *,
+    reference: Any,
     tolerance: float,
     **more: Any,
-) -> tuple[ScoredParts, Points]:
-    """Return the scores by part, and the features. Raise if something is wrong with them.
-
-    Parameters
-    ----------
-    caller : str
-        Name of the calling function, for errors.
-    y_score, sensitive_features, X, tolerance, **more
-        The arguments of `nearest_fair_matching`, as the caller passed them.
-    """
+) -> Iterator[Frontier]:
+    """Yield the frontier of every comparison, from what was passed to ``caller``."""
     check_number("tolerance", tolerance, "(0, 1)")
     if X is None:
         raise InputError(
             f"{caller} got X=None, and it needs the features to compute distances. Pass X, or use "
             "fair_matching, which needs only the scores."
         )
-    given = ScoredParts.read(y_score, sensitive_features, **more)
-    features = read_points(X, n_rows=len(given.scores))
+    scores, people, criterion = read_scored(y_score, sensitive_features, **more)
+    features = read_points(X, n_rows=len(scores))
     check_columns(features, caller)
-    return given, features
-
-
-def part_frontier(
-    given: ScoredParts, part: PartRows, features: Points, tolerance: float
-) -> Frontier:
-    """Return the frontier of one part, with the groups in the order of `PartRows.in_order`."""
-    rows = part.in_order
-    first, second = (features[r] for r in rows)
-    weights = given.weights
-    mass = (None, None) if weights is None else tuple(weights[r] / weights[r].sum() for r in rows)
-    scores = given.scores[rows[0]], given.scores[rows[1]]
-    return Frontier(Transport(first, second, *mass, scores=scores), tolerance)
+    for part in people.comparisons(criterion, reference):
+        yield Frontier(people, part, scores, features, tolerance)
 
 
 #: The slack at which a model's position is read. docs/evidence/nearest.md shows why.
@@ -500,32 +487,30 @@ def matching_curve(
     True
     """
     check_number("accuracy", accuracy, "(0, 1)")
-    given, features = read_scored(
+    frontiers = _frontiers(
         "matching_curve",
         y_score,
         sensitive_features,
         X,
+        reference=reference,
         tolerance=tolerance,
         y_true=y_true,
         criterion=criterion,
-        reference=reference,
         sample_weight=sample_weight,
         pos_label=pos_label,
     )
-    curves = [_part_curve(given, part, features, accuracy, tolerance) for part in given.parts]
+    curves = [_part_curve(frontier, accuracy) for frontier in frontiers]
     return curves[0] if len(curves) == 1 else _joined(curves)
 
 
-def _part_curve(
-    given: ScoredParts, part: PartRows, features: Points, accuracy: float, tolerance: float
-) -> MatchingCurve:
-    frontier = part_frontier(given, part, features, tolerance)
-    random = _random_cost(given, part, features)
+def _part_curve(frontier: Frontier, accuracy: float) -> MatchingCurve:
+    random = _random_cost(frontier)
     frontier.refine(accuracy * max(random - frontier.nearest.cost, 0.0))
     slack, cost = _hull([(point.excess, point.cost) for point in frontier.points])
-    fair, (first, second) = frontier.fairest.plan, part.in_order
-    gaps = np.abs(given.scores[first[fair.source]] - given.scores[second[fair.target]])
-    labels = given.groups.labels
+    fair, part, scores = frontier.fairest.plan, frontier.part, frontier.scores
+    first, second = part.in_order
+    gaps = np.abs(scores[first[fair.source]] - scores[second[fair.target]])
+    labels = frontier.people.groups.labels
     return MatchingCurve(
         slack,
         cost,
@@ -551,13 +536,10 @@ def _joined(curves: list[MatchingCurve]) -> MatchingCurve:
     )
 
 
-def _random_cost(given: ScoredParts, part: PartRows, features: Points) -> float:
+def _random_cost(frontier: Frontier) -> float:
     """Compute the mean squared distance between people of both groups, drawn independently."""
-    sides = [features[rows] for rows in part.in_order]
-    shares = [
-        np.full(len(rows), 1.0) if given.weights is None else given.weights[rows]
-        for rows in part.in_order
-    ]
+    sides = frontier.sides
+    shares = [frontier.people.mass[rows] for rows in frontier.part.in_order]
     shares = [share / share.sum() for share in shares]
     means = [share @ side.numbers for share, side in zip(shares, sides, strict=True)]
     cost = ((means[0] - means[1]) ** 2).sum()

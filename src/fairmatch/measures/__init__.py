@@ -9,9 +9,7 @@ from fairmatch.measures.changes import (
     subset_parity_gap,
     undesirable_flips,
 )
-from fairmatch.measures.registry import (
-    MEASURES,
-    Measure,
+from fairmatch.measures.gaps import (
     PairGap,
     SelectionRate,
     demographic_parity_gap,
@@ -28,6 +26,7 @@ from fairmatch.measures.registry import (
     true_positive_gap,
     wasserstein_parity_gap,
 )
+from fairmatch.measures.registry import MEASURES, Measure
 
 __all__ = [
     "MEASURES",

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import GroupError, InputError
-from fairmatch.measures.distributions import ScoreDistributions
+from fairmatch.measures.distributions import ScoredPeople
+from fairmatch.measures.gaps import read_scored
+from fairmatch.measures.registry import MEASURES
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -18,7 +20,6 @@ from fairmatch.people.checks import (
     read_features,
     read_generator,
     read_scores,
-    read_weights,
 )
 from fairmatch.people.groups import Groups, read_groups
 
@@ -325,12 +326,10 @@ def subset_parity_gap(
     ...                   subset=[True, False, True, False])
     0.5
     """
-    scores = read_scores(y_score)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
-    mask = _read_mask(subset, len(scores))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    inside = ScoreDistributions(scores, groups, weights, subset=mask, where="the subset")
-    return inside.rate_gap(None)
+    scored = read_scored(y_score, sensitive_features, sample_weight)
+    rows = np.flatnonzero(_read_mask(subset, len(scored.scores)))
+    inside = ScoredPeople(scored.people.take(rows), scored.scores[rows], where="the subset")
+    return MEASURES["mean_parity_gap"].value(inside)
 
 
 def _read_mask(subset: ArrayLike, n_rows: int) -> BoolArray:
@@ -394,23 +393,49 @@ def random_subset_gaps(
     >>> gaps.tolist()
     [0.5, 0.5, 0.5]
     """
-    scores = read_scores(y_score)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
-    features = read_features(X, n_rows=len(scores))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    ScoreDistributions(scores, groups, weights)  # raises where a group has no weight at all
-    mass = np.ones(len(scores)) if weights is None else weights
-    in_group = np.stack([groups.is_group(code) for code in range(groups.n_groups)]) * mass
-    columns = np.concatenate([in_group, in_group * scores]).T
+    scored = read_scored(y_score, sensitive_features, sample_weight)
+    features = read_features(X, n_rows=len(scored.scores))
+    for code in scored.codes:
+        scored.part(code)  # raises where a group has no weight at all
     check_count("n_subsets", n_subsets, 0)
     generator = read_generator(random_state)
     directions = generator.uniform(-1.0, 1.0, size=(n_subsets, features.shape[1]))
-    sums = np.empty((n_subsets, 2 * groups.n_groups))
+    groups, weights = scored.people.groups, scored.weights.values
+    return half_space_gaps(
+        scored.scores, groups.codes, groups.n_groups, weights, features, directions
+    )
+
+
+def half_space_gaps(
+    scores: FloatArray,
+    codes: NDArray[np.integer[Any]],
+    n_groups: int,
+    weights: FloatArray | None,
+    features: FloatArray,
+    directions: FloatArray,
+) -> FloatArray:
+    """Return the largest gap of mean scores in each half-space; NaN where a group has nobody.
+
+    Parameters
+    ----------
+    scores, codes, weights : array of shape (n_rows,)
+        Score, group and weight of every row. None as weights counts every row once.
+    n_groups : int
+        Number of groups.
+    features : array of shape (n_rows, n_features)
+        Encoded features.
+    directions : array of shape (n_subsets, n_features)
+        The normal vectors of the half-spaces.
+    """
+    mass = np.ones(len(scores)) if weights is None else weights
+    in_group = np.stack([codes == code for code in range(n_groups)]) * mass
+    columns = np.concatenate([in_group, in_group * scores]).T
+    sums = np.empty((len(directions), 2 * n_groups))
     step = max(1, _BLOCK_CELLS // len(scores))
-    for start in range(0, n_subsets, step):
+    for start in range(0, len(directions), step):
         inside = directions[start : start + step] @ features.T >= 0.0
         sums[start : start + step] = inside.astype(np.float64) @ columns
     with np.errstate(invalid="ignore"):
-        means = sums[:, groups.n_groups :] / sums[:, : groups.n_groups]
+        means = sums[:, n_groups:] / sums[:, :n_groups]
     gaps: FloatArray = means.max(axis=1) - means.min(axis=1)  # NaN if a mean is NaN
     return gaps

@@ -1,25 +1,19 @@
-"""Comparisons of the groups' score distributions. Every group is sorted once for all of them."""
+"""The scores of people by group and class. Every group is sorted once for all measures."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import GroupError, LabelError
-from fairmatch.people.checks import (
-    BoolArray,
-    FloatArray,
-    check_count,
-    check_threshold,
-    read_labels,
-    read_scores,
-    read_weights,
-)
-from fairmatch.people.groups import Groups, read_groups
+from fairmatch.people.checks import BoolArray, FloatArray
+from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.people import People
+from fairmatch.people.weights import Weights
 
 # Two sorted groups are merged in blocks of about this many scores, which stay in the cache.
 _BLOCK_ROWS = 2**20
@@ -60,14 +54,14 @@ class SortedScores:
     shares: FloatArray | None
 
     @classmethod
-    def of(cls, scores: FloatArray, weights: FloatArray | None) -> "SortedScores":
+    def of(cls, scores: FloatArray, weights: FloatArray | None) -> SortedScores:
         """Sort the scores of a group."""
         if weights is None:
             return cls(np.sort(scores), None)
         order = np.argsort(scores, kind="stable")
         return cls(scores[order], weights[order] / weights.sum())
 
-    def distances(self, other: "SortedScores") -> Distances:
+    def distances(self, other: SortedScores) -> Distances:
         """Compute every distance to another group in one merge of the sorted scores."""
         merge = _Merge(self, other)
         area = largest = moved = last = 0.0
@@ -139,202 +133,226 @@ class _Merge:
                 yield (start[0], start[1]), (end[0], end[1])
 
 
-class ScoreDistributions:
-    """Scores of two or more groups, ready to be compared.
+@dataclass(frozen=True)
+class Settings:
+    """What measures need to know besides people and scores.
 
-    All measures are computed from the same distributions, and sorting takes most of the time. So
-    every group is sorted once, when a measure first needs it. Two sorted groups are then merged in
-    linear time.
+    Attributes
+    ----------
+    threshold : float or None
+        A score at or above the threshold is selected. None compares mean scores instead.
+    bins : int or None
+        Number of equal intervals for the total variation. None computes it exactly.
+    favourable : {"high", "low"}
+        Which scores are good for a person. With "low", people below the threshold are selected,
+        and the favourable label is the negative one.
+    outcome : Outcome
+        What a score is.
+    within : two float
+        Bounds of the scores, which intervals use.
+    spread : float or None
+        The standard deviation in which relative gaps are taken. Without it there are none.
+    """
+
+    threshold: float | None = 0.5
+    bins: int | None = 20
+    favourable: str = "high"
+    outcome: Outcome = PROBABILITY
+    within: tuple[float, float] = (0.0, 1.0)
+    spread: float | None = None
+
+    @property
+    def width(self) -> float:
+        """Length of the range of the scores."""
+        return self.within[1] - self.within[0]
+
+
+class GroupScores:
+    """The scores of one group of people. They are sorted once, for all comparisons.
 
     Parameters
     ----------
-    scores : array of shape (n_rows,)
-        Checked scores.
-    groups : Groups
-        Group of every row.
-    weights : array of shape (n_rows,), optional
-        Weight of every row. None counts every row once.
-    subset : boolean array of shape (n_rows,), optional
-        Which rows to use. None uses all rows.
-    where : str
-        How an error names the rows that are used.
+    values : array of shape (n_members,)
+        The scores.
+    weights : Weights
+        The weights of these people.
 
     Examples
     --------
-    >>> from fairmatch.measures.distributions import ScoreDistributions
-    >>> groups = ScoreDistributions.read([0.1, 0.3, 0.2, 0.6, 0.9], ["a", "a", "b", "c", "c"])
-    >>> groups.rates(0.5).tolist()
-    [0.0, 0.0, 1.0]
-    >>> round(groups.wasserstein, 3)
+    >>> first = GroupScores(np.array([0.1, 0.3]), Weights(2))
+    >>> second = GroupScores(np.array([0.6, 0.9]), Weights(2))
+    >>> first.mean, second.rate(Settings())
+    (0.2, 1.0)
+    >>> round(first.distances(second).wasserstein, 3)
     0.55
     """
 
-    def __init__(
-        self,
-        scores: FloatArray,
-        groups: Groups,
-        weights: FloatArray | None = None,
-        *,
-        subset: BoolArray | None = None,
-        where: str = "the table",
-    ) -> None:
-        self.labels = groups.labels
-        self.scores: list[FloatArray] = []
-        self.weights: list[FloatArray | None] = []
-        for code, label in enumerate(groups.labels):
-            mask = groups.is_group(code) if subset is None else groups.is_group(code) & subset
-            self.scores.append(scores[mask])
-            self.weights.append(None if weights is None else weights[mask])
-            if len(self.scores[code]) == 0:
-                raise GroupError(
-                    f"Group {label!r} has no rows in {where}, and a gap compares groups that have "
-                    "some. Leave this group out, or pool it with another."
-                )
-            weighed = self.weights[code]
-            if weighed is not None and weighed.sum() <= 0.0:
-                raise GroupError(
-                    f"The weights of group {label!r} in {where} sum to zero, and every group needs "
-                    "a positive weight. Leave this group out, or correct sample_weight."
-                )
-        self._rates: dict[float | None, FloatArray] = {}
-        self._distances: dict[tuple[int, int], Distances] = {}
-
-    @classmethod
-    def read(
-        cls,
-        y_score: ArrayLike,
-        sensitive_features: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-    ) -> "ScoreDistributions":
-        """Read scores, groups and weights as a caller passes them."""
-        scores = read_scores(y_score)
-        groups = read_groups(sensitive_features, n_rows=len(scores))
-        return cls(scores, groups, read_weights(sample_weight, n_rows=len(scores)))
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The codes of every pair of groups."""
-        return list(combinations(range(len(self.labels)), 2))
-
-    def rates(self, threshold: float | None) -> FloatArray:
-        """Compute the share of accepted people in each group.
-
-        Parameters
-        ----------
-        threshold : float or None
-            A score at or above the threshold is accepted. None returns mean scores.
-        """
-        if threshold is not None:
-            check_threshold(threshold)
-        if threshold not in self._rates:
-            asked = [s if threshold is None else s >= threshold for s in self.scores]
-            self._rates[threshold] = np.array(
-                [np.average(v, weights=w) for v, w in zip(asked, self.weights, strict=True)]
-            )
-        return self._rates[threshold]
-
-    def rate_gap(self, threshold: float | None) -> float:
-        """Compute the largest difference between the rates of two groups."""
-        rates = self.rates(threshold)
-        return float(rates.max() - rates.min())
+    def __init__(self, values: FloatArray, weights: Weights) -> None:
+        self.values, self.weights = values, weights
+        self._distances: dict[GroupScores, Distances] = {}
 
     @cached_property
-    def _sorted(self) -> list[SortedScores]:
-        return [SortedScores.of(s, w) for s, w in zip(self.scores, self.weights, strict=True)]
+    def mean(self) -> float:
+        """The mean score."""
+        return float(np.average(self.values, weights=self.weights.values))
 
-    def distances(self, first: int, second: int) -> Distances:
-        """Compute how far the distributions of two groups are from each other."""
-        pair = min(first, second), max(first, second)
-        if pair not in self._distances:
-            self._distances[pair] = self._sorted[pair[0]].distances(self._sorted[pair[1]])
-        return self._distances[pair]
+    def selected(self, settings: Settings) -> BoolArray:
+        """Return who has the favourable outcome."""
+        assert settings.threshold is not None
+        above = np.asarray(self.values >= settings.threshold)
+        return above if settings.favourable == "high" else ~above
 
-    @property
-    def wasserstein(self) -> float:
-        """The largest area between the distribution functions of two groups."""
-        return max(self.distances(*pair).wasserstein for pair in self.pairs)
+    def rate(self, settings: Settings) -> float:
+        """Return the share of people with the favourable outcome, or the mean score."""
+        if settings.threshold is None:
+            return self.mean
+        return float(np.average(self.selected(settings), weights=self.weights.values))
 
-    @property
-    def kolmogorov_smirnov(self) -> float:
-        """The largest difference between two distribution functions, over thresholds and pairs."""
-        return max(self.distances(*pair).kolmogorov_smirnov for pair in self.pairs)
+    def counts(self, settings: Settings) -> tuple[float, int]:
+        """Return how many people have the favourable outcome, and how many people there are.
 
-    def total_variation(self, bins: int | None) -> float:
-        """Compute the largest total variation between two groups, exact or in equal bins."""
-        return max(self.pair_variation(*pair, bins) for pair in self.pairs)
+        With survey weights, both are of the effective number of people.
+        """
+        weights, selected = self.weights, self.selected(settings)
+        if not len(selected):
+            return 0.0, 0
+        if weights.is_survey:
+            share, size = weights.rate(selected)
+            people = max(round(size), 1)
+            return share * people, people
+        if weights.values is None:
+            return float(selected.sum()), len(selected)
+        return float((selected * weights.values).sum()), int(weights.values.sum())
 
-    def pair_variation(self, first: int, second: int, bins: int | None) -> float:
-        """Compute the total variation between two groups, exact or in equal bins."""
-        check_count("bins", bins, optional=True)
+    @cached_property
+    def _sorted(self) -> SortedScores:
+        return SortedScores.of(self.values, self.weights.values)
+
+    def distances(self, other: GroupScores) -> Distances:
+        """Return how far the distributions of two groups are from each other."""
+        if other not in self._distances:
+            self._distances[other] = self._sorted.distances(other._sorted)
+        return self._distances[other]
+
+    def total_variation(self, other: GroupScores, bins: int | None) -> float:
+        """Return the total variation between two groups, exact or in equal bins of [0, 1]."""
         if bins is None:
-            return self.distances(first, second).total_variation
-        differences = self._binned(first, bins) - self._binned(second, bins)
-        return float(np.abs(differences).sum() / 2.0)
+            return self.distances(other).total_variation
+        return float(np.abs(self._binned(bins) - other._binned(bins)).sum() / 2.0)
 
-    def _binned(self, code: int, bins: int) -> FloatArray:
-        """Compute the share of a group in each of ``bins`` equal intervals of [0, 1]."""
-        weights = self.weights[code]
-        if weights is None:
+    def _binned(self, bins: int) -> FloatArray:
+        """Return the share of the group in each of ``bins`` equal intervals of [0, 1]."""
+        if self.weights.values is None:
             # The counts of numpy.histogram, whose last interval is closed, without another pass.
             borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-            places = np.searchsorted(self._sorted[code].values, borders)
-            counts = np.diff(places, prepend=0, append=len(self.scores[code])).astype(np.float64)
+            places = np.searchsorted(self._sorted.values, borders)
+            counts = np.diff(places, prepend=0, append=len(self.values)).astype(np.float64)
         else:
-            counts = np.histogram(self.scores[code], bins, (0.0, 1.0), weights=weights)[0]
+            counts = np.histogram(self.values, bins, (0.0, 1.0), weights=self.weights.values)[0]
         shares: FloatArray = counts / counts.sum()
         return shares
 
 
-def read_by_label(
-    labels: Sequence[bool | None],
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
-    sensitive_features: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = 1,
-) -> dict[bool | None, ScoreDistributions]:
-    """Read the score distributions of the groups, for everybody or for the people of one class.
+class ScoredPeople:
+    """People with the scores of one model, divided by group and class when a measure asks.
 
     Parameters
     ----------
-    labels : sequence of bool or None
-        The requested classes: True is Y = 1, False is Y = 0, and None is everybody.
-    y_true : array-like of shape (n_rows,), or None
-        Labels of two classes. They are needed where a class is requested.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1].
-    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-        Group of every row.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weight of every row.
-    pos_label : default=1
-        The label that counts as positive.
-
-    Raises
-    ------
-    LabelError
-        If a group has no rows, or no weight, in a requested class.
+    people : People
+        The people. Groups that stand apart are compared with nobody.
+    scores : array of shape (n_rows,)
+        Their scores, checked.
+    settings : Settings, optional
+        The settings of the measures.
+    where : str, default="the table"
+        How an error names the rows.
 
     Examples
     --------
-    >>> found = read_by_label([True], [1, 0, 1, 1], [0.2, 0.9, 0.6, 0.8], ["a", "a", "b", "b"])
-    >>> found[True].rates(None).tolist()
-    [0.2, 0.7]
+    >>> from fairmatch.people.groups import read_groups
+    >>> people = People(read_groups(["a", "a", "b", "b"]))
+    >>> scored = ScoredPeople(people, np.array([0.2, 0.4, 0.6, 0.9]))
+    >>> [scored.part(code).mean for code in scored.codes]
+    [0.30000000000000004, 0.75]
     """
-    scores = read_scores(y_score)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    found: dict[bool | None, ScoreDistributions] = {}
-    if None in labels:
-        found[None] = ScoreDistributions(scores, groups, weights)
-    classes = [label for label in labels if label is not None]
-    if classes:
-        positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
-    for label in classes:
-        where = f"the rows whose label is {'' if label else 'not '}{pos_label!r}"
-        subset = positive if label else ~positive
-        try:
-            found[label] = ScoreDistributions(scores, groups, weights, subset=subset, where=where)
-        except GroupError as error:
-            raise LabelError(str(error)) from None
-    return found
+
+    def __init__(
+        self,
+        people: People,
+        scores: FloatArray,
+        settings: Settings | None = None,
+        where: str = "the table",
+    ) -> None:
+        self.where = where
+        self.people, self.scores = people, scores
+        self.weights = people.weight or Weights(len(people))
+        self.settings = Settings() if settings is None else settings
+        self._parts: dict[tuple[int, bool | None], GroupScores] = {}
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Codes of the groups that are compared."""
+        return self.people.groups.compared
+
+    @cached_property
+    def is_decision(self) -> bool:
+        """Whether every score is at one of the two ends of their range."""
+        return bool(np.isin(self.scores, self.settings.within).all())
+
+    @cached_property
+    def deserving(self) -> BoolArray | None:
+        """Which people have the favourable label; None without labels of two classes."""
+        positive = self.people.positive
+        return positive if positive is None or self.settings.favourable == "high" else ~positive
+
+    def part(self, code: int, label: bool | None = None) -> GroupScores:
+        """Return the scores of a group: of everybody, or of people with one label.
+
+        Parameters
+        ----------
+        code : int
+            The group.
+        label : bool, optional
+            True for people with the favourable label, False for the others.
+
+        Raises
+        ------
+        GroupError
+            If the group has no rows, or their weights sum to zero. If a label was given, the error
+            is a LabelError.
+        """
+        own, name = self._divided(code, label), self.people.groups.labels[code]
+        where, error = self.where, GroupError if label is None else LabelError
+        if label is not None:
+            assert self.people.labels is not None
+            assert self.people.labels.classes is not None
+            is_positive = label == (self.settings.favourable == "high")
+            positive = self.people.labels.classes[1]
+            where = f"the rows whose label is {'' if is_positive else 'not '}{positive!r}"
+        if len(own.values) == 0:
+            raise error(
+                f"Group {name!r} has no rows in {where}, and a gap compares groups that have "
+                "some. Leave this group out, or pool it with another."
+            )
+        if own.weights.total <= 0.0:
+            raise error(
+                f"The weights of group {name!r} in {where} sum to zero, and every group needs "
+                "a positive weight. Leave this group out, or correct sample_weight."
+            )
+        return own
+
+    def counts(self, code: int, label: bool | None = None) -> tuple[float, int]:
+        """Return how many people of a group have the favourable outcome, and how many it has.
+
+        With survey weights, both are of the effective number of people.
+        """
+        return self._divided(code, label).counts(self.settings)
+
+    def _divided(self, code: int, label: bool | None) -> GroupScores:
+        if (code, label) not in self._parts:
+            inside = self.people.groups.is_group(code)
+            if label is not None:
+                assert self.deserving is not None
+                inside &= self.deserving if label else ~self.deserving
+            self._parts[code, label] = GroupScores(self.scores[inside], self.weights.take(inside))
+        return self._parts[code, label]

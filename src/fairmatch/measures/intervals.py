@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cached_property
+from itertools import combinations, product
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
+from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.people.checks import FloatArray
+from fairmatch.people.weights import Moments, Weights
 
 Limits: TypeAlias = tuple[float, float]
 Counts: TypeAlias = tuple[float, float]
@@ -321,6 +324,28 @@ def mean_difference(
     )
 
 
+def weighted_mean_interval(moments: Moments, confidence: float, width: float = 1.0) -> Limits:
+    """Return Student's interval of a weighted mean of numbers in a range of this width."""
+    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * np.sqrt(moments.error(width))
+    return moments.mean - half, moments.mean + half
+
+
+def weighted_mean_difference(
+    first: Moments, second: Moments, confidence: float, width: float = 1.0
+) -> Limits:
+    """Return Welch's interval of the second weighted mean minus the first."""
+    parts = np.array([first.error(width), second.error(width)])
+    freedoms = np.maximum([first.size - 1.0, second.size - 1.0], 1.0)
+    freedom = float(parts.sum() ** 2 / (parts**2 / freedoms).sum())
+    half = _quantile(freedom, confidence) * float(np.sqrt(parts.sum()))
+    difference = second.mean - first.mean
+    return difference - half, difference + half
+
+
+def _quantile(freedom: float, confidence: float) -> float:
+    return -float(stdtrit(freedom, (1.0 - confidence) / 2.0))
+
+
 def rate_gaps_limit(
     counts: tuple[Counts, ...], n_rows: tuple[Sizes, ...], confidence: float
 ) -> float:
@@ -439,7 +464,7 @@ def _bisect(is_beyond: Callable[[float], bool], low: float, high: float) -> floa
 
 
 @dataclass(frozen=True)
-class Spread:
+class Interval:
     """The interval of a gap, and the test that it rests on.
 
     Attributes
@@ -448,11 +473,14 @@ class Spread:
         Limits of the interval.
     p_value : float or None
         P-value of the permutation test that the lower limit rests on; None without such a test.
+    method : str
+        How the interval was computed.
     """
 
     low: float
     high: float
     p_value: float | None = None
+    method: str = ""
 
 
 class ScoreGrid:
@@ -471,6 +499,8 @@ class ScoreGrid:
     people : two arrays, optional
         How many people of each group have each score; one by default. The intervals are those of
         as many scores.
+    within : two numbers, default=(0, 1)
+        Bounds of what a score can be.
     """
 
     def __init__(
@@ -481,6 +511,7 @@ class ScoreGrid:
         n_resamples: int,
         generator: np.random.Generator,
         people: Sequence[FloatArray | None] = (None, None),
+        within: Limits = (0.0, 1.0),
     ) -> None:
         ones = [
             np.ones(len(own)) if given is None else given
@@ -491,8 +522,7 @@ class ScoreGrid:
         if len(different) > _CELLS:
             at = np.linspace(0, last[-1] - 1, _CELLS + 1).astype(np.intp)[1:-1]
             different = np.unique(pooled[np.searchsorted(last, at, side="right")])
-        # The borders of numpy.histogram, whose last interval is closed.
-        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+        self.within, self._bin_borders = within, _bin_borders(bins, within)
         borders = np.union1d(different, self._bin_borders)
         cells = [np.searchsorted(borders, s, side="right") for s in scores]
         n_cells = len(borders) + 1
@@ -543,46 +573,47 @@ class ScoreGrid:
         bins = np.searchsorted(self._bin_borders, lows, side="right")
         return np.flatnonzero(np.diff(bins)).astype(np.intp)
 
-    def mean_gap(self, confidence: float) -> Spread:
+    def mean_gap(self, confidence: float) -> Interval:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
-        return Spread(*fold(mean_difference(*self._scores, confidence, counts=self._people)))
+        limits = mean_difference(*self._scores, confidence, within=self.within, counts=self._people)
+        return Interval(*fold(limits))
 
-    def wasserstein(self, confidence: float) -> Spread:
+    def wasserstein(self, confidence: float) -> Interval:
         """Compute the interval of the area between the distribution functions."""
         widths = np.diff(self.values)
-        spread = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
+        interval = self._distance(lambda d: d[..., :-1] * widths, _length, confidence)
         # The area is the largest gap between the means of a function with slopes 1 and -1. Two such
         # functions are used: the score itself, and the one whose gap is largest in the sample.
         means = self.mean_gap(confidence)
-        spread = self._closed(spread, means.low, confidence)
+        interval = self._closed(interval, means.low, confidence)
         return replace(
-            spread, high=max(spread.high, means.high, self._slope_limit(widths, confidence))
+            interval, high=max(interval.high, means.high, self._slope_limit(widths, confidence))
         )
 
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
         steps = -np.sign(self._estimate[:-1]) * widths
         heights = np.append(0.0, np.cumsum(steps))
-        beyond = max(self.values[0], 1.0 - self.values[-1])
+        beyond = max(self.values[0] - self.within[0], self.within[1] - self.values[-1])
         within = float(heights.min() - beyond), float(heights.max() + beyond)
         first, second = (np.interp(scores, self.values, heights) for scores in self._scores)
         limits = mean_difference(first, second, confidence, within=within, counts=self._people)
         return fold(limits)[1]
 
-    def kolmogorov_smirnov(self, confidence: float) -> Spread:
+    def kolmogorov_smirnov(self, confidence: float) -> Interval:
         """Compute the interval of the largest difference between the distribution functions."""
-        spread = self._distance(lambda d: d, _largest, confidence)
+        interval = self._distance(lambda d: d, _largest, confidence)
         limit = self._rate_limit(np.cumsum(self.counts, axis=1), confidence)
         # The place of the largest difference is chosen by chance too, so the inversion puts the
         # lower limit too high. A distance is never wrong by more than the length of the noise.
         wrong = float(np.quantile(_largest(self._noise), confidence))
         low = max(float(_largest(self._estimate)) - wrong, 0.0)
-        spread = replace(spread, low=min(spread.low, low), high=max(spread.high, limit))
-        return self._closed(spread, self._apart(self._estimate, confidence), confidence)
+        interval = replace(interval, low=min(interval.low, low), high=max(interval.high, limit))
+        return self._closed(interval, self._apart(self._estimate, confidence), confidence)
 
-    def total_variation(self, confidence: float) -> Spread:
+    def total_variation(self, confidence: float) -> Interval:
         """Compute the interval of half the summed difference over the bins."""
         ends = np.append(self._starts, len(self.values) - 1)
-        spread = self._distance(
+        interval = self._distance(
             lambda d: np.diff(d[..., ends], axis=-1, prepend=0.0) / 2.0, _length, confidence
         )
         # The total variation is the largest difference of rates over all sets of bins. The sets
@@ -592,16 +623,16 @@ class ScoreGrid:
         each = np.diff(below, axis=1, prepend=0)
         more = each[0] / self.sizes[0] > each[1] / self.sizes[1]
         sets = np.column_stack([below, each, each[:, more].sum(axis=1)])
-        spread = self._closed(spread, self._apart(self._estimate[ends], confidence), confidence)
-        return replace(spread, high=max(spread.high, self._rate_limit(sets, confidence)))
+        interval = self._closed(interval, self._apart(self._estimate[ends], confidence), confidence)
+        return replace(interval, high=max(interval.high, self._rate_limit(sets, confidence)))
 
     def reaches(self, confidence: float) -> bool:
         """Return whether there are enough permutations to reject at this level of confidence."""
         return 1.0 / (1 + len(self._permuted)) <= (1.0 - confidence) / 2.0
 
-    def _closed(self, spread: Spread, low: float, confidence: float) -> Spread:
+    def _closed(self, interval: Interval, low: float, confidence: float) -> Interval:
         """Return the interval with lower limit ``low`` if there are too few permutations."""
-        return spread if self.reaches(confidence) else replace(spread, low=low)
+        return interval if self.reaches(confidence) else replace(interval, low=low)
 
     def _apart(self, differences: FloatArray, confidence: float) -> float:
         """Return a lower limit of the largest difference between the distribution functions.
@@ -620,7 +651,7 @@ class ScoreGrid:
 
     def _distance(
         self, part: Callable[[FloatArray], FloatArray], norm: Norm, confidence: float
-    ) -> Spread:
+    ) -> Interval:
         estimate = part(self._estimate)
         low, high = norm_interval(estimate, part(self._noise), norm, confidence)
         permuted = norm(part(self._permuted))
@@ -628,7 +659,13 @@ class ScoreGrid:
         reached = int((permuted >= norm(estimate) * (1.0 - 1e-9)).sum())
         p_value = (1 + reached) / (1 + len(permuted))
         # A lower limit may be wrong only half as often as an interval.
-        return Spread(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
+        return Interval(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
+
+
+def _bin_borders(bins: int, within: Limits) -> FloatArray:
+    """Return the inner borders of numpy.histogram, whose last interval is closed."""
+    borders: FloatArray = within[0] + (within[1] - within[0]) * np.linspace(0.0, 1.0, bins + 1)
+    return borders[1:-1]
 
 
 def _ordered(values: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -686,6 +723,7 @@ def pair_mean(
     *,
     n_resamples: int,
     generator: np.random.Generator,
+    most: float = 1.0,
 ) -> Limits:
     """Compute the interval of a mean over pairs. The matching is taken as given.
 
@@ -702,6 +740,8 @@ def pair_mean(
         Number of bootstrap resamples.
     generator : numpy Generator
         Source of the random draws.
+    most : float, default=1.0
+        The largest value that a pair can have.
     """
     _, member = np.unique(members, return_inverse=True)
     totals = np.bincount(member, values * mass)
@@ -716,5 +756,307 @@ def pair_mean(
         means[start : start + size] = (drawn @ totals) / (drawn @ weights)
     low, high = _percentiles(means, confidence)
     # Where no sampled pair has a gap, pairs outside the sample may still have one.
-    below, above = mean_interval(totals / weights, confidence)
+    below, above = mean_interval(totals / weights, confidence, within=(0.0, most))
     return min(low, below), max(high, above)
+
+
+class WeightedGrid(ScoreGrid):
+    r"""The weighted scores of two groups, counted in cells and resampled many times at once.
+
+    Parameters
+    ----------
+    scores : two arrays
+        Scores of each group.
+    weights : two Weights
+        Their weights.
+    bins : int
+        Number of equal intervals for the total variation; no cell crosses their borders.
+    n_resamples : int
+        How many resamples to draw.
+    generator : numpy Generator
+        Source of the random draws.
+    within : two numbers, default=(0, 1)
+        Bounds of what a score can be.
+
+    Notes
+    -----
+    A resample draws as many people as the weights of a group are worth (`Weights.size`), from
+    the weighted distribution of the scores. To test equality, both groups are drawn from the
+    weighted distribution of all people. These draws take the place of permutations.
+    """
+
+    def __init__(
+        self,
+        scores: Sequence[FloatArray],
+        weights: Sequence[Weights],
+        *,
+        bins: int,
+        n_resamples: int,
+        generator: np.random.Generator,
+        within: Limits = (0.0, 1.0),
+    ) -> None:
+        self.within, self._bin_borders = within, _bin_borders(bins, within)
+        self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
+        shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
+        borders = np.union1d(
+            _borders(np.concatenate(scores), np.concatenate(shares)), self._bin_borders
+        )
+        cells = [np.searchsorted(borders, own, side="right") for own in scores]
+        counts = np.stack(
+            [
+                np.bincount(at, own, minlength=len(borders) + 1)
+                for at, own in zip(cells, shares, strict=True)
+            ]
+        )
+        sums = np.zeros(len(borders) + 1)
+        for at, own, values in zip(cells, shares, scores, strict=True):
+            sums += np.bincount(at, own * values, minlength=len(borders) + 1)
+        kept = counts.sum(axis=0) > 0
+        self.counts = counts[:, kept]
+        self.values: FloatArray = sums[kept] / self.counts.sum(axis=0)
+        self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
+        self._scores = scores[0], scores[1]
+        self._weights = weights[0], weights[1]
+        own_shares = [k / k.sum() for k in self.counts]
+        estimate = own_shares[0] - own_shares[1]
+        self._estimate = np.cumsum(estimate)
+        first, second = self._draw(own_shares, n_resamples, generator)
+        self._noise = np.cumsum(first - second - estimate, axis=1)
+        pooled = self.counts.sum(axis=0) / self.counts.sum()
+        first, second = self._draw([pooled, pooled], n_resamples, generator)
+        self._permuted = np.cumsum(first - second, axis=1)
+
+    def _draw(
+        self, shares: Sequence[FloatArray], n_resamples: int, generator: np.random.Generator
+    ) -> list[FloatArray]:
+        return [
+            generator.multinomial(size, own, size=n_resamples) / size
+            for size, own in zip(self.sizes, shares, strict=True)
+        ]
+
+    def mean_gap(self, confidence: float) -> Interval:
+        """Compute the interval of the gap between mean scores: that of the difference, folded."""
+        return Interval(*self._difference(*self._scores, confidence))
+
+    def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
+        """Return the upper limit of the gap between the means of a function of the score.
+
+        Of all functions with slopes 1 and -1, it is the one whose gap is largest in the sample.
+        """
+        heights = np.append(0.0, np.cumsum(-np.sign(self._estimate[:-1]) * widths))
+        first, second = (np.interp(own, self.values, heights) for own in self._scores)
+        return self._difference(first, second, confidence)[1]
+
+    def _difference(
+        self, first: FloatArray, second: FloatArray, confidence: float
+    ) -> tuple[float, float]:
+        moments = self._weights[0].moments(first), self._weights[1].moments(second)
+        width = self.within[1] - self.within[0]
+        return fold(weighted_mean_difference(*moments, confidence, width))
+
+
+def _shares(weights: Weights) -> FloatArray:
+    assert weights.values is not None
+    shares: FloatArray = weights.values / weights.total
+    return shares
+
+
+def _borders(scores: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the different scores, or quantiles of them if there are more scores than cells."""
+    order = np.argsort(scores, kind="stable")
+    ordered, mass = scores[order], np.cumsum(weights[order])
+    different: FloatArray = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    if len(different) <= _CELLS:
+        return different
+    at = np.searchsorted(mass, np.linspace(0.0, mass[-1], _CELLS + 1)[1:-1])
+    borders: FloatArray = np.unique(ordered[np.minimum(at, len(ordered) - 1)])
+    return borders
+
+
+# How intervals are made: for people, and with survey weights.
+_METHODS = {
+    "rates": "Newcombe's interval of the signed difference, folded at 0",
+    "means": "Newcombe's interval carried over to means, of the signed difference, folded at 0",
+    "distances": "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test "
+    "rejects",
+    "many": "bootstrap, corrected for upward bias; many pairs, so lower limit in closed form",
+    "odds": "binomial bootstrap of both differences, corrected for upward bias",
+}
+_EFFECTIVE = "with the effective number of people"
+_SURVEY_METHODS = {
+    "rates": f"Newcombe's interval of the signed difference, {_EFFECTIVE}, folded at 0",
+    "means": "Welch's interval of the signed difference of weighted means, folded at 0",
+    "distances": f"bootstrap {_EFFECTIVE}, corrected for upward bias; lower limit 0 unless a "
+    "bootstrap test of equality rejects",
+    "many": f"bootstrap {_EFFECTIVE}, corrected for upward bias; many pairs, so lower limit in "
+    "closed form",
+    "odds": f"binomial bootstrap of both differences {_EFFECTIVE}, corrected for upward bias",
+}
+
+# Intervals of total variations count scores in this many intervals.
+SCORE_BINS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPair:
+    """Two groups of people with their scores, from which the intervals of gaps are made.
+
+    Attributes
+    ----------
+    scored : ScoredPeople
+        The people and their scores.
+    codes : tuple of two int
+        Codes of the first group and of the second.
+    n_resamples : int
+        Number of bootstrap resamples, and of permutations.
+    stream : callable
+        Returns the random generator of a part of the work: 0 for scores, 1 for error rates.
+    """
+
+    scored: ScoredPeople
+    codes: tuple[int, int]
+    n_resamples: int
+    stream: Callable[[int], np.random.Generator]
+
+    def parts(self, label: bool | None = None) -> tuple[GroupScores, GroupScores]:
+        """Return the scores of the first group and of the second, for one class or everybody."""
+        return self.scored.part(self.codes[0], label), self.scored.part(self.codes[1], label)
+
+    def counts(self, label: bool | None) -> tuple[Counts, Sizes]:
+        """Return the selected people and all people of both groups, for one class or everybody."""
+        first, second = (self.scored.counts(code, label) for code in self.codes)
+        return (first[0], second[0]), (first[1], second[1])
+
+    def method(self, kind: str) -> str:
+        """Return in words how an interval is made."""
+        return (_SURVEY_METHODS if self.scored.weights.is_survey else _METHODS)[kind]
+
+    @cached_property
+    def grid(self) -> ScoreGrid:
+        """The scores of both groups, counted in cells and resampled."""
+        first, second = self.parts()
+        scores, weights = (first.values, second.values), (first.weights, second.weights)
+        drawn: dict[str, Any] = {
+            "bins": SCORE_BINS,
+            "n_resamples": self.n_resamples,
+            "generator": self.stream(0),
+            "within": self.scored.settings.within,
+        }
+        if self.scored.weights.is_survey:
+            return WeightedGrid(scores, weights, **drawn)
+        return ScoreGrid(scores, people=[own.values for own in weights], **drawn)
+
+
+Labels: TypeAlias = tuple[bool | None, ...]
+IntervalMethod: TypeAlias = Callable[[GroupPair, Labels, float], Interval]
+
+
+def interval_of_rates(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
+    """Return the interval of a gap of selection rates, or of the mean of such gaps by class."""
+    if len(labels) == 1:
+        limits = fold(rate_difference(*pair.counts(labels[0]), confidence))
+        return Interval(*limits, method=pair.method("rates"))
+    counts, sizes = zip(*(pair.counts(label) for label in labels), strict=True)
+    drawn: dict[str, Any] = {"n_resamples": pair.n_resamples, "generator": pair.stream(1)}
+    return Interval(
+        *mean_of_rate_gaps(counts, sizes, confidence, **drawn), method=pair.method("odds")
+    )
+
+
+def interval_of_scores(measure: str) -> IntervalMethod:
+    """Return the method for a gap of scores, which is named as in `ScoreGrid`."""
+
+    def interval(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
+        if pair.scored.is_decision:
+            return _interval_of_two_values(pair, confidence, measure)
+        found: Interval = getattr(pair.grid, measure)(confidence)
+        if measure == "mean_gap":
+            return replace(found, method=pair.method("means"))
+        kind = "distances" if pair.grid.reaches(confidence) else "many"
+        return replace(found, method=pair.method(kind))
+
+    return interval
+
+
+def _interval_of_two_values(pair: GroupPair, confidence: float, measure: str) -> Interval:
+    """Return the interval of a gap of decisions: that of the shares of people at the upper end."""
+    settings = pair.scored.settings
+    rates = [own.weights.rate(own.values > settings.within[0]) for own in pair.parts()]
+    sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)
+    hits = rates[0][0] * sizes[0], rates[1][0] * sizes[1]
+    low, high = fold(rate_difference(hits, sizes, confidence))
+    unit = 1.0 if measure == "kolmogorov_smirnov" else settings.width
+    return Interval(low * unit, high * unit, method=pair.method("rates"))
+
+
+LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], float]
+
+
+def limit_of_rates(groups: Sequence[GroupScores], error: float, settings: Settings) -> float:
+    """Return an upper limit of the largest gap of selection rates over pairs of groups.
+
+    Parameters
+    ----------
+    groups : sequence of GroupScores
+        The groups. With weights, a group counts by its effective number of rows.
+    error : float
+        Probability with which the limit of one pair may be wrong.
+    settings : Settings
+        Who is selected.
+    """
+    counts = []
+    for group in groups:
+        mass = _mass(group)
+        chosen, mass = group.selected(settings)[mass > 0.0], mass[mass > 0.0]
+        size = max(1, int(mass.sum() ** 2 / (mass**2).sum()))
+        counts.append((float(np.average(chosen, weights=mass)) * size, size))
+    # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
+    level = 1.0 - 2.0 * error
+    return max(
+        fold(rate_difference((a[0], b[0]), (a[1], b[1]), level))[1]
+        for a, b in combinations(counts, 2)
+    )
+
+
+def limit_of_means(groups: Sequence[GroupScores], error: float, settings: Settings) -> float:
+    """Return an upper limit of the largest gap of mean scores over pairs of groups.
+
+    The scores of unweighted people in known bounds have the interval of `mean_difference`. Others
+    have Welch's interval.
+    """
+    if settings.outcome.has_unit:
+        return _welch_limit(groups, error)
+    if groups[0].weights.values is not None:
+        return min(1.0, _welch_limit(groups, error))
+    if min(len(group.values) for group in groups) < 2:
+        return 1.0
+    level = 1.0 - 2.0 * error
+    return max(
+        fold(mean_difference(a.values, b.values, level))[1] for a, b in combinations(groups, 2)
+    )
+
+
+def _welch_limit(groups: Sequence[GroupScores], error: float) -> float:
+    """Return the largest of Welch's limits; infinite if a group has fewer than two rows."""
+    means, squares, freedom = [], [], []
+    for group in groups:
+        shares = _mass(group) / _mass(group).sum()
+        size = 1.0 / (shares**2).sum()
+        if size < 2.0:
+            return float("inf")
+        mean = float(shares @ group.values)
+        means.append(mean)
+        squares.append(float(shares @ (group.values - mean) ** 2) / (size - 1.0))
+        freedom.append(size - 1.0)
+    limits = []
+    for a, b in combinations(range(len(means)), 2):
+        wrong = squares[a] + squares[b]
+        pooled = squares[a] ** 2 / freedom[a] + squares[b] ** 2 / freedom[b]
+        degrees = wrong**2 / pooled if pooled > 0.0 else freedom[a] + freedom[b]
+        limits.append(abs(means[a] - means[b]) + stdtrit(degrees, 1.0 - error) * np.sqrt(wrong))
+    return float(max(limits))
+
+
+def _mass(group: GroupScores) -> FloatArray:
+    values = group.weights.values
+    return np.ones(len(group.values)) if values is None else values

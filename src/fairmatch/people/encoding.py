@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -38,17 +38,7 @@ from fairmatch.people.columns import (
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of numbers and levels among one-hot columns.
-
-    Attributes
-    ----------
-    numbers : tuple of int
-        Column of every number.
-    levels : tuple of int
-        Column of the first level of every category. The other levels follow it.
-    width : int
-        Number of columns.
-    """
+    """The columns of numbers, of every category's first level, and of all, when one-hot encoded."""
 
     numbers: tuple[int, ...]
     levels: tuple[int, ...]
@@ -129,25 +119,13 @@ class Points:
         return self.numbers.nbytes + self.codes.nbytes
 
     def take(self, rows: npt.ArrayLike | slice) -> Points:
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        rows : array-like of int or bool, or slice
-            Positions of the rows, or a mask.
-
-        Returns
-        -------
-        Points
-            Those rows, in that order.
-        """
+        """Return some of the rows, chosen by position, by a mask or by a slice."""
         index = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(index, slice) and index.size == 0:
             index = index.astype(np.intp)  # NumPy reads an empty list as floats
         return replace(self, numbers=self.numbers[index], codes=self.codes[index])
 
-    def __getitem__(self, rows: npt.ArrayLike | slice) -> Points:
-        return self.take(rows)
+    __getitem__ = take
 
     @property
     def width(self) -> int:
@@ -157,37 +135,20 @@ class Points:
     @property
     def n_columns(self) -> int:
         """How many columns `dense` returns."""
-        return (self.layout or self._plain_layout()).width
+        return self._layout.width
 
     def with_number(self, column: FloatArray) -> Points:
-        """Return the points with one more number.
-
-        Parameters
-        ----------
-        column : ndarray of shape (n_rows,)
-            The number of every row.
-
-        Returns
-        -------
-        Points
-            The same codes, and the numbers followed by the new column.
-        """
+        """Return the points with one more number, the last."""
         layout = self.layout
         if layout is not None:
             layout = Layout((*layout.numbers, layout.width), layout.levels, layout.width + 1)
         return Points(np.column_stack([self.numbers, column]), self.codes, layout)
 
     def dense(self) -> FloatArray:
-        """Return the points as one-hot columns, which take memory for every level.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_columns)
-            Rows with the same distances as the points. Without codes these are the numbers.
-        """
+        """Return the points as one-hot columns, which take memory for every level."""
         if not self.codes.shape[1]:
             return self.numbers
-        layout = self.layout or self._plain_layout()
+        layout = self._layout
         columns = np.zeros((len(self), layout.width))
         columns[:, list(layout.numbers)] = self.numbers
         for first, code in zip(layout.levels, self.codes.T, strict=True):
@@ -195,7 +156,10 @@ class Points:
             columns[known, first + code[known]] = 1.0
         return columns
 
-    def _plain_layout(self) -> Layout:
+    @property
+    def _layout(self) -> Layout:
+        if self.layout is not None:
+            return self.layout
         n_numbers = self.numbers.shape[1]
         if not self.codes.shape[1]:
             return Layout(tuple(range(n_numbers)), (), n_numbers)
@@ -204,18 +168,7 @@ class Points:
         return Layout(tuple(range(n_numbers)), starts, int(ends[-1]))
 
     def pair_costs(self, rows: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> FloatArray:
-        """Compute the squared distances of pairs of rows.
-
-        Parameters
-        ----------
-        rows, others : arrays of int, shape (n_pairs,)
-            Positions of the first row and of the second row of every pair.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-            The squared distances, computed from differences and so without cancellation.
-        """
+        """Compute the squared distances of pairs of rows, given their positions."""
         return self.costs_with(self, rows, others)
 
     def costs_with(
@@ -223,17 +176,7 @@ class Points:
     ) -> FloatArray:
         """Compute the squared distances of pairs of a row here and a row of other points.
 
-        Parameters
-        ----------
-        other : Points
-            Points with the same columns.
-        rows, others : arrays of int, shape (n_pairs,)
-            Positions in these points, and positions in the other points.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-            The squared distances, computed from differences and so without cancellation.
+        They are computed from differences, and so without cancellation.
         """
         difference = self.numbers[rows] - other.numbers[others]
         squared: FloatArray = np.einsum("ij,ij->i", difference, difference)
@@ -245,16 +188,7 @@ class Points:
     def squared_distances(self, other: Points) -> FloatArray:
         """Compute the squared distance of every row to every row of other points.
 
-        Parameters
-        ----------
-        other : Points
-            Points with the same columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_other_rows)
-            The squared distances, computed column by column. This is meant for tests and small
-            blocks. A solver uses matrix products.
+        This is meant for tests and small blocks. A solver uses matrix products.
         """
         if self.numbers.shape[1:] != other.numbers.shape[1:] or (
             self.codes.shape[1:] != other.codes.shape[1:]
@@ -280,25 +214,13 @@ _FARTHEST = 1e18
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A numeric column: its range, and the mean that stands for missing values.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    minimum, maximum : float
-        The range in fit, which is scaled to [0, 1].
-    mean : float
-        Mean of the scaled values.
-    had_missing : bool
-        Whether values were missing in fit. If so, the output has an indicator column.
-    """
+    """A numeric column: its range in fit, and the scaled mean that stands for missing values."""
 
     name: str
     minimum: float
     maximum: float
     mean: float
-    had_missing: bool
+    had_missing: bool  # in fit; if so, the output has an indicator column
 
     kind: ClassVar[str] = "numeric"
 
@@ -352,25 +274,12 @@ class NumericColumn:
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """A categorical column: its levels, and which of them have a column of their own.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    levels : list of str, bool, int or float
-        The levels in fit.
-    had_missing : bool
-        Whether values were missing in fit. If so, missing is a level of its own.
-    kept : list of int or None
-        Positions of the levels that have a column of their own, if the others share one. It is
-        None if every level has its own.
-    """
+    """A categorical column: its levels in fit, and which of them have a column of their own."""
 
     name: str
     levels: list[str] | list[bool] | list[int] | list[float]
-    had_missing: bool
-    kept: list[int] | None = None
+    had_missing: bool  # in fit; if so, missing is a level of its own
+    kept: list[int] | None = None  # the levels with a column of their own, if the others share one
 
     kind: ClassVar[str] = "categorical"
 
@@ -392,14 +301,7 @@ class CategoricalColumn:
         return places
 
     def align(self, column: Column) -> Column:
-        """Return new values as positions among the levels in fit, or -1 for levels never seen.
-
-        Raises
-        ------
-        ColumnError
-            If no value was seen in fit, and the values are several or of another type. The column
-            is then not the one that was fitted.
-        """
+        """Return new values as positions among the levels in fit, or -1 for levels never seen."""
         given = as_categories(column)
         assert given.levels is not None
         levels = given.levels.tolist()
@@ -410,6 +312,7 @@ class CategoricalColumn:
         return replace(given, values=found[given.values])
 
     def _check_known(self, levels: list[Any], found: Values, used: Values) -> None:
+        """Raise if no value was seen in fit, so that the column is not the one that was fitted."""
         if not len(used) or (found[used] >= 0).any():
             return
         given, known = level_type(levels), level_type(self.levels)
@@ -439,13 +342,7 @@ class CategoricalColumn:
 
 @dataclass(frozen=True)
 class DroppedColumn:
-    """A column with too many levels that is left out. Nothing is encoded, and its code is 0.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    """
+    """A column with too many levels that is left out. Nothing is encoded, and its code is 0."""
 
     name: str
 
@@ -470,30 +367,7 @@ FittedColumn: TypeAlias = NumericColumn | CategoricalColumn | DroppedColumn
 def fit_column(
     column: Column, max_levels: int | None, rare: str, weights: Values | None = None
 ) -> FittedColumn:
-    """Learn what the encoder needs of a column.
-
-    Parameters
-    ----------
-    column : Column
-        The column of the rows to learn from. Rows of weight zero are already left out.
-    max_levels : int or None
-        The number of levels up to which a column is encoded whole. None sets no limit.
-    rare : {"warn", "pool", "drop", "error"}
-        What to do with a column of more levels.
-    weights : ndarray of shape (n_rows,), optional
-        Positive weights, which matter for the mean and for which levels are frequent.
-
-    Returns
-    -------
-    FittedColumn
-        What was learned.
-
-    Raises
-    ------
-    InputError
-        If all values are missing, if the range is too wide, or if there are too many levels with
-        ``rare="error"``.
-    """
+    """Learn what the encoder needs of a column, from rows whose weights are positive."""
     had_missing = bool(column.missing.any())
     if column.missing.all():
         raise InputError(f"Column {column.name!r} holds only missing values: leave it out.")
@@ -538,17 +412,7 @@ def _many_levels(
 
 
 def _read_fitted_column(kind: str, name: str, **learned: Any) -> FittedColumn:
-    """Return a fitted column from what a file holds. Raise a builtin error if it is damaged.
-
-    Parameters
-    ----------
-    kind : {"numeric", "categorical", "dropped"}
-        Kind of the column.
-    name : str
-        Name of the column.
-    **learned
-        The other attributes.
-    """
+    """Return a fitted column from what a file holds. Raise a builtin error if it is damaged."""
     if not isinstance(name, str):
         raise TypeError(f"a name must be text, got {name!r}")
     if kind == "dropped":
@@ -643,7 +507,7 @@ class Table:
         Arrays and tables of only numbers and booleans are used as they are. A table with categories
         is encoded by `TableEncoder`.
         """
-        if not hasattr(self.source, "columns"):
+        if not hasattr(self.source, "columns") or not self.source.shape[1]:
             numbers = read_features(self.native)
             return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
         columns = [as_numbers(column) for column in self.columns if not _is_category(column)]
@@ -771,7 +635,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : table or array of shape (n_rows, n_columns)
+        X : table or array of shape (n_rows, n_columns), or Table
             The rows to learn from.
         y : ignored
             Present for compatibility with scikit-learn.
@@ -818,7 +682,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : table or array of shape (n_rows, n_columns)
+        X : table or array of shape (n_rows, n_columns), or Table
             Rows with the columns seen in fit, in the same order.
 
         Returns
@@ -846,7 +710,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : table or array of shape (n_rows, n_columns)
+        X : table or array of shape (n_rows, n_columns), or Table
             Rows with the columns seen in fit, in the same order.
 
         Returns
@@ -874,7 +738,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : table or array of shape (n_rows, n_columns)
+        X : table or array of shape (n_rows, n_columns), or Table
             Rows with the columns seen in fit, in the same order.
 
         Returns
@@ -886,23 +750,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Examples
         --------
         >>> import pandas as pd
-        >>> from fairmatch.people.encoding import TableEncoder
         >>> people = pd.DataFrame({"age": [20, 30, 60], "job": ["cook", "nurse", "cook"]})
         >>> points = TableEncoder().fit(people).to_points(people)
         >>> points.numbers.ravel().tolist(), points.codes.ravel().tolist()
         ([0.0, 0.25, 1.0], [0, 1, 0])
         """
-        columns = self._read_fitted(X)
-        n_rows, slices = len(columns[0].values), self.feature_groups_
-        places, levels = list[int](), list[int]()
-        for fitted in self._columns:
-            place = slices[fitted.name]
-            if fitted.kind == "numeric":
-                places += range(place.start, place.stop)
-            elif fitted.kind == "categorical":
-                levels.append(place.start)
-        numbers = np.zeros((n_rows, len(places)))
-        codes = np.empty((n_rows, len(levels)), dtype=np.int32)
+        columns, slices = self._read_fitted(X), self.feature_groups_
+        kinds = [fitted.kind for fitted in self._columns]
+        places = [slices[fitted.name] for fitted in self._columns]
+        spans = [
+            range(p.start, p.stop) for p, k in zip(places, kinds, strict=True) if k == "numeric"
+        ]
+        starts = [p.start for p, k in zip(places, kinds, strict=True) if k == "categorical"]
+        layout = Layout(tuple(chain(*spans)), tuple(starts), max(p.stop for p in places))
+        numbers = np.zeros((len(columns[0].values), len(layout.numbers)))
+        codes = np.empty((len(numbers), len(starts)), dtype=np.int32)
         number = code = 0
         for fitted, column in zip(self._columns, columns, strict=True):
             if isinstance(fitted, CategoricalColumn):
@@ -912,8 +774,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 width = len(fitted.name_endings)
                 fitted.encode(column, numbers[:, number : number + width])
                 number += width
-        width = max((place.stop for place in slices.values()), default=0)
-        return Points(numbers, codes, Layout(tuple(places), tuple(levels), width))
+        return Points(numbers, codes, layout)
 
     @property
     def feature_groups_(self) -> dict[str, slice]:
@@ -978,11 +839,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def to_dict(self) -> dict[str, Any]:
         """Return the fitted encoder as plain values that JSON can hold exactly.
 
-        Returns
-        -------
-        dict
-            The content that `from_dict` reads.
-
         Examples
         --------
         >>> import json
@@ -1004,16 +860,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> TableEncoder:
         """Return the encoder that `to_dict` described.
-
-        Parameters
-        ----------
-        content : mapping
-            What `to_dict` returned.
-
-        Returns
-        -------
-        TableEncoder
-            A fitted encoder.
 
         Raises
         ------
@@ -1049,18 +895,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_parameters(cls, content: Mapping[str, Any]) -> TableEncoder:
-        """Return an unfitted encoder with the parameters that a file holds.
-
-        Parameters
-        ----------
-        content : mapping
-            What `parameters_to_dict` returned. Other keys are ignored.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of its range.
-        """
+        """Return an unfitted encoder with the parameters that `parameters_to_dict` returned."""
         encoder = cls(
             missing=content["missing"],
             dtype=np.dtype(content["dtype"]).type,

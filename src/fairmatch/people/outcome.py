@@ -170,10 +170,12 @@ NUMBER = Outcome("number", SQUARED, decides=False, has_unit=True)
 OUTCOMES: dict[str, Outcome] = {outcome.name: outcome for outcome in (PROBABILITY, NUMBER)}
 
 
-def read_outcome(value: Any) -> Outcome:
+def read_outcome(value: Any, name: str = "outcome") -> Outcome:
     """Return the outcome with this name. Raise an error that lists the names if there is none."""
     if isinstance(value, Outcome):
         return value
     if isinstance(value, str) and value in OUTCOMES:
         return OUTCOMES[value]
-    raise InputError(f"outcome must be one of {', '.join(map(repr, OUTCOMES))}, got {value!r}.")
+    raise InputError(
+        f"{name} must be one of {', '.join(map(repr, OUTCOMES))}, got {value!r}.", parameter=name
+    )

@@ -13,11 +13,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import GroupError, LabelError
-from fairmatch.people.checks import BoolArray, FloatArray
+from fairmatch.people.checks import (
+    BoolArray,
+    FloatArray,
+    is_missing,
+    read_column,
+    read_labels,
+    read_weights,
+)
 from fairmatch.people.encoding import Table as Table
-from fairmatch.people.groups import Criterion, Groups
+from fairmatch.people.encoding import as_table
+from fairmatch.people.groups import Criterion, Groups, read_groups
 from fairmatch.people.weights import Weights
 
 IndexArray = npt.NDArray[np.intp]
@@ -86,6 +95,14 @@ class Comparison:
         """
         rows = self.source_rows, self.target_rows
         return rows if self.source < self.target else (rows[1], rows[0])
+
+    def masses(self, people: People) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
+        """Return the shares of the rows `in_order`. They are None if all rows weigh the same."""
+        weights = people.weights
+        if weights is None:
+            return None, None
+        first, second = (weights[rows] / weights[rows].sum() for rows in self.in_order)
+        return first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +181,12 @@ class People:
         """Which rows have the positive label; None without labels of two classes."""
         return None if self.labels is None or self.labels.classes is None else self.labels.positive
 
+    def stratum(self, comparison: Comparison) -> str | None:
+        """Return the label of the stratum within which people are compared, if there are strata."""
+        if self.strata is None or comparison.stratum is None:
+            return None
+        return self.strata.labels[comparison.stratum]
+
     def take(self, rows: IndexArray) -> People:
         """Return some of the people, in this order."""
         return People(
@@ -238,13 +261,20 @@ class People:
         total = sum(comparison.weight for comparison in found)
         return [replace(comparison, weight=comparison.weight / total) for comparison in found]
 
+    def rows_with_mass(self) -> list[IndexArray]:
+        """Return the rows of each group that carry mass. Raise if a group has none."""
+        everybody = np.ones(len(self), dtype=bool)
+        carried = everybody if self.weights is None else self.weights > 0.0
+        codes = range(self.groups.n_groups)
+        return [self._rows(code, carried, everybody, None, None) for code in codes]
+
     def _rows(
         self,
         code: int,
         carried: BoolArray,
         inside: BoolArray,
         label: bool | None,
-        criterion: Criterion,
+        criterion: Criterion | None,
     ) -> IndexArray:
         """Return the rows of a group that carry mass. Raise if there are none."""
         is_group = self.groups.is_group(code)
@@ -256,7 +286,7 @@ class People:
             raise GroupError(
                 f"Group {name!r} has no rows to compare, and every group needs some. Leave it out."
             )
-        if not (is_group & inside).any():
+        if criterion is not None and not (is_group & inside).any():
             raise LabelError(
                 f"Group {name!r} has no rows with a {'positive' if label else 'negative'} label, "
                 f"so criterion={criterion.name!r} is undefined for it. Pool the group with "
@@ -266,3 +296,49 @@ class People:
             f"The weights of group {name!r} sum to zero, and every group needs a positive weight. "
             "Leave this group out, or correct the weights."
         )
+
+
+def read_people(
+    sensitive_features: Any,
+    *,
+    n_rows: int,
+    X: Any = None,
+    y: Any = None,
+    pos_label: Any = 1,
+    sample_weight: ArrayLike | None = None,
+    name: str = "y_true",
+) -> People:
+    """Read what callers pass about people.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    n_rows : int
+        Number of rows.
+    X : table or array of shape (n_rows, n_columns), optional
+        The columns that describe people. They are read when they are needed.
+    y : array-like of shape (n_rows,), optional
+        Labels of two classes.
+    pos_label : default=1
+        The label that counts as positive. With None it is the greater of the two.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    name : str, default="y_true"
+        How errors name the labels.
+    """
+    groups = read_groups(sensitive_features, n_rows=n_rows)
+    weights = read_weights(sample_weight, n_rows=n_rows)
+    labels = None
+    if y is not None:
+        if pos_label is None:
+            known = read_column(y, name)
+            pos_label = max(set(known[~is_missing(known)].tolist()), default=None)
+        positive = read_labels(y, n_rows=n_rows, pos_label=pos_label, name=name)
+        labels = Labels(positive.astype(np.float64), (None, pos_label))
+    return People(
+        groups,
+        None if X is None else as_table(X),
+        labels,
+        None if weights is None else Weights(n_rows, weights),
+    )

@@ -33,14 +33,18 @@ class Moments:
     variance: float
     size: float
 
-    @property
-    def error(self) -> float:
-        """Squared standard error of the mean.
+    def error(self, width: float = 1.0) -> float:
+        """Return the squared standard error of the mean.
 
         If a few people have equal values, others may still have another value. So the variance is
         at least about one over the size, as if there were one more success and one more failure.
+
+        Parameters
+        ----------
+        width : float, default=1.0
+            Length of the range in which values lie.
         """
-        floor = min(1.0 / self.size, 0.25)
+        floor = min(1.0 / self.size, 0.25) * width**2
         return max(self.variance, floor) / self.size
 
 

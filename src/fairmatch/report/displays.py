@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ from fairmatch.auditing.people import draw_rows
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.nearest import POSITION_SLACK, MatchingCurve, matching_curve
-from fairmatch.measures import MEASURES, gap_table
-from fairmatch.measures.registry import IN_UNITS, read_measure
+from fairmatch.measures import gap_table
+from fairmatch.measures.registry import read_measure
 from fairmatch.people.checks import FloatArray, read_labels, read_scores, read_weights
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import whole_file
@@ -26,14 +26,14 @@ from fairmatch.people.groups import read_groups
 from fairmatch.people.weights import Weights
 from fairmatch.report.charts import (
     curve_chart,
+    gap_axis,
     interval_chart,
-    model_chart,
-    paths_chart,
     save_chart,
     standalone,
     tradeoff_chart,
+    tradeoff_rows,
 )
-from fairmatch.report.wording import gap_title, shown_name, told_apart
+from fairmatch.report.wording import gap_title, gap_unit, shown_name, told_apart
 
 Kind = TypeVar("Kind", bound="Display")
 
@@ -52,6 +52,54 @@ class Display(ABC):
     chart_: Any
     ax_: Any
     figure_: Any
+
+    # The arguments of `from_estimator` that `from_predictions` needs too.
+    _passed_on: ClassVar[tuple[str, ...]] = ("pos_label",)
+
+    @classmethod
+    def from_estimator(
+        cls: type[Kind],
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: ArrayLike,
+        pos_label: Any = 1,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Kind:
+        """Score a table with fitted classifiers and draw the picture.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or mapping of names to them
+            The model or models that score the rows.
+        X : table or array of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+        y : array-like of shape (n_rows,), optional
+            Labels.
+        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+            Group of every row.
+        pos_label : default=1
+            The label that counts as positive.
+        name : str, optional
+            Name of a single model; by default the name of its class.
+        **settings
+            Further arguments of `from_predictions`.
+
+        Returns
+        -------
+        Display
+        """
+        scores = scores_of(named(estimator, name), X, sensitive_features, pos_label)
+        given = {"X": X, "pos_label": pos_label}
+        settings |= {key: given[key] for key in cls._passed_on}
+        return cls.from_predictions(y, scores, sensitive_features=sensitive_features, **settings)
+
+    @classmethod
+    @abstractmethod
+    def from_predictions(cls: type[Kind], *args: Any, **settings: Any) -> Kind:
+        """Draw the picture from scores."""
 
     def plot(self: Kind, *, backend: str = "altair", ax: Any = None) -> Kind:
         """Draw the picture.
@@ -177,62 +225,6 @@ class GapDisplay(Display):
         self.audits = list(audits)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None,
-        *,
-        sensitive_features: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = 1,
-        name: str | None = None,
-        backend: str = "altair",
-        ax: Any = None,
-        **settings: Any,
-    ) -> GapDisplay:
-        """Audit fitted classifiers on a table and draw their gaps.
-
-        Parameters
-        ----------
-        estimator : fitted classifier, or mapping of names to them
-            The model or models that score the rows.
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit.
-        y : array-like of shape (n_rows,), or None
-            Labels, for the gaps of error rates.
-        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        pos_label : default=1
-            The label that counts as positive.
-        name : str, optional
-            Name of a single model; by default the name of its class.
-        backend : {"altair", "matplotlib"}, default="altair"
-            The library that draws the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw on. They imply matplotlib.
-        **settings
-            Further arguments of `fairmatch.audit`: threshold, confidence, n_resamples, and others.
-
-        Returns
-        -------
-        GapDisplay
-        """
-        models = named(estimator, name)
-        return cls.from_predictions(
-            y,
-            scores_of(models, X, sensitive_features, pos_label),
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            pos_label=pos_label,
-            backend=backend,
-            ax=ax,
-            **settings,
-        )
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -302,7 +294,7 @@ class GapDisplay(Display):
             for audit in self.audits
             for gap in audit.gaps
             # Gaps of predictions share an axis only if they have the unit of the predictions.
-            if gap.value is not None and (audit.scale != "real" or gap.name in IN_UNITS)
+            if gap.value is not None and (audit.scale != "real" or gap_unit(gap.name) == "score")
         ]
 
     def _title(self) -> str:
@@ -356,68 +348,10 @@ class MatchingDisplay(Display):
     2.0
     """
 
+    _passed_on: ClassVar[tuple[str, ...]] = ("X",)
+
     def __init__(self, curves: Mapping[str, MatchingCurve]) -> None:
         self.curves = dict(curves)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        n_sample: int = 1000,
-        random_state: int = 0,
-        pos_label: Any = 1,
-        name: str | None = None,
-        backend: str = "altair",
-        ax: Any = None,
-    ) -> MatchingDisplay:
-        """Compute the curves of fitted classifiers on a table and draw them.
-
-        Parameters
-        ----------
-        estimator : fitted classifier, or mapping of names to them
-            The model or models that score the rows.
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit. Distances are taken over the same columns.
-        y : ignored
-            May be None.
-        sensitive_features : array-like of shape (n_rows,), or a table of several attributes
-            Group of every row.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        n_sample : int, default=1000
-            Number of people drawn from each group; a smaller group is taken whole.
-        random_state : int, default=0
-            Seed of the sample.
-        pos_label : default=1
-            The label that counts as positive.
-        name : str, optional
-            Name of a single model; by default the name of its class.
-        backend : {"altair", "matplotlib"}, default="altair"
-            The library that draws the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw on. They imply matplotlib.
-
-        Returns
-        -------
-        MatchingDisplay
-        """
-        models = named(estimator, name)
-        return cls.from_predictions(
-            y,
-            scores_of(models, X, sensitive_features, pos_label),
-            sensitive_features=sensitive_features,
-            X=X,
-            sample_weight=sample_weight,
-            n_sample=n_sample,
-            random_state=random_state,
-            backend=backend,
-            ax=ax,
-        )
 
     @classmethod
     def from_predictions(
@@ -555,7 +489,7 @@ class TradeoffDisplay(Display):
         cls,
         estimator: Any,
         X: Any,
-        y: ArrayLike,
+        y: Any = None,
         *,
         sensitive_features: ArrayLike,
         gap: str = "demographic_parity_gap",
@@ -564,8 +498,9 @@ class TradeoffDisplay(Display):
         name: str | None = None,
         backend: str = "altair",
         ax: Any = None,
+        **settings: Any,
     ) -> TradeoffDisplay:
-        """Measure a path, or fitted classifiers, on a table and draw accuracy against a gap.
+        """Measure paths or fitted classifiers on a table and draw accuracy against a gap.
 
         Parameters
         ----------
@@ -589,42 +524,28 @@ class TradeoffDisplay(Display):
             The library that draws the picture.
         ax : matplotlib Axes, optional
             Axes to draw on. They imply matplotlib.
+        **settings
+            Further arguments of `from_predictions`.
 
         Returns
         -------
         TradeoffDisplay
         """
-        if isinstance(estimator, FairnessPath):
-            curve = estimator.curve(
-                X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
-            )
-            return cls(curve, gap).plot(backend=backend, ax=ax)
-        models = named(estimator, name)
-        if any(isinstance(model, FairnessPath) for model in models.values()):
-            parts = [
-                cls.from_estimator(
-                    model,
-                    X,
-                    y,
-                    sensitive_features=sensitive_features,
-                    gap=gap,
-                    sample_weight=sample_weight,
-                    pos_label=pos_label,
-                    name=own,
-                ).points.assign(model=own)
-                for own, model in models.items()
-            ]
-            return cls(pd.concat(parts, ignore_index=True), gap).plot(backend=backend, ax=ax)
-        return cls.from_predictions(
-            y,
-            scores_of(models, X, sensitive_features, pos_label),
-            sensitive_features=sensitive_features,
-            gap=gap,
-            sample_weight=sample_weight,
-            pos_label=pos_label,
-            backend=backend,
-            ax=ax,
-        )
+        given: dict[str, Any] = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+        }
+        parts = []
+        for own, model in named(estimator, name).items():
+            if isinstance(model, FairnessPath):
+                curve = model.curve(X, y, **given)
+                parts.append(curve if model is estimator else curve.assign(model=own))
+            else:
+                measured = super().from_estimator(
+                    model, X, y, gap=gap, pos_label=pos_label, name=own, **given, **settings
+                )
+                parts.append(measured.points)
+        return cls(pd.concat(parts, ignore_index=True), gap).plot(backend=backend, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -702,27 +623,26 @@ class TradeoffDisplay(Display):
         return [f"weight {weight:g}" for weight in self.points["fairness_weight"]]
 
     def _draw_altair(self) -> Any:
-        if "fairness_weight" in self.points and "model" in self.points:
-            return paths_chart(self.points, gap=self.gap)
-        if "fairness_weight" in self.points:
-            return tradeoff_chart(self.points, gap=self.gap)
-        return model_chart(self.points, gap=self.gap)
+        return tradeoff_chart(
+            tradeoff_rows(self.points, self.gap),
+            title=gap_axis(self.gap),
+            beside="fairness_weight" not in self.points,
+        )
 
     def _draw_matplotlib(self, ax: Any) -> None:
-        points = self.points
-        if "fairness_weight" in points and "model" in points:
-            for own, part in points.groupby("model", sort=False):
-                ordered = part.sort_values("fairness_weight")
-                ax.plot(ordered[self.gap], ordered["accuracy"], "o-", label=own)
+        rows = tradeoff_rows(self.points, self.gap)
+        joined = "fairness_weight" in self.points
+        series = list(dict.fromkeys(row["series"] for row in rows))
+        for own in series:
+            part = [row for row in rows if row["series"] == own]
+            part.sort(key=lambda row: row["weight"] or 0.0)
+            at = [row["gap"] for row in part], [row["accuracy"] for row in part]
+            ax.plot(*at, "o-" if joined else "o", label=own)
+        if len(series) > 1:
             ax.legend()
-        elif "fairness_weight" in points:
-            ordered = points.sort_values("fairness_weight")
-            ax.plot(ordered[self.gap], ordered["accuracy"], "o-")
-        else:
-            ax.plot(points[self.gap], points["accuracy"], "o")
-            for row in points.to_dict("records"):
-                at = row[self.gap], row["accuracy"]
-                ax.annotate(row["model"], at, xytext=(6, 4), textcoords="offset points")
+        for row in [] if joined else rows:
+            at = row["gap"], row["accuracy"]
+            ax.annotate(row["label"], at, xytext=(6, 4), textcoords="offset points")
         ax.set_xlim(left=0.0)
-        ax.set_xlabel(f"{MEASURES[self.gap].title} ({MEASURES[self.gap].symbol})")
+        ax.set_xlabel(gap_axis(self.gap))
         ax.set_ylabel("accuracy")

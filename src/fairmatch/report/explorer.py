@@ -124,7 +124,6 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
     models = []
     for audit, people in shown:
         number, order, listed = places[id(people)]
-        selected = _selected(audit, people)
         models.append(
             {
                 "name": audit.model_name,
@@ -135,7 +134,7 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
                 "rule": "" if audit.threshold is None else selected_from(audit),
                 "scores": [round(people.scores[k], 4) for k in order],
                 # Taken before rounding, which could move a score across the threshold.
-                "selected": [selected[k] for k in order] if selected else [],
+                "selected": [people.selected[k] for k in order] if people.selected else [],
                 "pairs": {
                     name: _pairs(pairs, len(people.ids), order, listed)
                     for name, pairs in _all_pairs(people).items()
@@ -165,13 +164,6 @@ def _payload(shown: Shown, n_listed: int) -> dict[str, Any]:
 def _is_counted(audit: Audit, people: Individuals) -> bool:
     """Return whether a row stands for as many people as it counts."""
     return audit.weights == "counts" and bool(people.weights)
-
-
-def _selected(audit: Audit, people: Individuals) -> Sequence[int]:
-    """Return 1 for each person who is selected, else 0; nothing for predictions."""
-    if audit.threshold is None:
-        return []  # predictions select nobody
-    return people.selected or [int(score >= audit.threshold) for score in people.scores]
 
 
 def _order(members: Sequence[Individuals], n_listed: int) -> tuple[list[int], int]:

@@ -1,11 +1,16 @@
-"""The figures of a report: one table of facts each, its charts, and how to read both."""
+"""The figures of a report: one table of facts each, its charts, and how to read both.
+
+A figure is data. Each of its rows holds the facts of one line of the table and, where there is an
+estimate, of one mark of a chart: `_intervals` draws the rows, in as many charts as they name. A
+column without an entry and an empty sentence are left out, so a figure names all that it may have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,7 +33,6 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.measures.registry import IN_UNITS
 from fairmatch.report.charts import (
     CONTRIBUTION_COLOURS,
     GROUP_COLOURS,
@@ -40,10 +44,11 @@ from fairmatch.report.charts import (
     cumulative_chart,
     curve_chart,
     finished,
+    gap_axis,
     interval_chart,
-    scatter_chart,
     step_chart,
     tradeoff_chart,
+    tradeoff_rows,
 )
 from fairmatch.report.wording import (
     MATCHINGS,
@@ -53,6 +58,7 @@ from fairmatch.report.wording import (
     column_words,
     compared_groups,
     gap_title,
+    gap_unit,
     gap_words,
     group_words,
     is_drawn,
@@ -71,17 +77,8 @@ from fairmatch.report.wording import (
 )
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One chart of a figure.
-
-    Attributes
-    ----------
-    chart : dict
-        A Vega-Lite specification.
-    title : str
-        Title of the chart among others of the figure; empty if it is the only one.
-    """
+class Panel(NamedTuple):
+    """A chart of a figure: a Vega-Lite specification, and its title among several charts."""
 
     chart: dict[str, Any]
     title: str = ""
@@ -105,55 +102,100 @@ class Figure:
         The charts; empty where there is nothing to draw.
     legend : dict
         Words to colours, if the charts share a legend; otherwise each has its own.
-    wide : bool
-        Whether the figure takes the whole width of the page.
     """
 
     title: str
     reading: tuple[str, ...]
     columns: dict[str, str]
-    rows: list[Row]
+    rows: Sequence[Row]
     panels: tuple[Panel, ...] = ()
     legend: dict[str, str] = field(default_factory=dict)
-    wide: bool = True
+
+    def __post_init__(self) -> None:
+        shown = {key for row in self.rows for key, value in row.items() if value != ""}
+        kept = {key: words for key, words in self.columns.items() if key in shown}
+        object.__setattr__(self, "columns", kept)
+        object.__setattr__(self, "reading", tuple(filter(None, self.reading)))
+
+
+# Headings of the columns, if they are not the names of the fields.
+_HEADINGS = {
+    "value": "estimate",
+    "low": "from",
+    "high": "to",
+    "better": "better off",
+    "cost": "mean squared distance",
+    "smallest": "nearest possible",
+    "agreement": "rank agreement",
+    "undesirable": "undesirable flips",
+    "gained": "newly selected",
+    "lost": "no longer selected",
+}
+
+
+def _columns(*fields: str, **headings: str) -> dict[str, str]:
+    """Return columns by their fields, some with a heading of their own."""
+    return {name: headings.get(name) or _HEADINGS.get(name, name) for name in fields}
 
 
 # Up to this many charts have their own legends; more charts share one.
 FEW_PANELS = 2
 
+# Most bars in a chart that is alone, and in one of several. The table below it shows all.
+_MOST_BARS, _FEW_BARS = 12, 6
+
 # Names in charts are cut at this length.
 _LONGEST = 60
 
-
-LIMITS = {"value": "estimate", "low": "from", "high": "to"}
-
-
-NOTE = {"note": "note"}
-
-
-def label(name: str) -> str:
-    """Return a name from the data as it stands in a chart."""
-    return shown_name(name, _LONGEST)
+_LIMITS = ("value", "low", "high")
+_ALIKE = "gap (0 = alike)"
+_COSTS = ("cost", "smallest", "random")
+_NEAREST = "0 = as near as possible, 1 = as random"
 
 
-def group_labels(audit: Audit) -> dict[str, str]:
-    """Return how each group is written in charts and tables."""
-    return told_apart(group.label for group in audit.groups)
+class _Model(NamedTuple):
+    """An audit, and how its model and its groups are written.
+
+    The title is the name of the model; it is empty if there are no other models.
+    """
+
+    audit: Audit
+    name: str
+    title: str
+    groups: dict[str, str]
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The fields of a row that is one of a series per model."""
+        return {"series": self.name, "model": self.title}
+
+    def said(self, sentence: str) -> str:
+        """Return a sentence on the model, which begins with its name if there are several."""
+        return f"{self.title}: {sentence}" if self.title and sentence else sentence
 
 
-def model_labels(audits: Sequence[Audit]) -> dict[str, str]:
-    """Return how each model is written in charts and tables."""
-    return told_apart(audit.model_name for audit in audits)
+def _models(audits: Sequence[Audit]) -> list[_Model]:
+    names = told_apart(audit.model_name for audit in audits)
+    several = len(audits) > 1
+    return [
+        _Model(
+            audit,
+            names[audit.model_name],
+            names[audit.model_name] if several else "",
+            told_apart(group.label for group in audit.groups),
+        )
+        for audit in audits
+    ]
 
 
-def model_column(audits: Sequence[Audit], key: str = "series") -> dict[str, str]:
-    """Return the column of models, which one model alone does not need."""
-    return {key: "model"} if len(audits) > 1 else {}
-
-
-def limits(fact: Estimate | Gap) -> dict[str, Any]:
-    """Return an estimate as the fields of a row."""
+def _estimate(fact: Estimate | Gap) -> dict[str, Any]:
+    """Return an estimate, or why there is none, as the fields of a row."""
     return {"value": fact.value, "low": fact.low, "high": fact.high, "note": fact.refused or ""}
+
+
+def _facts(fact: Any, *names: str) -> dict[str, Any]:
+    """Return some attributes of a fact as the fields of a row."""
+    return {name: getattr(fact, name) for name in names}
 
 
 def level(audits: Sequence[Audit]) -> str:
@@ -161,41 +203,83 @@ def level(audits: Sequence[Audit]) -> str:
     return f"{audits[0].confidence:.0%}"
 
 
-def least_people(audit: Audit) -> int:
+Domain = tuple[float, float]
+
+
+def _intervals(
+    rows: Iterable[Row],
+    axis: str,
+    *,
+    domain: Domain | Callable[[Sequence[Row]], Domain] | None = None,
+    **options: Any,
+) -> tuple[Panel, ...]:
+    """Return charts of dots with intervals, one for each ``panel`` that rows name.
+
+    A row without a value is not drawn, and neither is one whose panel is None.
+    """
+    panels: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["value"] is not None and (name := row.get("panel", "")) is not None:
+            panels.setdefault(name, []).append(row)
+    return tuple(
+        Panel(
+            finished(
+                interval_chart(
+                    own, title=axis, domain=domain(own) if callable(domain) else domain, **options
+                )
+            ),
+            name,
+        )
+        for name, own in panels.items()
+    )
+
+
+def _sharing(
+    charts: Sequence[tuple[str, Any]], legend: dict[str, str]
+) -> tuple[tuple[Panel, ...], dict[str, str]]:
+    """Return charts as panels with their own legends; many charts share the one that is given."""
+    few = len(charts) <= FEW_PANELS
+    panels = (Panel(finished(chart, legend=few), title) for title, chart in charts)
+    return tuple(panels), {} if few else legend
+
+
+def _least_people(audit: Audit) -> int:
     """Return the fewest people that a row may show: 1, unless the page is without individuals."""
     if audit.individuals is not None:
         return 1
     return int(audit.provenance.settings.get("min_group_size") or 1)
 
 
-def too_few(number: int, least: int) -> str:
+def _too_few(number: int, least: int) -> str:
     """Return why a row of so few people is not shown."""
     return f"{n_people(number)}, fewer than the {least} a statement needs"
 
 
-def noted(rows: Iterable[Mapping[str, Any]], columns: dict[str, str]) -> dict[str, str]:
-    """Return the columns, without the column of notes if there are none."""
-    noted = any(row.get("note") for row in rows)
-    return {key: words for key, words in columns.items() if noted or key != "note"}
+# The search for alternatives, and the columns of the table.
 
-
-def panel(rows: Sequence[Row], name: str = "", **options: Any) -> tuple[Panel, ...]:
-    """Return a chart of dots with intervals, or none if no statement is made."""
-    stated = [row for row in rows if row["value"] is not None]
-    return (Panel(finished(interval_chart(stated, **options)), name),) if stated else ()
-
-
-# How the points of each verdict are called in the picture.
-_SERIES = {"yes": "less discriminatory", "not shown": "not shown", "no": "other"}
+_VERDICTS = {"yes": "less discriminatory", "not shown": "not shown", "no": "other"}
 
 
 def alternatives_figure(found: Alternatives) -> Figure:
     """Return the figure of accuracy against the gap for everything that was tried."""
     title = MEASURES[found.gap_measure].title.lower()
-    points: list[Row] = [
-        _point(found.baseline, found.accuracy, found.gap, "baseline"),
-        *(_point(one.name, one.accuracy, one.gap, _SERIES[one.verdict]) for one in found.tried),
+    points = [
+        (found.baseline, found.accuracy, found.gap, "baseline"),
+        *((one.name, one.accuracy, one.gap, _VERDICTS[one.verdict]) for one in found.tried),
     ]
+    keys = ("label", "accuracy", "gap", "series")
+    drawn = [
+        {**dict(zip(keys, (shown_name(name, _LONGEST), *rest), strict=True)), "weight": None}
+        for name, *rest in points
+    ]
+    columns = _columns(
+        *("name", "accuracy", "accuracy_change", "gap", "gap_change", "gained", "lost", "verdict"),
+        name="model",
+        accuracy_change="change of accuracy",
+        gap_change="change of the gap",
+        verdict="less discriminatory",
+    )
+    baseline = {"name": f"{found.baseline} (baseline)", "accuracy": found.accuracy}
     return Figure(
         "Everything that was tried",
         (
@@ -208,50 +292,29 @@ def alternatives_figure(found: Alternatives) -> Figure:
             f"The gap is that of {title}, the largest over pairs of groups. Newly selected are "
             f"people whom {shown_name(found.baseline)} does not select and the model does.",
         ),
-        {
-            "name": "model",
-            "accuracy": "accuracy",
-            "accuracy_change": "change of accuracy",
-            "gap": "gap",
-            "gap_change": "change of the gap",
-            "gained": "newly selected",
-            "lost": "no longer selected",
-            "verdict": "less discriminatory",
-        },
-        [_baseline_row(found), *map(_row, found.tried)],
-        (Panel(finished(scatter_chart(points, x=f"gap of {title}", y="accuracy"))),),
+        columns,
+        [{**dict.fromkeys(columns, ""), **baseline, "gap": found.gap}, *map(_tried, found.tried)],
+        (Panel(finished(tradeoff_chart(drawn, title=f"gap of {title}"))),),
     )
 
 
-def _point(name: str, accuracy: float, gap: float, kind: str) -> Row:
-    return {"label": label(name), "x": gap, "y": accuracy, "series": kind}
+def _tried(one: Alternative) -> Row:
+    def signed(change: Estimate) -> str:
+        return f"{change.value:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
 
+    def people(counts: dict[str, int]) -> str:
+        return ", ".join(f"{shown_name(group)} {n:,}" for group, n in counts.items())
 
-def _baseline_row(found: Alternatives) -> Row:
-    row: dict[str, Any] = {"name": f"{found.baseline} (baseline)", "accuracy": found.accuracy}
-    blank = dict.fromkeys(("accuracy_change", "gap_change", "gained", "lost", "verdict"), "")
-    return {**row, "gap": found.gap, **blank}
-
-
-def _row(one: Alternative) -> Row:
     return {
         "name": one.name,
         "accuracy": one.accuracy,
-        "accuracy_change": _signed(one.accuracy_change),
+        "accuracy_change": signed(one.accuracy_change),
         "gap": one.gap,
-        "gap_change": _signed(one.gap_change),
-        "gained": _people(one.gained),
-        "lost": _people(one.lost),
+        "gap_change": signed(one.gap_change),
+        "gained": people(one.gained),
+        "lost": people(one.lost),
         "verdict": one.verdict_words(),
     }
-
-
-def _signed(change: Estimate) -> str:
-    return f"{change.value:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
-
-
-def _people(counts: dict[str, int]) -> str:
-    return ", ".join(f"{shown_name(group)} {n:,}" for group, n in counts.items())
 
 
 def column_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -259,113 +322,228 @@ def column_figure(audits: Sequence[Audit]) -> Figure | None:
     columns = audits[0].columns
     if not columns:
         return None
-    rows: list[Row] = [
-        {
-            "name": column.name,
-            "role": column.role,
-            "type": column.type,
-            "distinct": column.n_distinct,
-            "missing": column.n_missing,
-            "why": column.why,
-            "doubt": column.doubt,
-        }
-        for column in columns
-    ]
     headings = {
         "name": "column",
         "role": "read as",
         "type": "holds",
-        "distinct": "different values",
-        "missing": "missing",
+        "n_distinct": "different values",
+        "n_missing": "missing",
         "why": "why",
         "doubt": "look at",
     }
-    if not any(row["doubt"] for row in rows):
-        del headings["doubt"]
-    return Figure("The columns", (), headings, rows)
+    return Figure("The columns", (), headings, [_facts(column, *headings) for column in columns])
 
 
-# For every pair and attribute these gaps are drawn; the others stand in the table.
-_DRAWN = "demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "false_positive_gap"
+# Groups: how many are selected, or what is predicted of them.
 
 
-def _facts(gap: Gap, names: dict[str, str]) -> dict[str, Any]:
-    """Return a gap as the fields of a row."""
-    first, second = (names.get(name, label(name)) for name in gap.groups or ("", ""))
-    better = "" if not gap.signed else (second if gap.signed > 0 else first)
-    if gap.favoured is not None:  # audits of earlier versions do not say it
-        better = names.get(gap.favoured, label(gap.favoured))
-    between = f"{first} – {second}" if gap.groups else ""
-    return {"symbol": gap.symbol, **limits(gap), "between": between, "better": better}
+def group_figure(audits: Sequence[Audit]) -> Figure:
+    """Return the figure of the share of each group that is selected, or of its mean prediction."""
+    rows = [row for model in _models(audits) for row in _group_rows(model, model.audit)]
+    weights = [
+        name
+        for name in ("weight", "effective_size")
+        if any(row[name] not in (None, row["people"]) for row in rows)
+    ]
+    said = outcome_words(audits[0])
+    title, dot, axis = (
+        ("Mean prediction of each group", "A dot is the mean of the predictions", "mean prediction")
+        if audits[0].scale == "real"
+        else (
+            f"Share {said} of each group",
+            f"A dot is the share of people {said}",
+            f"share {said}",
+        )
+    )
+    ratios = [
+        f"{f'{shown_name(model.audit.model_name)}: the' if model.title else 'The'}{said}"
+        for model in _models(audits)
+        if (said := _on_ratio(model.audit))
+    ]
+    return Figure(
+        title,
+        (f"{dot}; the bar is its {level(audits)} confidence interval.", *ratios),
+        _group_columns(*weights),
+        rows,
+        _intervals(rows, axis, domain=_group_domain(audits[0])),
+    )
 
 
-def _in_order(gaps: Iterable[Gap]) -> list[str]:
-    """Return the names of some gaps, in the order of the table of measures."""
-    found = {gap.name for gap in gaps}
-    return [*(name for name in MEASURES if name in found), *sorted(found - MEASURES.keys())]
+def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the same figure for the groups of every attribute by itself."""
+    if not audits[0].attributes:
+        return None
+    names = told_apart(attribute.name for attribute in audits[0].attributes)
+    models = _models(audits)
+    rows = [
+        {"attribute": shown, "panel": f"By {shown}", **row}
+        for k, shown in enumerate(names.values())
+        for model in models
+        for row in _group_rows(model, model.audit.attributes[k])
+    ]
+    ratios = [
+        f"By {names[attribute.name]}{under}, the{said}"
+        for model in models
+        for under in [f" under {shown_name(model.audit.model_name)}" if model.title else ""]
+        for attribute in model.audit.attributes
+        if (said := _on_ratio(attribute))
+    ]
+    real = audits[0].scale == "real"
+    return Figure(
+        "Each attribute by itself",
+        (
+            "The groups of one attribute at a time; the first figure shows their combinations. "
+            "Each attribute can look even while the combinations do not.",
+            *ratios,
+        ),
+        {"attribute": "attribute", **_group_columns()},
+        rows,
+        _intervals(
+            rows,
+            "mean prediction" if real else f"share {outcome_words(audits[0])}",
+            domain=_group_domain(audits[0]),
+        ),
+    )
+
+
+def _group_columns(*weights: str) -> dict[str, str]:
+    return _columns(
+        *("label", "people", *weights, "model", *_LIMITS, "ratio", "note"),
+        label="group",
+        weight="sum of weights",
+        effective_size="worth people of equal weight",
+        ratio="ratio to the most selected",
+    )
+
+
+def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
+    """Return one row per group, the largest first."""
+    names = told_apart(group.label for group in facts.groups)
+    compared = [group for group in facts.groups if group.label not in facts.unknown]
+    most = max((group.selection_rate.value or 0.0 for group in compared), default=0.0)
+    rows: list[Row] = []
+    real = model.audit.scale == "real"
+    for group in by_size(facts.groups):
+        rate = group.selection_rate.value
+        own = _estimate(group.mean_score if real else group.selection_rate)
+        if group.label in facts.unknown:
+            own["note"] = own["note"] or "shown, and compared with nobody"
+            rate = None
+        ratio = rate / most if rate is not None and most > 0.0 else None
+        rows.append(
+            {
+                "label": names[group.label],
+                **model.row,
+                "people": group.n_rows,
+                **_facts(group, "weight", "effective_size"),
+                **own,
+                "ratio": "" if real else ratio,
+            }
+        )
+    return rows
+
+
+def _group_domain(audit: Audit) -> Domain | Callable[[Sequence[Row]], Domain]:
+    """Return the ends of the axis: 0 and 1 for shares, and for means those of what is drawn."""
+    return _around if audit.scale == "real" else (0.0, 1.0)
+
+
+def _around(rows: Sequence[Row]) -> Domain:
+    """Return the range of some estimates with a margin, which need not begin at 0."""
+    ends = [row[end] for row in rows for end in _LIMITS if row[end] is not None]
+    margin = 0.04 * (max(ends) - min(ends)) or 0.04 * abs(ends[0]) or 1.0
+    return min(ends) - margin, max(ends) + margin
+
+
+def _on_ratio(facts: Audit | AttributeFacts) -> str:
+    """Return the end of the sentence on the ratio of selection rates, if it is stated."""
+    ratio = facts.selection_ratio
+    if ratio.value is None or ratio.low is None or ratio.high is None:
+        return ""
+    known = [group for group in facts.groups if group.label not in facts.unknown]
+    n_stated = sum(group.selection_rate.value is not None for group in known)
+    of = f" of {n_stated} of the {len(known)} groups" if n_stated < len(known) else ""
+    return (
+        f" smallest rate{of} is {ratio.value:.2f} of the largest ({ratio.low:.2f} to "
+        f"{ratio.high:.2f})."
+    )
+
+
+# Gaps.
 
 
 def gap_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of every gap with its interval; with many groups, of the largest."""
-    models = model_labels(audits)
-    names = group_labels(audits[0])
-    rows: list[Row] = [
+    models = _models(audits)
+    many = any(audit.pair_gaps for audit in audits)
+    rows = [
         {
-            "name": gap.name,
-            "label": gap_title(gap.name, audit),
-            "series": models[audit.model_name],
-            **_facts(gap, names),
-            "meaning": gap_words(gap.name, audit),
+            **_gap_row(gap, model.audit, models[0].groups),
+            **({} if many else {"between": ""}),
+            **model.row,
+            "panel": _unit(name, model.audit),
+            "meaning": gap_words(name, model.audit),
             "method": gap.method,
         }
         for name in _in_order(gap for audit in audits for gap in audit.gaps)
-        for audit in audits
-        for gap in audit.gaps
+        for model in models
+        for gap in model.audit.gaps
         if gap.name == name
     ]
-    many = any(audit.pair_gaps for audit in audits)
-    columns = {
-        "label": "gap",
-        "symbol": "symbol",
-        **model_column(audits),
-        **LIMITS,
-        **({"between": "between"} if many else {}),
-        "better": "better off",
-        "meaning": "what it is",
-        "method": "interval",
-        **NOTE,
-    }
     return Figure(
         "The largest gap over pairs of groups" if many else "Gaps with their intervals",
         (
             "0 is alike. A bar that reaches 0 means that these people do not show a difference, "
             "not that there is none.",
         ),
-        noted(rows, columns),
-        rows,
-        _in_units(audits, rows) if audits[0].scale == "real" else _panel(rows),
-    )
-
-
-def _panel(rows: Sequence[Row], name: str = "") -> tuple[Panel, ...]:
-    return panel(rows, name, title="gap (0 = alike)")
-
-
-def _in_units(audits: Sequence[Audit], rows: Sequence[Row]) -> tuple[Panel, ...]:
-    """Return one chart of gaps in units, one of relative gaps and one of shares."""
-    spread = audits[0].spread
-    kinds: dict[str, Callable[[str], bool]] = {
-        "In units of the target": lambda name: name in IN_UNITS,
-        f"In standard deviations of the {spread.of if spread else 'target'}": lambda name: (
-            name.startswith(RELATIVE)
+        _columns(
+            *("label", "symbol", "model", *_LIMITS, "between", "better", "meaning", "method"),
+            *("note",),
+            label="gap",
+            meaning="what it is",
+            method="interval",
         ),
-        "As a share of the people": lambda name: name == "ks_parity_gap",
-    }
-    return tuple(
-        one
-        for title, belongs in kinds.items()
-        for one in _panel([row for row in rows if belongs(row["name"])], title)
+        rows,
+        _intervals(rows, _ALIKE),
     )
+
+
+def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
+    """Return a gap as the fields of a row."""
+    first, second = (names.get(one, one) for one in gap.groups or ("", ""))
+    return {
+        "label": gap_title(gap.name, audit),
+        "symbol": gap.symbol,
+        **_estimate(gap),
+        "between": f"{first} – {second}" if gap.groups else "",
+        "better": "" if gap.favoured is None else names.get(gap.favoured, gap.favoured),
+    }
+
+
+def _in_order(gaps: Iterable[Gap]) -> list[str]:
+    """Return the names of some gaps in the order of the registry, relative ones last."""
+    found = {gap.name for gap in gaps}
+    known = [*MEASURES, *(f"{RELATIVE}{name}" for name in MEASURES)]
+    return [*(name for name in known if name in found), *sorted(found - {*known})]
+
+
+def _unit(name: str, audit: Audit) -> str:
+    """Return the unit of a gap of predictions, as the title of the chart of all that share it."""
+    if audit.scale != "real":
+        return ""
+    deviations = f"In standard deviations of the {audit.spread.of if audit.spread else 'target'}"
+    titles = {"score": "In units of the target", "share": "As a share of the people"}
+    return titles.get(gap_unit(name), deviations)
+
+
+def _is_drawn_by_pair(name: str) -> bool:
+    """Return whether a gap is drawn for every pair and attribute: the difference of one rate.
+
+    The other gaps are in the table.
+    """
+    measure = MEASURES.get(name)
+    simple = measure is not None and measure.distance is None and not measure.needs_coupling
+    return simple and measure is not None and len(measure.labels) == 1
 
 
 def pair_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -375,37 +553,24 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
     """
     if not any(audit.pair_gaps for audit in audits):
         return None
-    models, names = model_labels(audits), group_labels(audits[0])
+    models = _models(audits)
+    names, reference = models[0].groups, audits[0].reference
     sizes = {group.label: group.n_rows for group in audits[0].groups}
-    reference = audits[0].reference
+
+    def order(gap: Gap) -> tuple[bool, int]:
+        """Put pairs with the reference first, and larger groups before smaller ones."""
+        smaller = min((sizes.get(one, 0) for one in gap.groups or ()), default=0)
+        return reference not in (gap.groups or ()), -smaller
+
     rows: list[Row] = []
-    panels: tuple[Panel, ...] = ()
     for name in _in_order(gap for audit in audits for gap in audit.pair_gaps):
-        own: list[Row] = []
-        for audit in audits:
-            # Pairs with the reference come first, and larger groups before smaller ones.
-            order = sorted(
-                (gap for gap in audit.pair_gaps if gap.name == name),
-                key=lambda gap: (
-                    reference not in (gap.groups or ()),
-                    -min((sizes.get(one, 0) for one in gap.groups or ()), default=0),
-                ),
-            )
-            for gap in order:
-                others = [one for one in gap.groups or () if one != reference]
-                pair = " – ".join(names[one] for one in others)
-                own.append(
-                    {
-                        "measure": gap_title(name, audit),
-                        "label": pair,
-                        "series": models[audit.model_name],
-                        **_facts(gap, names),
-                    }
-                )
-        rows += own
-        if name in _DRAWN:
-            panels += panel(own, gap_title(name, audits[0]), title="gap (0 = alike)")
-    columns = {"measure": "gap", "between": "between", "symbol": "symbol"}
+        title = gap_title(name, audits[0]) if _is_drawn_by_pair(name) else None
+        for model in models:
+            for gap in sorted((g for g in model.audit.pair_gaps if g.name == name), key=order):
+                own = _gap_row(gap, model.audit, names)
+                others = [names[one] for one in gap.groups or () if one != reference]
+                pair = {"measure": own["label"], "label": " – ".join(others), "panel": title}
+                rows.append({**own, **pair, **model.row})
     each = compared_groups(audits[0]).capitalize()
     compared = "" if reference is None else f" with {group_words(reference)}, the largest group"
     return Figure(
@@ -416,12 +581,11 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
             f"The intervals of one measure hold for all pairs of groups at once, with "
             f"{level(audits)} confidence.",
         ),
-        noted(
-            rows,
-            {**columns, **model_column(audits), **LIMITS, "better": "better off", **NOTE},
+        _columns(
+            *("measure", "between", "symbol", "model", *_LIMITS, "better", "note"), measure="gap"
         ),
         rows,
-        panels,
+        _intervals(rows, _ALIKE),
     )
 
 
@@ -429,34 +593,25 @@ def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the largest gaps of each attribute, beside those of combinations."""
     if not audits[0].attributes:
         return None
-    models = model_labels(audits)
     attributes = told_apart(attribute.name for attribute in audits[0].attributes)
     rows: list[Row] = []
-    panels: tuple[Panel, ...] = ()
-    for audit in audits:
+    for model in _models(audits):
         parts: list[tuple[str, Audit | AttributeFacts]] = [
-            (f"by {attributes[part.name]}", part) for part in audit.attributes
+            (f"by {attributes[part.name]}", part) for part in model.audit.attributes
         ]
-        parts.append(("by their combinations", audit))
-        own: list[Row] = []
-        for name in _in_order(audit.gaps):
-            for words, part in parts:
-                found = [gap for gap in part.gaps if gap.name == name]
-                names = told_apart(group.label for group in part.groups)
-                own += [
-                    {
-                        "label": gap_title(name, audit),
-                        "series": words,
-                        "model": models[audit.model_name],
-                        "drawn": name in _DRAWN,
-                        **_facts(gap, names),
-                    }
-                    for gap in found
-                ]
-        rows += own
-        title = models[audit.model_name] if len(audits) > 1 else ""
-        panels += panel([row for row in own if row["drawn"]], title, title="gap (0 = alike)")
-    columns = {"label": "gap", "series": "groups", **model_column(audits, "model"), **LIMITS}
+        parts.append(("by their combinations", model.audit))
+        rows += [
+            {
+                **_gap_row(gap, model.audit, told_apart(group.label for group in part.groups)),
+                **model.row,
+                "series": words,
+                "panel": model.title if _is_drawn_by_pair(name) else None,
+            }
+            for name in _in_order(model.audit.gaps)
+            for words, part in parts
+            for gap in part.gaps
+            if gap.name == name
+        ]
     return Figure(
         "By attribute and by combination",
         (
@@ -464,10 +619,17 @@ def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
             "the combinations. Combinations are more and smaller groups, so their largest gap "
             "tends to be larger by chance too.",
         ),
-        noted(rows, {**columns, "between": "between", "better": "better off", **NOTE}),
+        _columns(
+            *("label", "series", "model", *_LIMITS, "between", "better", "note"),
+            label="gap",
+            series="groups",
+        ),
         rows,
-        panels,
+        _intervals(rows, _ALIKE),
     )
+
+
+# Rates and impact ratios, to be filed.
 
 
 def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
@@ -503,83 +665,81 @@ def _meaning(audit: Audit) -> str:
 
 def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
     """Return, for each model, one figure per attribute and one of all attributes crossed."""
-    models = model_labels(audits)
     return [
-        _figure(audit, table, models[audit.model_name] if len(audits) > 1 else "")
-        for audit in audits
-        for table in audit.impact
+        _impact_figure(model, table) for model in _models(audits) for table in model.audit.impact
     ]
 
 
-def _figure(audit: Audit, table: ImpactTable, model: str) -> Figure:
-    attributes = listed([column_words(name) for name in table.attributes])
+def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
-    scored = table.median_score is not None
-    least = least_people(audit)
-    rows: list[Row] = [
+    least = _least_people(model.audit)
+    rows = [
         {**_impact_row(category, names), **_withheld(category, table, least)} for category in order
     ]
-    withheld = any(row["note"] for row in rows)
+    columns = _columns(
+        *("label", "people", "selected", "rate", "value", "from", "to", "p", "below", "scoring"),
+        *("scoring_ratio", "share", "small", "note"),
+        label="category",
+        rate="selection rate",
+        value="impact ratio",
+        p="p-value",
+        below="below 0.8",
+        scoring="scoring rate",
+        scoring_ratio="impact ratio (scoring)",
+        share="share of people",
+        small="less than 2%",
+    )
+    together = "" if len(table.attributes) == 1 else " together"
+    title = f"By {listed([column_words(name) for name in table.attributes])}{together}"
+    return Figure(
+        f"{title}: {model.title}" if model.title else title,
+        tuple(_on_impact(table, order, least, withheld=any(row["note"] for row in rows))),
+        columns,
+        rows,
+        _intervals(
+            rows,
+            "impact ratio of selection rates",
+            references={"four fifths": FOUR_FIFTHS},
+            domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
+        ),
+    )
+
+
+def _on_impact(
+    table: ImpactTable, order: Sequence[CategoryImpact], least: int, *, withheld: bool
+) -> list[str]:
+    """Return the sentences on a table of categories, the largest of which comes first."""
     unknown = "nobody of unknown category."
     if table.n_unknown:
         unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
-    reading = [f"{n_people(table.n_people)} of known category; {unknown}"]
-    large = [category for category in order if not category.is_small]
-    among = "" if len(large) == len(order) else " among categories of at least 2% of the people"
+    said = [f"{n_people(table.n_people)} of known category; {unknown}"]
+    small = any(category.is_small for category in order)
+    among = " among categories of at least 2% of the people" if small else ""
     for what in ("selection", "scoring"):
         highest = table.highest(f"{what}_rate")
         shown = [c for c in order if c.category in highest and c.n_people >= least]
         if highest and len(shown) == len(highest):
             who = listed([group_words(category.category) for category in shown])
-            reading.append(f"Highest {what} rate{among}: {who}.")
+            said.append(f"Highest {what} rate{among}: {who}.")
     if withheld:
-        reading.append(
+        said.append(
             "The page is without individuals, so no rates are shown of categories with fewer than "
             f"{n_people(least)}, nor ratios to one of them."
         )
     elif few := [group_words(category.category) for category in order if category.is_few]:
-        reading.append(
+        said.append(
             f"Nothing else is stated about so few people: {listed(few)}. Their rates are shown "
             "because every category is filed."
         )
     if not withheld and any(category.n_people == 1 for category in order):
-        reading.append("The row of a category of 1 person is the decision on that person.")
-    if any(category.is_small for category in order):
-        reading.append(
+        said.append("The row of a category of 1 person is the decision on that person.")
+    if small:
+        said.append(
             "Categories of less than 2% of the people are marked; the rule allows them to be left "
             "out, and no other category is compared with them."
         )
-    columns = {
-        "label": "category",
-        "people": "people",
-        "selected": "selected",
-        "rate": "selection rate",
-        "value": "impact ratio",
-        "from": "from",
-        "to": "to",
-        "p": "p-value",
-        "below": "below 0.8",
-        **(
-            {"scoring": "scoring rate", "scoring_ratio": "impact ratio (scoring)"} if scored else {}
-        ),
-        "share": "share of people",
-        "small": "less than 2%",
-        **NOTE,
-    }
-    title = f"By {attributes}" if len(table.attributes) == 1 else f"By {attributes} together"
-    return Figure(
-        f"{title}: {model}" if model else title,
-        tuple(reading),
-        noted(rows, columns),
-        rows,
-        panel(
-            rows,
-            title="impact ratio of selection rates",
-            references={"four fifths": FOUR_FIFTHS},
-            domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
-        ),
-    )
+    return said
 
 
 def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
@@ -588,7 +748,7 @@ def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
     ratios = ("value", "low", "high", "from", "to", "p", "below")
     if category.category in few:
         fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
-        return {**dict.fromkeys(fields), "note": too_few(category.n_people, least)}
+        return {**dict.fromkeys(fields), "note": _too_few(category.n_people, least)}
     fields = set(ratios) if table.most_selected in few else set()
     fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
     reason = f"the highest rate is that of fewer than {n_people(least)}"
@@ -597,30 +757,27 @@ def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
 
 def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
     ratio = category.impact_ratio
+    scoring, scoring_ratio = category.scoring_rate, category.scoring_ratio
     return {
         "label": names[category.category],
         "series": "impact ratio",
         "people": category.n_people,
         "selected": category.n_selected,
         "rate": category.selection_rate.value,
-        "value": ratio.value,
-        "low": ratio.low,
-        "high": ratio.high,
+        **_estimate(ratio),
         # The category that others are compared with has a ratio of 1 and no interval.
         "from": "" if ratio.low is None else ratio.low,
         "to": "" if ratio.high is None else ratio.high,
         "p": "" if category.p_value is None else f"{category.p_value:.2g}",
         "below": "" if category.below_four_fifths is None else category.below_four_fifths,
-        "scoring": _value(category.scoring_rate),
-        "scoring_ratio": _value(category.scoring_ratio),
+        "scoring": "" if scoring is None else scoring.value,
+        "scoring_ratio": "" if scoring_ratio is None else scoring_ratio.value,
         "share": f"{category.share:.1%}",
         "small": "yes" if category.is_small else "",
     }
 
 
-def _value(fact: Estimate | None) -> Any:
-    return None if fact is None else fact.value
-
+# Distributions of scores, and what became of the people.
 
 # Scores that leave this share of the intervals between them empty take few values.
 _FEW_VALUES = 0.33
@@ -630,50 +787,58 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the scores of all groups; None if every group is too small."""
     if not any(map(_stated, audits)):
         return None
+    what = "prediction" if audits[0].scale == "real" else "score"
     rows: list[Row] = []
     panels: list[Panel] = []
-    for audit in audits:
-        name = model_labels(audits)[audit.model_name] if len(audits) > 1 else ""
-        own = _rows(audit)
+    for model in _models(audits):
+        own = _score_rows(model)
         # The table leaves out intervals that hold nobody.
         filled = {row["low"] for row in own if row["people"]}
-        rows += [{"model": name, **row} for row in own if row["low"] in filled]
-        panels += _panels(audit, own, name)
-    few = any(takes_few_values(audit) for audit in audits)
-    what = _axis(audits[0])
-    reading = [f"The share of each group's people in every interval of {what}s."]
-    if few:
-        reading.append(
+        rows += [{"model": model.title, **row} for row in own if row["low"] in filled]
+        panels += _score_panels(model, own, what)
+    if any(takes_few_values(audit) for audit in audits):
+        drawn = (
             f"{what.capitalize()}s that take few values are drawn without the intervals between "
             "them."
         )
     elif audits[0].threshold is not None:
         rules = dict.fromkeys(f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits)
-        reading.append(
+        drawn = (
             f"The dashed line is the threshold ({'; '.join(rules)}). Where many people stand close "
             "to it, a small change of the model changes many decisions."
         )
-    if any(len(_stated(audit)) < len(audit.groups) for audit in audits):
-        reading.append("Groups with too few people for a statement are left out.")
+    else:
+        drawn = ""
+    small = any(len(_stated(audit)) < len(audit.groups) for audit in audits)
     return Figure(
         f"{what.capitalize()}s of every group",
-        tuple(reading),
-        {
-            **model_column(audits, "model"),
-            "series": "group",
-            "low": f"{what} from",
-            "high": "to",
-            "people": "people",
-            "share": "share",
-            "cumulative": "share up to here",
-        },
+        (
+            f"The share of each group's people in every interval of {what}s.",
+            drawn,
+            "Groups with too few people for a statement are left out." if small else "",
+        ),
+        _columns(
+            *("model", "series", "low", "high", "people", "share", "cumulative"),
+            series="group",
+            low=f"{what} from",
+            cumulative="share up to here",
+        ),
         rows,
         tuple(panels),
-        beside_reference(audits[0]),
+        _reference_legend(audits[0]),
     )
 
 
-def beside_reference(audit: Audit) -> dict[str, str]:
+def _stated(audit: Audit) -> list[GroupFacts]:
+    """Return the groups that are large enough for a statement, the largest first."""
+    return [group for group in by_size(audit.groups) if group.mean_score.value is not None]
+
+
+def _reference(audit: Audit) -> str:
+    return audit.reference or by_size(audit.groups)[0].label
+
+
+def _reference_legend(audit: Audit) -> dict[str, str]:
     """Return the legend of charts that show one of many groups beside the largest."""
     if len(_stated(audit)) <= 2:
         return {}
@@ -681,13 +846,17 @@ def beside_reference(audit: Audit) -> dict[str, str]:
     return dict(zip(words, GROUP_COLOURS, strict=True))
 
 
-def _reference(audit: Audit) -> str:
-    return audit.reference or by_size(audit.groups)[0].label
-
-
-def _stated(audit: Audit) -> list[GroupFacts]:
-    """Return the groups that are large enough for a statement, the largest first."""
-    return [group for group in by_size(audit.groups) if group.mean_score.value is not None]
+def _beside_reference(model: _Model, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the rows of each of many groups and of the reference, with a title for their chart."""
+    reference = model.groups[_reference(model.audit)]
+    found = []
+    for own in dict.fromkeys(row["series"] for row in rows):
+        if own != reference:
+            both = [row for row in rows if row["series"] in (own, reference)]
+            # The group itself comes first, which gives it the same colour in every chart.
+            both.sort(key=lambda row: row["series"] != own)
+            found.append((model.said(own), both))
+    return found
 
 
 def takes_few_values(audit: Audit) -> bool:
@@ -696,10 +865,10 @@ def takes_few_values(audit: Audit) -> bool:
         sum(group.score_counts[k] for group in audit.groups)
         for k in range(len(audit.score_edges) - 1)
     ]
-    return is_comb(totals, sum(totals))
+    return _is_comb(totals, sum(totals))
 
 
-def is_comb(totals: Sequence[float], n_people: int) -> bool:
+def _is_comb(totals: Sequence[float], n_people: int) -> bool:
     """Return whether a histogram of so many people leaves many intervals empty."""
     filled = [k for k, total in enumerate(totals) if total]
     span = range(filled[0], filled[-1] + 1) if filled else range(0)
@@ -708,16 +877,8 @@ def is_comb(totals: Sequence[float], n_people: int) -> bool:
     return len(span) > 2 and n_people >= 3 * len(span) and empty >= _FEW_VALUES * len(span)
 
 
-def filled_cells(rows: Sequence[Row], values: Sequence[float]) -> list[Row]:
-    """Return the intervals that hold people. An interval with a single number gets that number.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        With ``low``, ``high`` and ``share``.
-    values : sequence of float
-        The numbers that occur, if they are known.
-    """
+def _filled_cells(rows: Sequence[Row], values: Sequence[float]) -> list[Row]:
+    """Return the intervals that hold people; an interval with one of the values gets that value."""
     filled = {row["low"] for row in rows if row["share"]}
     end = max(row["high"] for row in rows)
     return [{**row, "only": _only(row, values, end)} for row in rows if row["low"] in filled]
@@ -732,16 +893,15 @@ def _only(row: Row, values: Sequence[float], end: float) -> float | None:
     return own[0] if own and max(own) - min(own) <= noise else None
 
 
-def _rows(audit: Audit) -> list[Row]:
+def _score_rows(model: _Model) -> list[Row]:
     rows: list[Row] = []
-    names = group_labels(audit)
-    ends = list(zip(audit.score_edges, audit.score_edges[1:], strict=False))
-    for group in _stated(audit):
+    ends = list(zip(model.audit.score_edges, model.audit.score_edges[1:], strict=False))
+    for group in _stated(model.audit):
         shares = [count / max(group.n_rows, 1) for count in group.score_counts]
         cells = zip(ends, group.score_counts, shares, accumulate(shares), strict=False)
         rows += [
             {
-                "series": names[group.label],
+                "series": model.groups[group.label],
                 "low": low,
                 "high": high,
                 "people": count,
@@ -753,115 +913,103 @@ def _rows(audit: Audit) -> list[Row]:
     return rows
 
 
-def _panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
-    names = group_labels(audit)
-    groups = _stated(audit)
-    reference = names[_reference(audit)]
-    if len(groups) <= 2:
-        drawn = [_spread(audit, rows, model)]
-        if not takes_few_values(audit):
-            what = _axis(audit)
-            title = f"{model}: share at or below each {what}" if model else "Share at or below"
-            drawn.append(Panel(finished(cumulative_chart(rows, title=what)), title))
-        return drawn
-    panels = []
-    for group in groups:
-        own = names[group.label]
-        if own == reference:
-            continue
-        both = [row for row in rows if row["series"] in (own, reference)]
-        # The group itself comes first, which gives it the same colour in every chart.
-        both.sort(key=lambda row: row["series"] != own)
-        panels.append(_spread(audit, both, f"{model}: {own}" if model else own))
-    return panels
+def _score_panels(model: _Model, rows: list[Row], what: str) -> list[Panel]:
+    """Return the histograms of scores: of two groups in one chart, or of each beside the largest.
 
-
-def _axis(audit: Audit) -> str:
-    return "prediction" if audit.scale == "real" else "score"
-
-
-def _spread(audit: Audit, rows: list[Row], title: str) -> Panel:
-    few = len(_stated(audit)) <= 2
-    if takes_few_values(audit):
-        cells = filled_cells(rows, audit.score_values)
-        return Panel(finished(cell_chart(cells, title=_axis(audit)), legend=few), title)
+    The curves of two groups whose scores take many values come with them.
+    """
+    audit, few = model.audit, takes_few_values(model.audit)
     marks = {} if audit.threshold is None else {"threshold": audit.threshold}
-    chart = step_chart(rows, title=_axis(audit), colours=GROUP_COLOURS, references=marks)
-    return Panel(finished(chart, legend=few), title or "Share in each interval")
 
+    def histogram(own: list[Row]) -> Any:
+        if few:
+            return cell_chart(_filled_cells(own, audit.score_values), title=what)
+        return step_chart(own, title=what, colours=GROUP_COLOURS, references=marks)
 
-def _qualities(audit: Audit) -> dict[str, str]:
-    """Return the words for each fact about a group."""
-    good, bad = (label_words(audit, favourable) for favourable in (True, False))
-    return {
-        "base_rate": f"{good.capitalize()} labels",
-        "accuracy": "Accuracy",
-        "true_positive_rate": f"Share {outcome_words(audit)} with a {good} label",
-        "false_positive_rate": f"Share {outcome_words(audit)} with a {bad} label",
-        "auc": "Ranking quality (AUC)",
-    }
+    if len(_stated(audit)) > 2:
+        return [
+            Panel(finished(histogram(both), legend=False), title)
+            for title, both in _beside_reference(model, rows)
+        ]
+    first = Panel(
+        finished(histogram(rows)), model.title or ("" if few else "Share in each interval")
+    )
+    if few:
+        return [first]
+    title = f"{model.title}: share at or below each {what}" if model.title else "Share at or below"
+    return [first, Panel(finished(cumulative_chart(rows, title=what)), title)]
 
 
 def accuracy_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of how well the models agree with the labels in each group."""
-    rows: list[Row] = []
-    panels: tuple[Panel, ...] = ()
-    for name, words in _qualities(audits[0]).items():
-        own: list[Row] = [
-            {
-                "what": words,
-                "label": group_labels(audit)[group.label],
-                "series": model_labels(audits)[audit.model_name],
-                **limits(fact),
-            }
-            for audit in audits
-            for group in by_size(audit.groups)
-            if not group.mean_score.refused and (fact := getattr(group, name)) is not None
-        ]
-        rows += own
-        panels += panel(own, words, title="AUC" if name == "auc" else "share", domain=(0.0, 1.0))
+    good, bad = (label_words(audits[0], favourable) for favourable in (True, False))
+    said = outcome_words(audits[0])
+    facts = {
+        "base_rate": f"{good.capitalize()} labels",
+        "accuracy": "Accuracy",
+        "true_positive_rate": f"Share {said} with a {good} label",
+        "false_positive_rate": f"Share {said} with a {bad} label",
+        "auc": "Ranking quality (AUC)",
+    }
+    rows = [
+        {
+            "what": words,
+            "panel": words,
+            "label": model.groups[group.label],
+            **model.row,
+            **_estimate(fact),
+        }
+        for name, words in facts.items()
+        for model in _models(audits)
+        for group in by_size(model.audit.groups)
+        if not group.mean_score.refused and (fact := getattr(group, name)) is not None
+    ]
     return Figure(
         "Agreement with the labels",
         (
             "Accuracy is the share of decisions that agree with the label. An AUC of 0.5 is a "
             "random order of people, 1 a perfect one.",
         ),
-        noted(
-            rows,
-            {"what": "what", "label": "group", **model_column(audits), **LIMITS, **NOTE},
-        ),
+        _columns("what", "label", "model", *_LIMITS, "note", label="group"),
         rows,
-        panels,
+        tuple(
+            panel
+            for axis, names in (("share", [*facts.values()][:-1]), ("AUC", [facts["auc"]]))
+            for panel in _intervals(
+                [row for row in rows if row["what"] in names], axis, domain=(0.0, 1.0)
+            )
+        ),
     )
 
 
 def calibration_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of calibration: whether a score means the same in all groups."""
-    models = model_labels(audits)
     rows: list[Row] = []
     panels: list[Panel] = []
     errors = []
-    for audit in audits:
-        names = group_labels(audit)
+    for model in _models(audits):
         own: list[Row] = [
             {
-                "model": models[audit.model_name],
-                "series": names[group.label],
+                "model": model.title,
+                "series": model.groups[group.label],
                 "range": f"{part.low:.1f} to {part.high:.1f}",
-                "n_rows": part.n_rows,
-                "mean_score": part.mean_score,
-                **limits(part.positive_rate),
+                **_facts(part, "n_rows", "mean_score"),
+                **_estimate(part.positive_rate),
             }
-            for group in by_size(audit.groups)
+            for group in by_size(model.audit.groups)
             for part in group.calibration
             if part.n_rows
         ]
         rows += own
-        model = models[audit.model_name] if len(audits) > 1 else ""
-        panels += _calibration_panels(audit, own, model)
-        if said := _errors(audit):
-            errors.append(f"{shown_name(audit.model_name)}: {said}" if len(audits) > 1 else said)
-    said = "; ".join(errors)
+        n_groups = sum(bool(group.calibration) for group in model.audit.groups)
+        charts = [(model.title, own)] if n_groups <= 2 else _beside_reference(model, own)
+        panels += [
+            Panel(finished(calibration_chart(drawn), legend=n_groups <= 2), title)
+            for title, drawn in charts
+            if drawn
+        ]
+        errors.append(model.said(_errors(model.audit)))
+    said = "; ".join(filter(None, errors))
     return Figure(
         "Does a score mean the same in every group?",
         (
@@ -870,23 +1018,17 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             "of few people are unsure.",
             f"Mean distance from the diagonal: {said}." if said else "",
         ),
-        noted(
-            rows,
-            {
-                **model_column(audits, "model"),
-                "series": "group",
-                "range": "scores",
-                "n_rows": "people",
-                "mean_score": "mean score",
-                "value": "share positive",
-                "low": "from",
-                "high": "to",
-                **NOTE,
-            },
+        _columns(
+            *("model", "series", "range", "n_rows", "mean_score", *_LIMITS, "note"),
+            series="group",
+            range="scores",
+            n_rows="people",
+            mean_score="mean score",
+            value="share positive",
         ),
         rows,
         tuple(panels),
-        beside_reference(audits[0]),
+        _reference_legend(audits[0]),
     )
 
 
@@ -902,45 +1044,46 @@ def _errors(audit: Audit) -> str:
     return " to ".join(f"{error:.3f} ({name})" for error, name in (min(found), max(found)))
 
 
-def _calibration_panels(audit: Audit, rows: list[Row], model: str) -> list[Panel]:
-    names = group_labels(audit)
-    groups: list[GroupFacts] = [g for g in by_size(audit.groups) if g.calibration]
-    if len(groups) <= 2:
-        return [Panel(finished(calibration_chart(rows)), model)] if rows else []
-    reference = names[audit.reference or groups[0].label]
-    panels = []
-    for group in groups:
-        own = names[group.label]
-        if own == reference:
-            continue
-        both = [row for row in rows if row["series"] in (own, reference)]
-        both.sort(key=lambda row: row["series"] != own)
-        title = f"{model}: {own}" if model else own
-        panels.append(Panel(finished(calibration_chart(both), legend=False), title))
-    return panels
+# Matchings.
 
 
-# Most bars in a chart that is alone, and in one of several. The table below it shows all.
-_MOST_BARS, _FEW_BARS = 12, 6
+class _Pair(NamedTuple):
+    """A matching of two groups, with its model, how the two are written, and a chart's title."""
+
+    model: _Model
+    matching: Matching
+    label: str
+    title: str
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The fields of a row on the matching."""
+        many = len(self.model.audit.matchings) > 1
+        return {**self.model.row, "label": self.label, "groups": self.label if many else ""}
 
 
-def pair_label(audit: Audit, matching: Matching) -> str:
-    """Return the groups of a matching for a chart; with many groups, without the reference."""
-    names = group_labels(audit)
-    many = len(audit.matchings) > 1
-    shown = [one for one in matching.groups or () if not many or one != audit.reference]
-    return " – ".join(names.get(one, one) for one in shown)
+def _pairs(audits: Sequence[Audit]) -> list[_Pair]:
+    """Return the matchings of every model, with those of larger groups first.
+
+    With many groups, all of which are matched with the reference, its name is left out.
+    """
+    found = []
+    for model in _models(audits):
+        audit = model.audit
+        sizes = {group.label: group.n_rows for group in audit.groups}
+        many = len(audit.matchings) > 1
+        for matching in sorted(
+            audit.matchings,
+            key=lambda m: -min((sizes.get(g, 0) for g in m.groups or ()), default=0),
+        ):
+            both = [g for g in matching.groups or () if not many or g != audit.reference]
+            label = " – ".join(model.groups.get(group, group) for group in both)
+            title = ": ".join(filter(None, [model.title, label if many else ""]))
+            found.append(_Pair(model, matching, label, title))
+    return found
 
 
-def in_order(audit: Audit) -> list[Matching]:
-    """Return the matchings of an audit, with those of larger groups first."""
-    sizes = {group.label: group.n_rows for group in audit.groups}
-    return sorted(
-        audit.matchings, key=lambda m: -min((sizes.get(g, 0) for g in m.groups or ()), default=0)
-    )
-
-
-def sampled(audits: Sequence[Audit]) -> str:
+def _on_sample(audits: Sequence[Audit]) -> str:
     """Return a sentence on how many people were matched."""
     matched = [m for m in audits[0].matchings if not m.refused]
     least, most = (f(min(m.n_sampled) for m in matched) for f in (min, max))
@@ -955,34 +1098,71 @@ def sampled(audits: Sequence[Audit]) -> str:
     )
 
 
+def _distances(rows: Sequence[Row]) -> tuple[Panel, ...]:
+    """Return the chart of distances between the nearest (0) and a random matching (1)."""
+    low = min([0.0, *(row["value"] or 0.0 for row in rows)])
+    high = max([1.0, *(row["high"] or row["value"] or 0.0 for row in rows)]) * 1.04
+    return _intervals(rows, _NEAREST, references={"as random": 1.0}, domain=(low, high))
+
+
+def position_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the position of each nearest fair matching.
+
+    The position is 0 at the nearest matching and 1 at a random one.
+    """
+    rows = [
+        {
+            **pair.row,
+            "value": found.position,
+            "low": None,
+            "high": None,
+            "rank": pair.matching.transport.relative if pair.matching.transport else None,
+            **_facts(found, "strict_position", "score_gap", "least_gap", *_COSTS),
+        }
+        for pair in _pairs(audits)
+        if (found := pair.matching.nearest_fair) is not None
+    ]
+    if not rows:
+        return None
+    return Figure(
+        "How far apart are people matched by their scores?",
+        (
+            "0 means as near to each other as any matching of the two groups can make them, 1 no "
+            "nearer than people paired at random. A higher number means that the model reaches its "
+            "score gap by giving like scores to people who are less alike.",
+            _on_sample(audits),
+        ),
+        _columns(
+            *("label", "model", "value", "strict_position", "rank", "score_gap", "least_gap"),
+            *_COSTS,
+            label="groups",
+            value="position",
+            strict_position="without slack",
+            rank="same rank instead",
+            score_gap="mean score gap",
+            least_gap="least possible",
+        ),
+        rows,
+        _distances(rows),
+    )
+
+
 def transport_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of how far apart people at the same rank are.
 
-    Only matchings without a nearest fair matching are in it.
+    Only matchings whose nearest fair matching could not be proven are in it.
     """
-    models = model_labels(audits)
     rows: list[Row] = []
-    for audit in audits:
-        for matching in in_order(audit):
-            if (found := matching.transport) is None or matching.nearest_fair is not None:
-                continue
-            tied = found.cost_high > found.cost * (1.0 + 1e-6)
-            rows.append(
-                {
-                    "label": pair_label(audit, matching),
-                    "series": models[audit.model_name],
-                    "value": found.relative,
-                    "low": found.relative if tied else None,
-                    "high": found.relative_high if tied else None,
-                    "cost": found.cost,
-                    "smallest": found.smallest,
-                    "random": found.random,
-                    "undetermined": found.undetermined,
-                }
-            )
+    for pair in _pairs(audits):
+        found = pair.matching.transport
+        if found is None or pair.matching.nearest_fair is not None:
+            continue
+        tied = found.cost_high > found.cost * (1.0 + 1e-6)
+        ends = (found.relative, found.relative_high) if tied else (None, None)
+        drawn = dict(zip(_LIMITS, (found.relative, *ends), strict=True))
+        rows.append({**pair.row, **drawn, **_facts(found, *_COSTS, "undetermined")})
     if not rows:
         return None
-    ends = [row["high"] or row["value"] or 0.0 for row in rows]
     tied = any(row["low"] is not None for row in rows)
     return Figure(
         "How far apart are people at the same rank?",
@@ -992,280 +1172,48 @@ def transport_figure(audits: Sequence[Audit]) -> Figure | None:
             "A bar is the range that tied scores leave open, not a confidence interval."
             if tied
             else "",
-            sampled(audits),
+            _on_sample(audits),
         ),
-        {
-            "label": "groups",
-            **model_column(audits),
-            "value": "relative distance",
-            **({"low": "from (ties)", "high": "to (ties)"} if tied else {}),
-            "cost": "mean squared distance",
-            "smallest": "nearest possible",
-            "random": "random",
-            "undetermined": "share tied",
-        },
+        _columns(
+            *("label", "model", *(_LIMITS if tied else ["value"]), *_COSTS, "undetermined"),
+            label="groups",
+            value="relative distance",
+            low="from (ties)",
+            high="to (ties)",
+            undetermined="share tied",
+        ),
         rows,
-        panel(
-            rows,
-            title="0 = as near as possible, 1 = as random",
-            references={"as random": 1.0},
-            domain=(min([0.0, *(row["value"] or 0.0 for row in rows)]), max([1.2, *ends]) * 1.04),
-        ),
-    )
-
-
-def feature_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the columns that set matched people apart."""
-    rows: list[Row] = []
-    panels: list[Panel] = []
-    matched = [
-        (a, m, found.features)
-        for a in audits
-        for m in in_order(a)
-        if (found := m.nearest_fair or m.transport) is not None and found.features
-    ]
-    most = _MOST_BARS if len(matched) == 1 else _FEW_BARS
-    more = 0
-    for audit, matching, features in matched:
-        names = told_apart((part.name for part in features), column_words)
-        own: list[Row] = [
-            {
-                "label": names[part.name],
-                "groups": pair_label(audit, matching),
-                "model": model_labels(audits)[audit.model_name],
-                "cost": part.cost,
-                "smallest": part.smallest,
-                "random": part.random,
-                "share": part.share,
-            }
-            for part in features
-        ]
-        more = max(more, len(own) - most)
-        rows += own
-        title = [audit.model_name] * (len(audits) > 1)
-        title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
-        chart = contribution_chart(own[:most], title="mean squared distance")
-        legend = len(matched) <= FEW_PANELS
-        panels.append(Panel(finished(chart, legend=legend), ": ".join(title)))
-    if not rows:
-        return None
-    return Figure(
-        "What sets them apart",
-        (
-            "How much each column adds to the squared distance of people matched by their scores. "
-            "The marks show the same for the nearest possible and for a random matching: compare a "
-            "bar with its marks, not with other bars, since a column with many categories adds "
-            "much under any matching."
-            + (" Columns that add less are only in the table." if more > 0 else ""),
-        ),
-        {
-            "label": "column",
-            **({"groups": "groups"} if len(audits[0].matchings) > 1 else {}),
-            **model_column(audits, "model"),
-            "cost": "matched by scores",
-            "smallest": "nearest possible",
-            "random": "random",
-            "share": "share of the total",
-        },
-        rows,
-        tuple(panels),
-        CONTRIBUTION_COLOURS if len(panels) > FEW_PANELS else {},
-    )
-
-
-def matched_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the score gaps of matched people."""
-    rows: list[Row] = []
-    panels: list[Panel] = []
-    matched = [(a, m) for a in audits for m in in_order(a) if m.matched_gaps]
-    kinds = {found.matching for _, m in matched for found in m.matched_gaps}
-    words = [name for kind, name in MATCHINGS.items() if kind in kinds]
-    for audit, matching in matched:
-        names = group_labels(audit)
-        first, second = (names.get(one, one) for one in matching.groups or ("first", "second"))
-        rows += [
-            {
-                "series": MATCHINGS.get(match.matching, match.matching),
-                "groups": pair_label(audit, matching),
-                "model": model_labels(audits)[audit.model_name],
-                **limits(match.gap),
-                "median": match.quantiles.get("0.5"),
-                "high95": match.quantiles.get("0.95"),
-                "flips": None
-                if match.flips is None
-                else match.flips.first_only + match.flips.second_only,
-                "favoured": _favoured(match.flips, first, second),
-                "cost": match.transport_cost,
-            }
-            for match in _ordered(matching)
-        ]  # fmt: skip
-        title = [audit.model_name] * (len(audits) > 1)
-        title += [pair_label(audit, matching)] * (len(audit.matchings) > 1)
-        bins = _bins(matching, audit.score_edges[-1] - audit.score_edges[0])
-        named: dict[str, Any] = {"title": "score gap of a pair", "of": "pairs"}
-        if _takes_few_gaps(matching):
-            gaps = [abs(one - other) for one in audit.score_values for other in audit.score_values]
-            chart = cell_chart(filled_cells(bins, gaps), colours=SERIES_COLOURS, **named)
-        else:
-            chart = step_chart(_trimmed(bins), **named)
-        legend = len(matched) <= FEW_PANELS
-        panels.append(Panel(finished(chart, legend=legend), ": ".join(title)))
-    if not rows:
-        return None
-    decides = audits[0].threshold is not None
-    selected, other = outcome_words(audits[0]), other_words(audits[0])
-    several = any(len(m.matched_gaps) > 1 for a in audits for m in a.matchings)
-    reading = [
-        "The score gap between two matched people, over all pairs. "
-        + (f"A flip is a pair in which one is {selected} and the other is {other}. " * decides)
-        + "Intervals take the pairs as given."
-    ]
-    if several:
-        reading.append(
-            "A large score gap between people who are matched by their columns is a question to "
-            "ask of the model, not proof of unequal treatment: what the table lacks may differ."
-        )
-    transport = any(m.transport for a in audits for m in a.matchings)
-    return Figure(
-        "Score gaps of matched people",
-        tuple(reading),
-        {
-            "series": "people",
-            **({"groups": "groups"} if len(audits[0].matchings) > 1 else {}),
-            **model_column(audits, "model"),
-            "value": "mean gap",
-            "low": "from",
-            "high": "to",
-            "median": "median gap",
-            "high95": "95% are below",
-            **({"flips": "flips", "favoured": f"more often the one {selected}"} if decides else {}),
-            **({"cost": "mean squared distance"} if transport else {}),
-        },
-        rows,
-        tuple(panels),
-        dict(zip(words, SERIES_COLOURS, strict=False)) if len(panels) > FEW_PANELS else {},
-    )
-
-
-def _favoured(flips: PairFlips | None, first: str, second: str) -> str:
-    if flips is None or abs(flips.first_only - flips.second_only) < 1e-9:
-        return "neither"
-    return f"{first if flips.first_only > flips.second_only else second}"
-
-
-def _ordered(matching: Matching) -> list[MatchedScores]:
-    """Return the matchings of two groups in the order of their words."""
-    order = list(MATCHINGS)
-    return sorted(matching.matched_gaps, key=lambda match: order.index(match.matching))
-
-
-def _bins(matching: Matching, span: float) -> list[Row]:
-    """Return the histograms of score gaps, which run from 0 to the range of the scores."""
-    return [
-        {
-            "series": MATCHINGS.get(match.matching, match.matching),
-            "low": span * (k / len(match.histogram)),
-            "high": span * ((k + 1) / len(match.histogram)),
-            "share": share,
-        }
-        for match in _ordered(matching)
-        for k, share in enumerate(match.histogram)
-    ]
-
-
-def _takes_few_gaps(matching: Matching) -> bool:
-    """Return whether the gaps leave so many intervals empty that they look like a comb."""
-    histograms = (matched.histogram for matched in matching.matched_gaps)
-    totals = [sum(shares) for shares in zip(*histograms, strict=True)]
-    return is_comb(totals, sum(matching.n_sampled))
-
-
-def _trimmed(bins: list[Row]) -> list[Row]:
-    """Return a histogram without its empty end."""
-    end = max((row["high"] for row in bins if row["share"] > 0.0), default=1.0)
-    return [row for row in bins if row["high"] <= end * (1.0 + 1e-9)]
-
-
-def position_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the position of each nearest fair matching.
-
-    The position is 0 at the nearest matching and 1 at a random one.
-    """
-    models = model_labels(audits)
-    rows: list[Row] = [
-        {
-            "label": pair_label(audit, matching),
-            "series": models[audit.model_name],
-            "value": found.position,
-            "low": None,
-            "high": None,
-            "strict": found.strict_position,
-            "rank": matching.transport.relative if matching.transport else None,
-            "gap": found.score_gap,
-            "least": found.least_gap,
-            "cost": found.cost,
-            "smallest": found.smallest,
-            "random": found.random,
-        }
-        for audit in audits
-        for matching in in_order(audit)
-        if (found := matching.nearest_fair) is not None
-    ]
-    if not rows:
-        return None
-    top = max([1.0, *(row["value"] or 0.0 for row in rows)]) * 1.04
-    return Figure(
-        "How far apart are people matched by their scores?",
-        (
-            "0 means as near to each other as any matching of the two groups can make them, 1 no "
-            "nearer than people paired at random. A higher number means that the model reaches its "
-            "score gap by giving like scores to people who are less alike.",
-            sampled(audits),
-        ),
-        {
-            "label": "groups",
-            **model_column(audits),
-            "value": "position",
-            "strict": "without slack",
-            "rank": "same rank instead",
-            "gap": "mean score gap",
-            "least": "least possible",
-            "cost": "mean squared distance",
-            "smallest": "nearest possible",
-            "random": "random",
-        },
-        rows,
-        panel(
-            rows,
-            title="0 = as near as possible, 1 = as random",
-            references={"as random": 1.0},
-            domain=(min([0.0, *(row["value"] or 0.0 for row in rows)]), top),
-        ),
+        _distances(rows),
     )
 
 
 def curve_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of every model's curve: how near people can be at each score gap."""
     rows: list[Row] = []
-    panels: list[Panel] = []
-    by_pair: dict[str, list[Row]] = {}
     slack = 0.0
-    for audit in audits:
-        for matching in in_order(audit):
-            if matching.nearest_fair is None or matching.nearest_fair.position is None:
-                continue
-            slack = matching.nearest_fair.slack
-            own = _points(audit, matching, model_labels(audits)[audit.model_name])
-            rows += own
-            by_pair.setdefault(pair_label(audit, matching), []).extend(own)
+    for pair in _pairs(audits):
+        if (found := pair.matching.nearest_fair) is None or found.position is None:
+            continue
+        slack = found.slack
+        points: list[tuple[float, float, float | None, float, str]] = [
+            (point.gap, point.gap - found.least_gap, point.position, point.cost, "")
+            for point in found.curve
+            if point.position is not None
+        ]
+        points.append((found.score_gap, found.slack, found.position, found.cost, "dot"))
+        keys = ("gap", "slack", "position", "cost", "shown")
+        rows += [
+            {**pair.row, **dict(zip(keys, own, strict=True))}
+            for own in sorted(points, key=lambda point: point[0])
+        ]
     if not rows:
         return None
-    several = len(by_pair) > FEW_PANELS
     top = max([0.05, *(row["position"] for row in rows)])
-    for pair, own in by_pair.items():
-        chart = finished(curve_chart(own, slack=slack, top=top), legend=not several)
-        panels.append(Panel(chart, pair if len(by_pair) > 1 else ""))
-    names = list(model_labels(audits).values())
+    charts = [
+        (pair, curve_chart([row for row in rows if row["groups"] == pair], slack=slack, top=top))
+        for pair in dict.fromkeys(row["groups"] for row in rows)
+    ]
+    names = [model.title for model in _models(audits) if model.title]
     return Figure(
         "How near can matched people be?",
         (
@@ -1275,236 +1223,296 @@ def curve_figure(audits: Sequence[Audit]) -> Figure | None:
             f"The dot is the matching that is shown: its mean score gap is at most {slack:.3g} "
             "above the least.",
         ),
-        {
-            **model_column(audits),
-            **({"groups": "groups"} if len(by_pair) > 1 else {}),
-            "gap": "mean score gap",
-            "position": "position",
-            "cost": "mean squared distance",
-            "shown": "shown",
-        },
+        _columns("model", "groups", "gap", "position", "cost", "shown", gap="mean score gap"),
         rows,
-        tuple(panels),
-        dict(zip(names, SERIES_COLOURS, strict=False)) if several and len(names) > 1 else {},
+        *_sharing(charts, dict(zip(names, SERIES_COLOURS, strict=False))),
     )
-
-
-def _points(audit: Audit, matching: Matching, model: str) -> list[Row]:
-    found = matching.nearest_fair
-    assert found is not None
-    pair = pair_label(audit, matching)
-    points: list[tuple[float, float, float | None, float, str]] = [
-        (point.gap, point.gap - found.least_gap, point.position, point.cost, "")
-        for point in found.curve
-        if point.position is not None
-    ]
-    points.append((found.score_gap, found.slack, found.position, found.cost, "dot"))
-    return [
-        {
-            "series": model,
-            "groups": pair,
-            "gap": gap,
-            "slack": slack,
-            "position": position,
-            "cost": cost,
-            "shown": shown,
-        }
-        for gap, slack, position, cost, shown in sorted(points, key=lambda point: point[0])
-    ]
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the share of people with a near person who is scored alike."""
-    models = model_labels(audits)
     rows: list[Row] = []
     reading: list[str] = []
-    for audit in audits:
-        names = group_labels(audit)
-        found = [reach for matching in in_order(audit) for reach in matching.reach]
-        for reach in found:
-            own, other = (names.get(name, name) for name in (reach.group, reach.other))
+    for model, matching, _, _ in _pairs(audits):
+        for reach in matching.reach:
+            own, other = (model.groups.get(name, name) for name in (reach.group, reach.other))
             rows.append(
                 {
                     "label": f"{own}, with {other}",
-                    "series": models[audit.model_name],
-                    **limits(reach.share),
+                    **model.row,
+                    **_estimate(reach.share),
                     "near": reach.has_near.value,
-                    "distance": reach.distance,
-                    "alike": reach.score_gap,
+                    **_facts(reach, "distance", "score_gap"),
                 }
             )
-        if len(found) <= 2:
-            of = f"{models[audit.model_name]}: " if len(audits) > 1 else ""
-            reading += [of + said for m in in_order(audit) for said in reach_sentences(m)]
+        if sum(len(one.reach) for one in model.audit.matchings) <= 2:
+            reading += map(model.said, reach_sentences(matching))
     if not rows:
         return None
     among = ", both taken among those who were drawn" if any(map(is_drawn, audits)) else ""
+    alike = f"{rows[0]['score_gap']:.3g}"
     return Figure(
         "Is somebody near scored alike?",
         (
             *reading,
             "Near is the distance within which nine in ten people of the two groups have somebody "
-            f"of the other group{among}. Alike is a score gap of at most {rows[0]['alike']:.3g}.",
+            f"of the other group{among}. Alike is a score gap of at most {alike}.",
         ),
-        {
-            "label": "people",
-            **model_column(audits),
-            **LIMITS,
-            "near": "have somebody near",
-            "distance": "near: squared distance up to",
-            "alike": "alike: score gap up to",
-        },
+        _columns(
+            *("label", "model", *_LIMITS, "near", "distance", "score_gap"),
+            label="people",
+            near="have somebody near",
+            distance="near: squared distance up to",
+            score_gap="alike: score gap up to",
+        ),
         rows,
-        panel(rows, title="share of the group's people", domain=(0.0, 1.0)),
+        _intervals(rows, "share of the group's people", domain=(0.0, 1.0)),
     )
 
 
-def side_by_side(audits: Sequence[Audit]) -> list[Figure]:
-    """Return the figure of several models' estimates side by side; none for one model."""
+def feature_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the columns that set matched people apart."""
+    matched = [
+        (pair, found.features)
+        for pair in _pairs(audits)
+        if (found := pair.matching.nearest_fair or pair.matching.transport) and found.features
+    ]
+    if not matched:
+        return None
+    most = _MOST_BARS if len(matched) == 1 else _FEW_BARS
+    rows: list[Row] = []
+    charts = []
+    for pair, features in matched:
+        names = told_apart((part.name for part in features), column_words)
+        own = [
+            {**pair.row, "label": names[part.name], **_facts(part, *_COSTS, "share")}
+            for part in features
+        ]
+        rows += own
+        chart = contribution_chart(own[:most], title="mean squared distance")
+        charts.append((pair.title, chart))
+    more = any(len(features) > most for _, features in matched)
+    return Figure(
+        "What sets them apart",
+        (
+            "How much each column adds to the squared distance of people matched by their scores. "
+            "The marks show the same for the nearest possible and for a random matching: compare a "
+            "bar with its marks, not with other bars, since a column with many categories adds "
+            "much under any matching."
+            + (" Columns that add less are only in the table." if more else ""),
+        ),
+        _columns(
+            *("label", "groups", "model", *_COSTS, "share"),
+            label="column",
+            cost="matched by scores",
+            share="share of the total",
+        ),
+        rows,
+        *_sharing(charts, CONTRIBUTION_COLOURS),
+    )
+
+
+def matched_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the score gaps of matched people."""
+    rows: list[Row] = []
+    charts = []
+    kinds: set[str] = set()
+    for pair in _pairs(audits):
+        if not pair.matching.matched_gaps:
+            continue
+        names = [pair.model.groups.get(name, name) for name in pair.matching.groups or ()]
+        for match in _ordered(pair.matching):
+            kinds.add(match.matching)
+            rows.append(
+                {
+                    **pair.row,
+                    "series": MATCHINGS[match.matching],
+                    **_estimate(match.gap),
+                    "median": match.quantiles.get("0.5"),
+                    "high95": match.quantiles.get("0.95"),
+                    **_flips(match.flips, names),
+                    "cost": "" if match.transport_cost is None else match.transport_cost,
+                }
+            )
+        charts.append((pair.title, _gap_histogram(pair)))
+    if not rows:
+        return None
+    matchings = [matching for audit in audits for matching in audit.matchings]
+    decides = audits[0].threshold is not None
+    selected, other = outcome_words(audits[0]), other_words(audits[0])
+    words = [name for kind, name in MATCHINGS.items() if kind in kinds]
+    return Figure(
+        "Score gaps of matched people",
+        (
+            "The score gap between two matched people, over all pairs. "
+            + (f"A flip is a pair in which one is {selected} and the other is {other}. " * decides)
+            + "Intervals take the pairs as given.",
+            "A large score gap between people who are matched by their columns is a question to "
+            "ask of the model, not proof of unequal treatment: what the table lacks may differ."
+            if any(len(matching.matched_gaps) > 1 for matching in matchings)
+            else "",
+        ),
+        _columns(
+            *("series", "groups", "model", *_LIMITS, "median", "high95", "flips", "favoured"),
+            *("cost",),
+            series="people",
+            value="mean gap",
+            median="median gap",
+            high95="95% are below",
+            favoured=f"more often the one {selected}",
+        ),
+        rows,
+        *_sharing(charts, dict(zip(words, SERIES_COLOURS, strict=False))),
+    )
+
+
+def _flips(flips: PairFlips | None, groups: Sequence[str]) -> Row:
+    """Return how many pairs are flips, and of which group the favoured ones are more often."""
+    if flips is None:
+        return {"flips": "", "favoured": ""}
+    favoured = groups[0 if flips.first_only > flips.second_only else 1]
+    even = abs(flips.first_only - flips.second_only) < 1e-9
+    share = flips.first_only + flips.second_only
+    return {"flips": share, "favoured": "neither" if even else favoured}
+
+
+def _ordered(matching: Matching) -> list[MatchedScores]:
+    """Return the matchings of two groups in the order of their words."""
+    order = list(MATCHINGS)
+    return sorted(matching.matched_gaps, key=lambda match: order.index(match.matching))
+
+
+def _gap_histogram(pair: _Pair) -> Any:
+    """Return the chart of the score gaps of pairs, which run from 0 to the range of the scores."""
+    audit, matching = pair.model.audit, pair.matching
+    span = audit.score_edges[-1] - audit.score_edges[0]
+    bins: list[Row] = [
+        {
+            "series": MATCHINGS[match.matching],
+            "low": span * (k / len(match.histogram)),
+            "high": span * ((k + 1) / len(match.histogram)),
+            "share": share,
+        }
+        for match in _ordered(matching)
+        for k, share in enumerate(match.histogram)
+    ]
+    histograms = (matched.histogram for matched in matching.matched_gaps)
+    totals = [sum(shares) for shares in zip(*histograms, strict=True)]
+    named: dict[str, Any] = {"title": "score gap of a pair", "of": "pairs"}
+    if _is_comb(totals, sum(matching.n_sampled)):
+        gaps = [abs(one - other) for one in audit.score_values for other in audit.score_values]
+        return cell_chart(_filled_cells(bins, gaps), colours=SERIES_COLOURS, **named)
+    end = max((row["high"] for row in bins if row["share"] > 0.0), default=1.0)
+    return step_chart([row for row in bins if row["high"] <= end * (1.0 + 1e-9)], **named)
+
+
+# Several models.
+
+
+def side_by_side(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of several models' estimates side by side; None for one model."""
     if len(audits) < 2:
-        return []
+        return None
     found = [_estimates(audit) for audit in audits]
-    known = [words for words in found[0] if any(own.get(words) is not None for own in found)]
     # One column per model is easier to compare than one row per model.
-    rows: list[Row] = [
+    rows = [
         {"what": words, **{f"m{k}": own.get(words) for k, own in enumerate(found)}}
-        for words in known
+        for words in found[0]
+        if any(own.get(words) is not None for own in found)
     ]
-    names = [label(audit.model_name) for audit in audits]
     same = len({(a.provenance.groups_sha256, a.provenance.features_sha256) for a in audits}) == 1
-    return [
-        Figure(
-            "All numbers side by side",
-            (
-                "Estimates without their intervals, which stand in the figures above: a small "
-                "difference between two models may be chance.",
-                ""
-                if same
-                else "The models were audited on different people, so a difference may come from "
-                "the people and not from the model.",
-            ),
-            {"what": "measure", **{f"m{k}": name for k, name in enumerate(names)}},
-            rows,
-        )
-    ]
+    return Figure(
+        "All numbers side by side",
+        (
+            "Estimates without their intervals, which stand in the figures above: a small "
+            "difference between two models may be chance.",
+            ""
+            if same
+            else "The models were audited on different people, so a difference may come from "
+            "the people and not from the model.",
+        ),
+        {"what": "measure", **{f"m{k}": model.name for k, model in enumerate(_models(audits))}},
+        rows,
+    )
 
 
 def _estimates(audit: Audit) -> dict[str, float | int | None]:
     """Return the estimates of one model by their words; with many pairs, the largest."""
     gaps = {gap.name: gap.value for gap in audit.gaps}
-    placed = [
-        m.nearest_fair.position
-        for m in audit.matchings
-        if m.nearest_fair is not None and m.nearest_fair.position is not None
-    ]
+    found = [matching.nearest_fair for matching in audit.matchings]
+    placed = [one.position for one in found if one is not None and one.position is not None]
+    right = [(g.accuracy and g.accuracy.value, g.weight or g.n_rows) for g in audit.groups]
+    accuracy = None
+    if all(value is not None for value, _ in right):
+        correct = sum((value or 0.0) * weight for value, weight in right)
+        accuracy = correct / sum(weight for _, weight in right)
     return {
         "ratio of selection rates": audit.selection_ratio.value,
-        **{
-            f"gap: {gap_title(name, audit).lower()}": gaps.get(name)
-            for name in dict.fromkeys([*MEASURES, *gaps])
-        },
+        **{f"gap: {gap_title(name, audit).lower()}": gaps[name] for name in _in_order(audit.gaps)},
         "distance of people matched by their scores (0 = nearest, 1 = random)": max(
             placed, default=None
         ),
         "listed subsets with a sure gap": sum(map(certain, audit.subsets.subsets))
         if audit.subsets and not audit.subsets.refused
         else None,
-        "accuracy": _overall_accuracy(audit),
+        "accuracy": accuracy,
     }
 
 
-def _overall_accuracy(audit: Audit) -> float | None:
-    parts = [
-        (g.accuracy.value if g.accuracy else None, g.n_rows if g.weight is None else g.weight)
-        for g in audit.groups
-    ]
-    stated = [(value, weight) for value, weight in parts if value is not None]
-    if len(stated) < len(parts):
-        return None
-    return sum(value * weight for value, weight in stated) / sum(weight for _, weight in stated)
-
-
-def changed_decisions(comparison: Comparison) -> list[Figure]:
-    """Return the figure of decisions that differ from those of the reference model."""
-    if comparison.audits[0].scale == "real":
-        return [_agreement_figure(comparison)]
+def changed_figure(comparison: Comparison) -> Figure:
+    """Return the figure of what differs from the reference model: decisions, and people's order."""
+    first = _models(comparison.audits)[0]
+    decides = first.audit.scale != "real"
+    sizes = {group.label: group.n_rows for group in first.audit.groups}
+    least = _least_people(first.audit)
+    columns = _columns(
+        *("label", "series", "lost", "gained", "agreement", "undesirable", "note"),
+        label="model",
+        series="group",
+    )
     rows: list[Row] = []
     bars: list[Row] = []
-    names = group_labels(comparison.audits[0])
-    sizes = {group.label: group.n_rows for group in comparison.audits[0].groups}
-    least = least_people(comparison.audits[0])
-    columns = {
-        "label": "model",
-        "series": "group",
-        "lost": "no longer selected",
-        "gained": "newly selected",
-        "agreement": "rank agreement",
-        **({} if comparison.privileged is None else {"undesirable": "undesirable flips"}),
-        **NOTE,
-    }
     for pair in comparison.pairs:
-        for group in sorted(pair.decisions, key=lambda name: -sizes.get(name, 0)):
-            _, lost, gained, _ = pair.decisions[group]
-            total = max(sum(pair.decisions[group]), 1)
-            own = names.get(group, group)
-            if total < least:
-                row = {"label": label(pair.model), "series": own, "note": too_few(total, least)}
-                rows.append({**dict.fromkeys(columns), **row})
+        model = shown_name(pair.model, _LONGEST)
+        for group in sorted(pair.rank_agreement, key=lambda name: -sizes.get(name, 0)):
+            row: dict[str, Any] = {"label": model, "series": first.groups.get(group, group)}
+            if sizes[group] < least:
+                few = _too_few(sizes[group], least)
+                rows.append({**dict.fromkeys(columns), **row, "note": few})
                 continue
-            who = f"{label(pair.model)}: {own}" if len(comparison.pairs) > 1 else own
-            rows.append(
-                {
-                    "label": label(pair.model),
-                    "series": own,
-                    "lost": lost,
-                    "gained": gained,
-                    "agreement": pair.rank_agreement.get(group),
-                    "undesirable": (pair.undesirable_flips or {}).get(group),
-                    "note": "",
-                }
-            )
-            bars += [
-                {"label": who, "series": words, "value": n / total, "low": None, "high": None}
-                for words, n in (("no longer selected", lost), ("newly selected", gained))
-            ]
-    reference = shown_name(comparison.audits[0].model_name)
-    reading = [
-        f"Decisions that differ from those of {reference}, as shares of each group, and how far "
-        "the order of people within a group is the same (1 = the same order).",
-    ]
-    if comparison.privileged is not None:
-        reading.append(
+            row["agreement"] = pair.rank_agreement[group]
+            if group in pair.decisions:
+                _, row["lost"], row["gained"], _ = pair.decisions[group]
+                who = f"{model}: {row['series']}" if len(comparison.pairs) > 1 else row["series"]
+                total = max(sum(pair.decisions[group]), 1)
+                bars += [
+                    {"label": who, "series": columns[name], "value": row[name] / total}
+                    | {"low": None, "high": None}
+                    for name in ("lost", "gained")
+                ]
+            if pair.undesirable_flips is not None:
+                row["undesirable"] = pair.undesirable_flips.get(group)
+            rows.append({**dict.fromkeys(columns, ""), **row})
+    reference = shown_name(first.audit.model_name)
+    favoured = ""
+    if comparison.privileged is not None and decides:
+        favoured = (
             f"With {shown_name(comparison.privileged)} named as favoured, a flip is called "
             "undesirable if it takes from people of another group or gives to favoured ones."
         )
-    return [
-        Figure(
-            f"Decisions that change against {reference}",
-            tuple(reading),
-            noted(rows, columns),
-            rows,
-            panel(bars, title="share of the group", colours=SERIES_COLOURS[2:]),
-        )
-    ]
-
-
-def _agreement_figure(comparison: Comparison) -> Figure:
-    """Return the figure of how far the order of people agrees with the reference model."""
-    names = group_labels(comparison.audits[0])
-    reference = shown_name(comparison.audits[0].model_name)
-    rows: list[Row] = [
-        {"label": label(pair.model), "series": names.get(group, group), "agreement": agreement}
-        for pair in comparison.pairs
-        for group, agreement in pair.rank_agreement.items()
-    ]
     return Figure(
-        f"The order of people against {reference}",
+        f"{'Decisions that change' if decides else 'The order of people'} against {reference}",
         (
-            "How far the order of people within a group is the same as that of the predictions of "
-            f"{reference} (1 = the same order).",
+            f"Decisions that differ from those of {reference}, as shares of each group, and how "
+            "far the order of people within a group is the same (1 = the same order)."
+            if decides
+            else "How far the order of people within a group is the same as that of the "
+            f"predictions of {reference} (1 = the same order).",
+            favoured,
         ),
-        {"label": "model", "series": "group", "agreement": "rank agreement"},
+        columns,
         rows,
+        _intervals(bars, "share of the group", colours=SERIES_COLOURS[2:]),
     )
 
 
@@ -1524,223 +1532,16 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
         (
             "The farther left, the smaller the gap; the higher, the more decisions agree with the "
             "labels.",
-            "The points are estimates without intervals, on the rows the curve was made of. To "
-            "choose a point by looking at the rows that it is then judged on flatters it.",
+            "The points are estimates without intervals, on the rows the curve was made of. A "
+            "point that is chosen and judged on the same rows looks better than it is.",
         ),
         {**columns, **{name: gap_title(name).lower() for name in names}},
         [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")],
-        (Panel(finished(tradeoff_chart(plain, gap=gap, colours=SERIES_COLOURS[:2]))),),
+        (Panel(finished(tradeoff_chart(tradeoff_rows(plain, gap), title=gap_axis(gap)))),),
     )
 
 
-_COLUMNS = {"label": "group", "people": "people"}
-
-
-def mean_figure(audits: Sequence[Audit]) -> Figure:
-    """Return the figure of the mean prediction of each group."""
-    models = model_labels(audits)
-    rows = [
-        row
-        for audit in audits
-        for row in _predictions_rows(audit.groups, audit.unknown, models[audit.model_name])
-    ]
-    return Figure(
-        "Mean prediction of each group",
-        (
-            f"A dot is the mean of the predictions; the bar is its {level(audits)} confidence "
-            "interval.",
-        ),
-        noted(rows, {**_COLUMNS, **model_column(audits), **LIMITS, **NOTE}),
-        rows,
-        _predictions_panel(rows),
-    )
-
-
-def attribute_mean_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the mean prediction of each group, for every attribute by itself."""
-    if not audits[0].attributes:
-        return None
-    models = model_labels(audits)
-    names = told_apart(attribute.name for attribute in audits[0].attributes)
-    rows: list[Row] = []
-    panels: tuple[Panel, ...] = ()
-    for k, shown in enumerate(names.values()):
-        own = [
-            {"attribute": shown, **row}
-            for audit in audits
-            for row in _predictions_rows(
-                audit.attributes[k].groups, audit.attributes[k].unknown, models[audit.model_name]
-            )
-        ]
-        rows += own
-        panels += _predictions_panel(own, f"By {shown}")
-    columns = {"attribute": "attribute", **_COLUMNS, **model_column(audits), **LIMITS, **NOTE}
-    return Figure(
-        "Each attribute by itself",
-        (
-            "The groups of one attribute at a time; the first figure shows their combinations. "
-            "Each attribute can look even while the combinations do not.",
-        ),
-        noted(rows, columns),
-        rows,
-        panels,
-    )
-
-
-def _predictions_rows(
-    groups: Sequence[GroupFacts], unknown: Sequence[str], model: str
-) -> list[Row]:
-    """Return one row per group, the largest first."""
-    names = told_apart(group.label for group in groups)
-    rows: list[Row] = []
-    for group in by_size(tuple(groups)):
-        facts = limits(group.mean_score)
-        if group.label in unknown:
-            facts["note"] = facts["note"] or "shown, and compared with nobody"
-        own = {"label": names[group.label], "series": model, "people": group.n_rows}
-        rows.append({**own, **facts})
-    return rows
-
-
-def _predictions_panel(rows: Sequence[Row], name: str = "") -> tuple[Panel, ...]:
-    """Return a chart over the range of the means, which need not begin at 0."""
-    ends = [row[end] for row in rows for end in LIMITS if row[end] is not None]
-    if not ends:
-        return ()
-    margin = 0.04 * (max(ends) - min(ends)) or 0.04 * abs(ends[0]) or 1.0
-    domain = min(ends) - margin, max(ends) + margin
-    return panel(rows, name, title="mean prediction", domain=domain)
-
-
-_RATIO = {"ratio": "ratio to the most selected"}
-
-
-def selection_figure(audits: Sequence[Audit]) -> Figure:
-    """Return the figure of the share of each group that is selected."""
-    rows = [
-        row
-        for audit in audits
-        for row in _selection_rows(
-            audit.groups, audit.unknown, model_labels(audits)[audit.model_name]
-        )
-    ]
-    ratios = [f"{_start(audit, audits)}{said}" for audit in audits if (said := _ratio(audit))]
-    said = outcome_words(audits[0])
-    return Figure(
-        f"Share {said} of each group",
-        (
-            f"A dot is the share of people {said}; the bar is its {level(audits)} confidence "
-            "interval.",
-            *ratios,
-        ),
-        noted(
-            rows,
-            {**_COLUMNS, **_weighed(rows), **model_column(audits), **LIMITS, **_RATIO, **NOTE},
-        ),
-        rows,
-        panel(rows, title=f"share {said}", domain=(0.0, 1.0)),
-    )
-
-
-def _selection_rows(groups: Sequence[GroupFacts], unknown: Sequence[str], model: str) -> list[Row]:
-    """Return one row per group, the largest first."""
-    names = told_apart(group.label for group in groups)
-    known = [g.selection_rate.value for g in groups if g.label not in unknown]
-    most = max((rate for rate in known if rate is not None), default=0.0)
-    rows: list[Row] = []
-    for group in by_size(tuple(groups)):
-        rate, compared = group.selection_rate.value, group.label not in unknown
-        facts = limits(group.selection_rate)
-        if not compared:
-            facts["note"] = facts["note"] or "shown, and compared with nobody"
-        rows.append(
-            {
-                "label": names[group.label],
-                "series": model,
-                "people": group.n_rows,
-                "weight": group.weight,
-                "effective": group.effective_size,
-                **facts,
-                "ratio": rate / most if rate is not None and most > 0.0 and compared else None,
-            }
-        )
-    return rows
-
-
-def _weighed(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the columns for weights, if weights are not numbers of people."""
-    columns = {"weight": "sum of weights", "effective": "worth people of equal weight"}
-    return {
-        key: words
-        for key, words in columns.items()
-        if any(row[key] not in (None, row["people"]) for row in rows)
-    }
-
-
-def _start(audit: Audit, audits: Sequence[Audit]) -> str:
-    return f"{shown_name(audit.model_name)}: the" if len(audits) > 1 else "The"
-
-
-def _ratio(facts: Audit | AttributeFacts) -> str:
-    """Return the end of the sentence on the ratio of selection rates, if it is stated."""
-    ratio: Estimate = facts.selection_ratio
-    if ratio.value is None or ratio.low is None or ratio.high is None:
-        return ""
-    known = [group for group in facts.groups if group.label not in facts.unknown]
-    stated = [group for group in known if group.selection_rate.value is not None]
-    of = f" of {len(stated)} of the {len(known)} groups" if len(stated) < len(known) else ""
-    return (
-        f" smallest rate{of} is {ratio.value:.2f} of the largest ({ratio.low:.2f} to "
-        f"{ratio.high:.2f})."
-    )
-
-
-def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the share of each group that is selected, for every attribute."""
-    if not audits[0].attributes:
-        return None
-    models = model_labels(audits)
-    names = told_apart(attribute.name for attribute in audits[0].attributes)
-    rows: list[Row] = []
-    panels: tuple[Panel, ...] = ()
-    for k, (name, shown) in enumerate(names.items()):
-        own = [
-            {"attribute": shown, **row}
-            for audit in audits
-            for row in _selection_rows(
-                audit.attributes[k].groups, audit.attributes[k].unknown, models[audit.model_name]
-            )
-        ]
-        rows += own
-        panels += panel(own, f"By {shown}", title=f"share {outcome_words(audits[0])}",
-                        domain=(0.0, 1.0))  # fmt: skip
-        assert audits[0].attributes[k].name == name
-    ratios = [
-        f"By {names[attribute.name]}{_of(audit, audits)}, the{said}"
-        for audit in audits
-        for attribute in audit.attributes
-        if (said := _ratio(attribute))
-    ]
-    columns = {"attribute": "attribute", **_COLUMNS, **model_column(audits), **LIMITS}
-    return Figure(
-        "Each attribute by itself",
-        (
-            "The groups of one attribute at a time; the first figure shows their combinations. "
-            "Each attribute can look even while the combinations do not.",
-            *ratios,
-        ),
-        noted(rows, {**columns, **_RATIO, **NOTE}),
-        rows,
-        panels,
-    )
-
-
-def _of(audit: Audit, audits: Sequence[Audit]) -> str:
-    return f" under {shown_name(audit.model_name)}" if len(audits) > 1 else ""
-
-
-# How many bars a chart shows; the table below it shows all.
-_subsets_MOST_BARS = 12
+# Subsets.
 
 
 def subset_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1748,55 +1549,49 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
     rows: list[Row] = []
     panels: tuple[Panel, ...] = ()
     reading: list[str] = []
-    drawn = False
-    for audit in audits:
-        if audit.subsets is None:
+    for model in _models(audits):
+        if (scan := model.audit.subsets) is None:
             continue
-        own = _subsets_rows(audit, model_labels(audits)[audit.model_name])
+        own = _subset_rows(model)
         rows += own
-        overall = audit.gap("mean_parity_gap").value
-        name = model_labels(audits)[audit.model_name] if len(audits) > 1 else ""
-        panels += panel(
-            [row for row in own if row["value"] is not None][:_subsets_MOST_BARS],
-            name,
-            title="gap between mean scores",
+        overall = model.audit.gap("mean_parity_gap").value
+        panels += _intervals(
+            [row for row in own if row["value"] is not None][:_MOST_BARS],
+            "gap between mean scores",
             references={} if overall is None else {"gap over everybody": overall},
         )
-        if own or not audit.subsets.refused:
-            reading.append((f"{name}: " if name else "") + _searched(audit, own))
-        drawn = drawn or (overall is not None and any(row["value"] is not None for row in own))
-        reading += audit.subsets.refused
-    if drawn:
+        if own or not scan.refused:
+            reading.append(model.said(_on_search(model.audit, own)))
+        reading += scan.refused
+    if panels:
         many = any(len(audit.matchings) > 1 for audit in audits)
         which = "largest gap of two groups" if many else "gap"
         reading.append(f"The dashed line is the {which} over everybody.")
     if not reading:
         return None
-    columns = {
-        "label": "subset",
-        **model_column(audits, "model"),
-        "value": "gap on fresh rows",
-        "low": "from",
-        "high": "to",
-        "all": "gap on all rows",
-        "higher": "higher in group",
-        "lower": "lower in group",
-        "people": "people",
-        **NOTE,
-    }
     return Figure(
-        "Subsets with the surest gaps", tuple(reading), noted(rows, columns), rows, panels
+        "Subsets with the surest gaps",
+        tuple(reading),
+        _columns(
+            *("label", "model", *_LIMITS, "gap", "higher", "lower", "people", "note"),
+            label="subset",
+            value="gap on fresh rows",
+            gap="gap on all rows",
+            higher="higher in group",
+            lower="lower in group",
+        ),
+        rows,
+        panels,
     )
 
 
-def _subsets_rows(audit: Audit, model: str) -> list[Row]:
-    assert audit.subsets is not None
-    names = group_labels(audit)
-    many = len(audit.matchings) > 1
+def _subset_rows(model: _Model) -> list[Row]:
+    assert model.audit.subsets is not None
+    many = len(model.audit.matchings) > 1
     rows: list[Row] = []
-    for subset in surest_first(audit.subsets.subsets):
-        labels = subset.groups or tuple(group.label for group in audit.groups[:2])
-        first, second = ((names.get(g, g), n) for g, n in zip(labels, subset.n_rows, strict=False))
+    for subset in surest_first(model.audit.subsets.subsets):
+        names = [model.groups.get(group, group) for group in subset.groups or ()]
+        first, second = zip(names, subset.n_rows, strict=True)
         higher, lower = (second, first) if subset.signed > 0 else (first, second)
         between = f" ({higher[0]} – {lower[0]})" if many else ""
         alike = shown_number(subset.gap) == shown_number(0.0)
@@ -1804,10 +1599,11 @@ def _subsets_rows(audit: Audit, model: str) -> list[Row]:
             {
                 "label": f"{subset_name(subset)}{between}",
                 "series": "on fresh rows",
-                "model": model,
-                **limits(subset.confirmed),
+                "model": model.title,
+                "panel": model.title,
+                **_estimate(subset.confirmed),
                 "certain": certain(subset),
-                "all": subset.gap,
+                "gap": subset.gap,
                 "higher": "neither" if alike else higher[0],
                 "lower": "neither" if alike else lower[0],
                 "people": f"{higher[1]:,} {higher[0]}, {lower[1]:,} {lower[0]}",
@@ -1816,7 +1612,7 @@ def _subsets_rows(audit: Audit, model: str) -> list[Row]:
     return rows
 
 
-def _searched(audit: Audit, rows: list[Row]) -> str:
+def _on_search(audit: Audit, rows: list[Row]) -> str:
     """Return sentences on the search, and on how many of the listed gaps are certain."""
     scan = audit.subsets
     assert scan is not None
@@ -1826,15 +1622,13 @@ def _searched(audit: Audit, rows: list[Row]) -> str:
     )
     if not rows:
         return f"{looked} No subset is listed."
-    stated = [row for row in rows if row["value"] is not None]
-    sure = sum(bool(row["certain"]) for row in stated)
+    n_stated = sum(row["value"] is not None for row in rows)
     said = f"{len(rows)} are listed" if len(rows) > 1 else "1 is listed"
-    if len(stated) < len(rows):
-        said += f", {len(stated)} of them with people enough for a statement on fresh rows"
-    said += f"; the interval leaves 0 out in {sure or 'none'}"
-    drawn = min(len(stated), _subsets_MOST_BARS)
-    if drawn < len(stated):
-        said += f". The chart shows the first {drawn}"
+    if n_stated < len(rows):
+        said += f", {n_stated} of them with people enough for a statement on fresh rows"
+    said += f"; the interval leaves 0 out in {sum(row['certain'] for row in rows) or 'none'}"
+    if n_stated > _MOST_BARS:
+        said += f". The chart shows the first {_MOST_BARS}"
     return f"{looked} {said}."
 
 
@@ -1843,27 +1637,23 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
     rows: list[Row] = []
     panels: list[Panel] = []
     n_empty = 0
-    for audit in audits:
-        if audit.subsets is None or not audit.subsets.half_spaces.gaps:
+    for model in _models(audits):
+        if (scan := model.audit.subsets) is None or not scan.half_spaces.gaps:
             continue
-        found = audit.subsets.half_spaces
+        found = scan.half_spaces
         n_empty = max(n_empty, found.n_empty)
         drawn = {"this model": found.gaps, "groups shuffled": found.noise}
-        edges = np.linspace(0.0, max(max(found.gaps), max(found.noise, default=0.0)) or 1.0, 21)
+        edges = np.linspace(0.0, max(*found.gaps, *found.noise, 0.0) or 1.0, 21)
         bins: list[Row] = []
         for name, gaps in drawn.items():
             shares = np.histogram(gaps, bins=edges)[0] / max(len(gaps), 1)
-            bins += [
-                {"series": name, "low": low, "high": high, "share": share}
-                for low, high, share in zip(
-                    edges.tolist(), edges[1:].tolist(), shares.tolist(), strict=False
-                )
-            ]
-        model = model_labels(audits)[audit.model_name]
+            cells = zip(edges.tolist(), edges[1:].tolist(), shares.tolist(), strict=False)
+            keys = ("low", "high", "share")
+            bins += [{"series": name, **dict(zip(keys, cell, strict=True))} for cell in cells]
         rows += [
             {
                 "series": name,
-                "model": model,
+                "model": model.title,
                 "n": len(gaps),
                 **{f"q{q}": float(np.quantile(gaps, q / 100)) for q in (50, 95, 100)},
             }
@@ -1871,43 +1661,33 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
             if gaps
         ]
         chart = step_chart(bins, title="gap between mean scores", of="subsets")
-        panels.append(Panel(finished(chart), model if len(audits) > 1 else ""))
+        panels.append(Panel(finished(chart), model.title))
     if not rows:
         return None
+    first = audits[0]
+    gap, empty = "the gap between the groups' mean scores", "nobody of one group"
+    if len(first.matchings) > 1 and first.reference is not None:
+        largest = group_words(first.reference)
+        gap = f"the largest gap between a group's mean score and that of {largest}"
+        empty = f"nobody of {largest}, or nobody of any other group,"
+    cuts, are = ("1 cut", "is") if n_empty == 1 else (f"{n_empty:,} cuts", "are")
     return Figure(
         "Gaps in random subsets",
         (
-            f"Each of many random cuts through the table keeps some people; this is {_gap(audits)} "
-            "among them.",
+            f"Each of many random cuts through the table keeps some people; this is {gap} among "
+            "them.",
             "Small subsets have gaps by chance alone. The second outline shows how large, with the "
-            "group labels shuffled among people: only what lies to its right speaks of the model."
-            + (f" {_empty(audits[0], n_empty)}" if n_empty else ""),
+            "group labels shuffled among people: only gaps larger than these are evidence about "
+            "the model." + (f" {cuts} kept {empty} and {are} left out." if n_empty else ""),
         ),
-        {
-            "series": "groups",
-            **model_column(audits, "model"),
-            "n": "subsets",
-            "q50": "median",
-            "q95": "95% below",
-            "q100": "largest",
-        },
+        _columns(
+            *("series", "model", "n", "q50", "q95", "q100"),
+            series="groups",
+            n="subsets",
+            q50="median",
+            q95="95% below",
+            q100="largest",
+        ),
         rows,
         tuple(panels),
     )
-
-
-def _empty(audit: Audit, n_empty: int) -> str:
-    """Return how many random subsets had no two groups to compare."""
-    cuts, are = ("1 cut", "is") if n_empty == 1 else (f"{n_empty:,} cuts", "are")
-    if len(audit.matchings) < 2 or audit.reference is None:
-        return f"{cuts} kept nobody of one group and {are} left out."
-    largest = group_words(audit.reference)
-    return f"{cuts} kept nobody of {largest}, or nobody of any other group, and {are} left out."
-
-
-def _gap(audits: Sequence[Audit]) -> str:
-    """Return the words for the gap that is measured in a random subset."""
-    if len(audits[0].matchings) < 2 or audits[0].reference is None:
-        return "the gap between the groups' mean scores"
-    largest = group_words(audits[0].reference)
-    return f"the largest gap between a group's mean score and that of {largest}"

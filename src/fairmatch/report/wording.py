@@ -10,12 +10,10 @@ from typing import Any
 
 from fairmatch.auditing.facts import (
     Audit,
-    Estimate,
     Gap,
     GroupFacts,
     Matching,
     NearestFair,
-    Reach,
     SubsetGap,
 )
 from fairmatch.measures import MEASURES
@@ -115,27 +113,8 @@ def shown_number(value: Any) -> str:
     return str(value)
 
 
-def shown_interval(fact: Estimate | Gap) -> str:
-    """Return a number with its interval.
-
-    Examples
-    --------
-    >>> shown_interval(Estimate(0.25, 0.2, 0.3))
-    '0.250 (0.200 to 0.300)'
-    """
-    if fact.value is None or fact.low is None or fact.high is None:
-        return shown_number(fact.value)
-    return f"{fact.value:z.3f} ({fact.low:z.3f} to {fact.high:z.3f})"
-
-
 def n_people(number: int) -> str:
-    """Return a number of people in words.
-
-    Examples
-    --------
-    >>> n_people(1), n_people(4096)
-    ('1 person', '4,096 people')
-    """
+    """Return a number of people in words."""
     return "1 person" if number == 1 else f"{number:,} people"
 
 
@@ -151,16 +130,8 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def by_size(groups: tuple[GroupFacts, ...]) -> list[GroupFacts]:
-    """Return groups in the order of their size, the largest first.
-
-    Examples
-    --------
-    >>> from fairmatch import audit
-    >>> found = audit([0.1, 0.9] * 40, sensitive_features=["a", "b", "b", "b"] * 20)
-    >>> [group.label for group in by_size(found.groups)]
-    ['b', 'a']
-    """
+def by_size(groups: Sequence[GroupFacts]) -> list[GroupFacts]:
+    """Return groups sorted by size, the largest first."""
     return sorted(groups, key=lambda group: -group.n_rows)
 
 
@@ -220,10 +191,10 @@ def label_words(audit: Audit, favourable: bool) -> str:
     return "positive" if favourable == (audit.favourable == "high") else "negative"
 
 
+# Prefix in the name of a gap that is measured in standard deviations.
 RELATIVE = "relative_"
-"""Prefix in the name of a gap that is measured in standard deviations."""
 
-# Titles and words of gaps between predictions, which no threshold cuts.
+# Titles and words of gaps between predictions, where those of the registry speak of scores.
 _PREDICTED = {
     "mean_parity_gap": ("Mean predictions", "difference of the mean predictions"),
     "wasserstein_parity_gap": (
@@ -239,6 +210,11 @@ _PREDICTED = {
         "mean difference of the predictions for people who are matched with each other",
     ),
 }
+
+
+def gap_unit(name: str) -> str:
+    """Return the unit of a gap: a "score", a standard "deviation" or a "share" of the people."""
+    return MEASURES[name].unit
 
 
 def gap_title(name: str, audit: Audit | None = None) -> str:
@@ -288,7 +264,7 @@ def subset_name(subset: SubsetGap) -> str:
 
     Examples
     --------
-    >>> from fairmatch.auditing.facts import Condition
+    >>> from fairmatch.auditing.facts import Condition, Estimate
     >>> old = Condition("age", ">", 60.0), Condition("marital_status", "!=", "married")
     >>> subset_name(SubsetGap("", old, (40, 40), 0.1, 0.1, Estimate(0.1), "pair"))
     'age is above 60 and marital status is not married'
@@ -325,32 +301,46 @@ def sentences(audit: Audit) -> list[str]:
     Of 80 people, 50.0% of the 40 in group a and 100.0% of the 40 in group b are selected by the
     model, a difference of 50.0 percentage points (95% interval ...).
     """
-    return [_on_selection(audit), _on_matching(audit), _on_subsets(audit)]
+    return [_on_groups(audit), _on_matching(audit), _on_subsets(audit)]
 
 
-def _on_selection(audit: Audit) -> str:
+def _on_groups(audit: Audit) -> str:
+    """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
     if audit.scale == "real":
-        return f"{_on_means(audit, known)}{_left_out(audit)}"
-    start = f"Of {n_people(audit.n_rows)}"
-    said = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
-    gap = audit.gap("demographic_parity_gap")
-    if gap.value is None:
-        end = f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+        said = _means(audit, known) + _on_gap(audit, audit.gap("mean_parity_gap"))
     else:
-        points = f"{100 * gap.value:.1f}"
-        end = f", a difference of {points} percentage points"
-        if gap.low is not None and gap.high is not None:
-            end += f" ({audit.confidence:.0%} interval {100 * gap.low:.1f} to {100 * gap.high:.1f}"
-            end += " for all pairs of groups at once" if audit.pair_gaps else ""
-            end += f"{_possibly_none(gap, points != '0.0')})."
-        else:
-            end += "."
-    return f"{start}{said}{end}{_left_out(audit)}"
+        rates = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
+        gap = _on_gap(audit, audit.gap("demographic_parity_gap"))
+        said = f"Of {n_people(audit.n_rows)}{rates}{gap}"
+    return f"{said}{_left_out(audit)}"
 
 
-def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
-    """Return a sentence on the mean prediction of each group, and how far they differ."""
+def _on_gap(audit: Audit, gap: Gap) -> str:
+    """Return the end of a sentence on a gap: how large it is, or why that is not stated."""
+    if gap.value is None:
+        return f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
+    real = audit.scale == "real"
+
+    def written(value: float) -> str:
+        return shown_number(value) if real else f"{100 * value:.1f}"
+
+    said = f", a difference of {written(gap.value)}{'' if real else ' percentage points'}"
+    if audit.spread is not None and audit.spread.value > 0.0:
+        share = gap.value / audit.spread.value
+        said += f", or {share:.2f} standard deviations of the {audit.spread.of}"
+    if gap.low is None or gap.high is None:
+        return f"{said}."
+    said += f" ({audit.confidence:.0%} interval{' of the difference' if real else ''}"
+    said += f" {written(gap.low)} to {written(gap.high)}"
+    said += " for all pairs of groups at once" if audit.pair_gaps else ""
+    if gap.low == 0.0 and written(gap.value) != written(0.0):
+        said += "; no difference at all cannot be ruled out"
+    return f"{said})."
+
+
+def _means(audit: Audit, groups: list[GroupFacts]) -> str:
+    """Return the mean prediction of each group, or the extremes of many, in words."""
     stated = [group for group in groups if group.mean_score.value is not None]
     stated.sort(key=lambda group: group.mean_score.value or 0.0)
     shown = [
@@ -359,29 +349,10 @@ def _on_means(audit: Audit, groups: list[GroupFacts]) -> str:
     ]
     said = f"For {n_people(audit.n_rows)}, {model_words(audit)} predicts "
     if not stated:
-        said += "means that are not stated"
-    elif len(stated) > 2:
-        said += f"means from {shown[0]} to {shown[1]}"
-    else:
-        said += f"{listed(shown)} on average"
-    gap = audit.gap("mean_parity_gap")
-    if gap.value is None:
-        return f"{said}; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
-    said += f", a difference of {shown_number(gap.value)}"
-    if audit.spread is not None and audit.spread.value > 0.0:
-        share = gap.value / audit.spread.value
-        said += f", or {share:.2f} standard deviations of the {audit.spread.of}"
-    if gap.low is None or gap.high is None:
-        return f"{said}."
-    limits = f"{shown_number(gap.low)} to {shown_number(gap.high)}"
-    said += f" ({audit.confidence:.0%} interval of the difference {limits}"
-    said += " for all pairs of groups at once" if audit.pair_gaps else ""
-    return f"{said}{_possibly_none(gap, shown_number(gap.value) != '0.000')})."
-
-
-def _possibly_none(gap: Gap, is_seen: bool) -> str:
-    """Return words that there may be no difference, if the one seen is not certain."""
-    return "; no difference at all cannot be ruled out" if is_seen and gap.low == 0.0 else ""
+        return f"{said}means that are not stated"
+    if len(stated) > 2:
+        return f"{said}means from {shown[0]} to {shown[1]}"
+    return f"{said}{listed(shown)} on average"
 
 
 def _rate(group: GroupFacts) -> str:
@@ -442,8 +413,12 @@ def _on_matching(audit: Audit) -> str:
     ]
     if placed:
         return _on_nearest(audit, *max(placed, key=lambda place: place[0]))
-    if any(matching.nearest_fair or matching.transport for matching in matched):
-        flat = all(_is_flat(matching) for matching in matched)
+    costs = [matching.nearest_fair or matching.transport for matching in matched]
+    if any(costs):
+        flat = all(
+            cost is not None and cost.random - cost.smallest <= 1e-12 * max(cost.random, 1.0)
+            for cost in costs
+        )
         return (
             "The nearest and a random matching of the groups cost the same here, so nothing is "
             "said of the distance between people who are matched by their scores."
@@ -452,22 +427,17 @@ def _on_matching(audit: Audit) -> str:
             "reasons stand under “What is not said”."
         )
     value, groups = max(
-        (found.gap.value or 0.0, matching.groups)
+        (found.gap.value or 0.0, matching.groups or ())
         for matching in matched
         for found in matching.matched_gaps
         if found.matching == "fair"
     )
-    who = f"of {_pair(groups)} " if len(matched) > 1 else ""
+    who = f"of {listed([group_words(name) for name in groups])} " if len(matched) > 1 else ""
     return (
         f"People {who}at the same rank of their groups get scores that differ by "
         f"{shown_number(value)} on average; without their features nothing is said of how alike "
         "these people are."
     )
-
-
-def _is_flat(matching: Matching) -> bool:
-    found = matching.nearest_fair or matching.transport
-    return found is not None and found.random - found.smallest <= 1e-12 * max(found.random, 1.0)
 
 
 def _on_nearest(
@@ -506,28 +476,25 @@ def reach_sentences(matching: Matching) -> list[str]:
     If people were drawn, the sentence adds that only those drawn were searched, because others may
     be nearer. A group without a statement has no sentence.
     """
-    return [said for reach in matching.reach if (said := _on_reach(reach, matching.is_sample))]
-
-
-def _on_reach(reach: Reach, is_sample: bool) -> str:
-    """Return the statement on one group in words, or an empty text if there is none."""
-    share = reach.share
-    if share.value is None:
-        return ""
-    span = "" if share.low is None or share.high is None else (
-        f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
-    )  # fmt: skip
-    own, other = f"group {group_words(reach.group)}", f"in group {group_words(reach.other)}"
-    if is_sample:
-        own, other = f"those drawn of {own}", f"among those drawn of {other.removeprefix('in ')}"
-    return (
-        f"For {100 * share.value:.0f}%{span} of {own} there is somebody {other} within squared "
-        f"distance {reach.distance:.2g} who is scored within {reach.score_gap:.3g}."
-    )
-
-
-def _pair(groups: tuple[str, str] | None) -> str:
-    return "the two groups" if groups is None else listed([group_words(name) for name in groups])
+    said = []
+    for reach in matching.reach:
+        share = reach.share
+        if share.value is None:
+            continue
+        span = ""
+        if share.low is not None and share.high is not None:
+            span = f" ({100 * share.low:.0f}% to {100 * share.high:.0f}%)"
+        own, other = f"group {group_words(reach.group)}", f"group {group_words(reach.other)}"
+        own, other = (
+            (f"those drawn of {own}", f"among those drawn of {other}")
+            if matching.is_sample
+            else (own, f"in {other}")
+        )
+        said.append(
+            f"For {100 * share.value:.0f}%{span} of {own} there is somebody {other} within squared "
+            f"distance {reach.distance:.2g} who is scored within {reach.score_gap:.3g}."
+        )
+    return said
 
 
 def _on_subsets(audit: Audit) -> str:
@@ -545,10 +512,13 @@ def _on_subsets(audit: Audit) -> str:
     searched = f"Of {scan.n_examined:,} subsets looked at, {len(scan.subsets):,} "
     searched += "is listed" if alone else "are listed"
     if (worst := surest(scan.subsets)) is not None:
-        who = f", between {_pair(worst.groups)}" if len(audit.matchings) > 1 else ""
+        sure = worst.confirmed
+        names = [group_words(name) for name in worst.groups or ()]
+        who = f", between {listed(names)}" if len(audit.matchings) > 1 else ""
+        value, low, high = map(shown_number, (sure.value, sure.low, sure.high))
         return (
             f"{searched}; the gap between mean scores is surest where {subset_name(worst)}{who}: "
-            f"{shown_interval(worst.confirmed)}, an interval on fresh rows"
+            f"{value} ({low} to {high}), an interval on fresh rows"
             + ("." if alone else " that allows for all that are listed.")
         )
     whose = (
@@ -561,8 +531,7 @@ def _on_subsets(audit: Audit) -> str:
 
 def surest(subsets: tuple[SubsetGap, ...]) -> SubsetGap | None:
     """Return the subset with the highest lower limit of its gap, or None if no gap is certain."""
-    sure = [subset for subset in surest_first(subsets) if certain(subset)]
-    return sure[0] if sure else None
+    return next((subset for subset in surest_first(subsets) if certain(subset)), None)
 
 
 def surest_first(subsets: tuple[SubsetGap, ...]) -> list[SubsetGap]:

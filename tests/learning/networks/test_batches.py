@@ -17,6 +17,7 @@ from fairmatch.learning.networks import (
     _other_core,
 )
 from fairmatch.matching.coupling import plan_parts
+from fairmatch.people.encoding import read_points
 from fairmatch.people.groups import read_groups
 
 
@@ -131,7 +132,7 @@ def test_pairs_come_from_the_coupling_whichever_way_it_points(turned):
 def test_matched_batches_are_optimal(label_weight):
     X, y, group = people(60)
     matcher = OptimalTransportMatcher(label_weight)
-    points = matcher.points(X, y)
+    points = matcher.points(read_points(X), y == 1)
     mass, groups = np.ones(60), read_groups(group)
     generator = np.random.default_rng(0)
     batches = MatchedBatches(matcher, points, parts(groups, mass), mass, 20, generator)

@@ -1,0 +1,840 @@
+"""Gaps between groups, with fairlearn's signature."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.registry import MEASURES, Measure, gap_values, read_measure
+from fairmatch.people.checks import (
+    FloatArray,
+    check_count,
+    check_threshold,
+    read_labels,
+    read_scores,
+    read_weights,
+)
+from fairmatch.people.groups import read_groups
+from fairmatch.people.outcome import NUMBER, read_outcome
+from fairmatch.people.people import Labels, People
+from fairmatch.people.weights import Weights
+
+
+def read_scored(
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike | None = None,
+    pos_label: Any = 1,
+    settings: Settings | None = None,
+    *,
+    needs_labels: bool = False,
+) -> ScoredPeople:
+    """Read scores, groups, weights and labels as a caller passes them.
+
+    Parameters
+    ----------
+    y_score, sensitive_features, sample_weight, y_true, pos_label
+        The arguments of a measure.
+    settings : Settings, optional
+        The settings of the measures. Its outcome says what scores and labels are.
+    needs_labels : bool, default=False
+        Whether missing labels are an error.
+    """
+    settings = Settings() if settings is None else settings
+    if settings.threshold is not None:
+        check_threshold(settings.threshold)
+    check_count("bins", settings.bins, optional=True)
+    scores = settings.outcome.read(y_score)
+    groups = read_groups(sensitive_features, n_rows=len(scores))
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    labels = None
+    if needs_labels or y_true is not None:
+        positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
+        labels = Labels(positive.astype(np.float64), (None, pos_label))
+    weight = None if weights is None else Weights(len(weights), weights)
+    return ScoredPeople(People(groups, labels=labels, weight=weight), scores, settings)
+
+
+def demographic_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = 0.5,
+) -> float:
+    r"""Compute the gap between the groups' shares of accepted people.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float or None, default=0.5
+        A score at or above the threshold is accepted. None compares mean scores.
+
+    Returns
+    -------
+    float
+        The largest gap between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{DP}(f) = \max_{s, s'}
+              |P(f(X, s) \ge \tau \mid S = s) - P(f(X, s') \ge \tau \mid S = s')|
+
+    Section 2.2 of the paper, which treats two groups.
+
+    Examples
+    --------
+    >>> demographic_parity_gap(None, [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
+    0.5
+    """
+    scored = read_scored(y_score, sensitive_features, sample_weight, settings=Settings(threshold))
+    return MEASURES["demographic_parity_gap"].value(scored)
+
+
+def mean_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Compute the gap between the groups' mean scores.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+
+    Returns
+    -------
+    float
+        The largest gap between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\overline{\mathrm{DP}}(f) = \max_{s, s'}
+              |E(f(X, s) \mid S = s) - E(f(X, s') \mid S = s')|
+
+    Examples
+    --------
+    >>> mean_parity_gap(None, [0.5, 0.25, 0.75, 0.5], sensitive_features=[0, 0, 1, 1])
+    0.25
+    """
+    scored = read_scored(y_score, sensitive_features, sample_weight)
+    return MEASURES["mean_parity_gap"].value(scored)
+
+
+def wasserstein_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Compute the area between the groups' score distribution functions.
+
+    For two groups it is also the smallest mean score gap over all matchings of the groups.
+    `fairmatch.fair_matching` attains it.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+
+    Returns
+    -------
+    float
+        The largest area between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{WDP}(f) = \max_{s, s'} \int_0^1 |F_s(t) - F_{s'}(t)| \, dt
+
+    Examples
+    --------
+    >>> wasserstein_parity_gap(None, [0.0, 1.0, 0.5, 0.5], sensitive_features=[0, 0, 1, 1])
+    0.5
+    """
+    scored = read_scored(y_score, sensitive_features, sample_weight)
+    return MEASURES["wasserstein_parity_gap"].value(scored)
+
+
+def total_variation_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    bins: int | None = None,
+) -> float:
+    r"""Compute the total variation between the groups' score distributions.
+
+    The exact value suits discrete scores (decisions, deciles, trees). Continuous scores hardly
+    ever coincide, so their exact value is about 1 for every model. Count such scores in ``bins``
+    equal intervals of [0, 1] instead.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    bins : int, optional
+        Number of equal intervals. None computes the exact value.
+
+    Returns
+    -------
+    float
+        The largest distance between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{TVDP}(f) =
+              \max_{s, s'} \tfrac12 \sum_t |P_s(f = t) - P_{s'}(f = t)|
+
+    Examples
+    --------
+    >>> total_variation_parity_gap(None, [0, 1, 1, 1], sensitive_features=[0, 0, 1, 1])
+    0.5
+    >>> scores = [0.11, 0.52, 0.13, 0.51]
+    >>> total_variation_parity_gap(None, scores, sensitive_features=[0, 0, 1, 1])
+    1.0
+    >>> total_variation_parity_gap(None, scores, sensitive_features=[0, 0, 1, 1], bins=10)
+    0.0
+    """
+    scored = read_scored(y_score, sensitive_features, sample_weight, settings=Settings(bins=bins))
+    return MEASURES["total_variation_parity_gap"].value(scored)
+
+
+def ks_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Compute the largest gap between the groups' shares of accepted people, over all thresholds.
+
+    The result is exact: every score is a threshold, not only those of a grid.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+
+    Returns
+    -------
+    float
+        The largest gap between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{KSDP}(f) = \max_{s, s'} \sup_t |F_s(t) - F_{s'}(t)|
+
+    Examples
+    --------
+    >>> ks_parity_gap(None, [0.1, 0.2, 0.15, 0.9], sensitive_features=[0, 0, 1, 1])
+    0.5
+    """
+    scored = read_scored(y_score, sensitive_features, sample_weight)
+    return MEASURES["ks_parity_gap"].value(scored)
+
+
+def matched_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    coupling: Coupling,
+    sample_weight: None = None,
+) -> float:
+    r"""Compute the mean score gap between matched people.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1].
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    coupling : Coupling
+        A matching of the rows of this same table.
+    sample_weight : None
+        The coupling already carries the weights. Passing them again is an error.
+
+    Returns
+    -------
+    float
+        The largest gap of any part of the coupling. A part matches a group with the reference
+        group, and does so within one class if the criterion compares classes.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{MDP}(f, T) = E_s |f(X, s) - f(T(X), s')|
+
+    Definition 3.2 (equation 2) of the paper. For every coupling with the right marginals,
+    :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}` holds in
+    every part (Theorem 3.7).
+
+    Examples
+    --------
+    >>> from fairmatch import fair_matching
+    >>> scores, groups = [0.0, 1.0, 0.5, 0.75], ["a", "a", "b", "b"]
+    >>> matched_parity_gap(None, scores, sensitive_features=groups,
+    ...                    coupling=fair_matching(scores, groups))
+    0.375
+    """
+    scores = _read_matched(y_score, sensitive_features, coupling, sample_weight)
+    return coupling.largest_gap(scores)
+
+
+def _read_matched(
+    y_score: ArrayLike, sensitive_features: ArrayLike, coupling: Any, sample_weight: Any
+) -> FloatArray:
+    """Return the scores of matched people. Raise unless the coupling is one of these rows."""
+    if sample_weight is not None:
+        raise CouplingError(
+            "sample_weight was given together with a coupling, which carries its own mass. Pass "
+            "the weights to the matcher instead."
+        )
+    check_coupling(coupling, optional=False)
+    scores = read_scores(y_score)
+    coupling.check_rows(len(scores))
+    coupling.read_groups(sensitive_features)
+    return scores
+
+
+def true_positive_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = 0.5,
+    pos_label: Any = 1,
+) -> float:
+    r"""Compute the gap between the groups' shares of accepted people among the truly positive.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels of two classes. Every group needs rows of the positive class.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float or None, default=0.5
+        A score at or above the threshold is accepted. None compares mean scores, which is the
+        paper's smooth version.
+    pos_label : default=1
+        The label that counts as positive.
+
+    Returns
+    -------
+    float
+        The largest gap between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{TPR}(f) = \max_{s, s'}
+              |P(f(X, s) \ge \tau \mid S = s, Y = 1) - P(f(X, s') \ge \tau \mid S = s', Y = 1)|
+
+    Section 5.3.1 of the paper; also known as equal opportunity.
+
+    Examples
+    --------
+    >>> true_positive_gap([1, 1, 1, 0], [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
+    0.5
+    """
+    given = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*given, Settings(threshold), needs_labels=True)
+    return MEASURES["true_positive_gap"].value(scored)
+
+
+def false_positive_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = 0.5,
+    pos_label: Any = 1,
+) -> float:
+    r"""Compute the gap between the groups' shares of accepted people among the truly negative.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels of two classes. Every group needs rows of the negative class.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float or None, default=0.5
+        A score at or above the threshold is accepted. None compares mean scores, which is the
+        paper's smooth version.
+    pos_label : default=1
+        The label that counts as positive.
+
+    Returns
+    -------
+    float
+        The largest gap between two groups.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{FPR}(f) = \max_{s, s'}
+              |P(f(X, s) \ge \tau \mid S = s, Y = 0) - P(f(X, s') \ge \tau \mid S = s', Y = 0)|
+
+    Examples
+    --------
+    >>> false_positive_gap([0, 0, 0, 1], [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
+    0.5
+    """
+    given = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*given, Settings(threshold), needs_labels=True)
+    return MEASURES["false_positive_gap"].value(scored)
+
+
+def equalized_odds_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = 0.5,
+    pos_label: Any = 1,
+    agg: str = "mean",
+) -> float:
+    r"""Compute the mean of the true-positive and the false-positive gap, or the larger of them.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Labels of two classes. Every group needs rows of both.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float or None, default=0.5
+        A score at or above the threshold is accepted. None compares mean scores, which is the
+        paper's smooth version.
+    pos_label : default=1
+        The label that counts as positive.
+    agg : {"mean", "worst_case"}, default="mean"
+        ``"mean"`` returns the mean of the two gaps, as the paper does. ``"worst_case"`` returns
+        the larger gap, as fairlearn's ``equalized_odds_difference`` does by default.
+
+    Returns
+    -------
+    float
+        The mean of the two gaps, or the larger one. Each of the two gaps is the largest over all
+        pairs of groups, so they may belong to different pairs.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{EO}(f) = (\Delta\mathrm{TPR}(f) + \Delta\mathrm{FPR}(f)) / 2
+
+    Examples
+    --------
+    >>> y, scores, groups = [1, 0, 1, 0], [0.9, 0.2, 0.6, 0.7], [0, 0, 1, 1]
+    >>> equalized_odds_gap(y, scores, sensitive_features=groups)
+    0.5
+    >>> equalized_odds_gap(y, scores, sensitive_features=groups, agg="worst_case")
+    1.0
+    """
+    _check_aggregate(agg)
+    given = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*given, Settings(threshold), needs_labels=True)
+    return MEASURES["equalized_odds_gap"].value(scored, agg=agg)
+
+
+def _check_aggregate(agg: Any) -> None:
+    if agg not in ("mean", "worst_case"):  # fairlearn's names
+        raise InputError(
+            f"agg must be 'mean' or 'worst_case', got {agg!r}. Pass one of the two.",
+            parameter="agg",
+        )
+
+
+def gap_table(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    coupling: Coupling | None = None,
+    threshold: float = 0.5,
+    bins: int | None = 20,
+    pos_label: Any = 1,
+    kind: str = "probability",
+) -> dict[str, float]:
+    r"""Compute every gap that the data allow, in one pass.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,), or None
+        Labels of two classes. With labels, the gaps of error rates are computed too. With
+        ``kind="number"`` these are the numbers to predict. Their standard deviation is then the
+        unit of relative gaps.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions. With ``kind="number"`` these are predictions, and any
+        finite numbers are allowed.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    coupling : Coupling, optional
+        A matching of these rows. With it, the matched gap is computed too.
+    threshold : float, default=0.5
+        A score at or above the threshold is accepted.
+    bins : int or None, default=20
+        Number of equal intervals for the total variation. None computes it exactly, which gives
+        about 1 for continuous scores.
+    pos_label : default=1
+        The label that counts as positive.
+    kind : {"probability", "number"}, default="probability"
+        What the scores are. Predictions of a number decide nothing, so gaps of decisions are left
+        out. Gaps of mean predictions, of their distributions by Wasserstein, and of matched people
+        are in units of the target. With ``y_true`` they also have a relative version, whose name
+        begins with ``relative_``.
+
+    Returns
+    -------
+    dict
+        Name of the measure to its value, in the order of `MEASURES`. With more than two groups
+        each value is the largest over all pairs of groups.
+
+    Notes
+    -----
+    In every part of a coupling,
+    :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}`. Theorem 3.7
+    does not need scores in [0, 1].
+
+    Examples
+    --------
+    >>> gaps = gap_table(None, [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
+    >>> for name, value in gaps.items():
+    ...     print(f"{name:27}{value:.2f}")
+    demographic_parity_gap     0.50
+    mean_parity_gap            0.10
+    wasserstein_parity_gap     0.30
+    total_variation_parity_gap 1.00
+    ks_parity_gap              0.50
+    >>> hours = gap_table([35.0, 45.0] * 2, [30.0, 40.0, 42.0, 48.0],
+    ...                   sensitive_features=["f", "f", "m", "m"], kind="number")
+    >>> hours["mean_parity_gap"], hours["relative_mean_parity_gap"]
+    (10.0, 2.0)
+    """
+    settings = Settings(threshold, bins, outcome=read_outcome(kind, "kind"))
+    is_number = settings.outcome.has_unit
+    labels = None if is_number else y_true
+    scored = read_scored(y_score, sensitive_features, sample_weight, labels, pos_label, settings)
+    check_coupling(coupling)
+    if coupling is not None:
+        coupling.check_rows(len(scored.scores))
+        coupling.read_groups(sensitive_features)
+    if is_number and y_true is not None:
+        target = NUMBER.read(y_true, name="y_true", n_rows=len(scored.scores))
+        settings = replace(settings, spread=standard_deviation(target, scored.weights.values))
+    return gap_values(scored.people, scored.scores, settings, coupling=coupling)
+
+
+def standard_deviation(values: FloatArray, weights: FloatArray | None) -> float:
+    """Return the weighted standard deviation of some values."""
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+
+
+@dataclass(frozen=True)
+class PairGap:
+    """The gap between two groups.
+
+    Attributes
+    ----------
+    first, second : group label
+        The two groups.
+    value : float
+        Their gap.
+    better_off : group label, or None
+        The group that is accepted more often, or the one with the higher mean score if scores are
+        compared. It is None if the two are equal. A high score counts as good for a person.
+    label : bool, optional
+        The class whose people are compared, for the matched gap within a class: True is Y = 1,
+        False is Y = 0. Otherwise it is None.
+
+    Examples
+    --------
+    >>> from fairmatch.measures import gaps_by_pair
+    >>> gaps_by_pair(None, [1, 0, 1, 1], sensitive_features=list("aabb"))
+    [PairGap(first='a', second='b', value=0.5, better_off='b', label=None)]
+    """
+
+    first: Any
+    second: Any
+    value: float
+    better_off: Any
+    label: bool | None = None
+
+
+def gaps_by_pair(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    measure: str | Measure = "demographic_parity_gap",
+    sample_weight: ArrayLike | None = None,
+    coupling: Coupling | None = None,
+    threshold: float = 0.5,
+    bins: int | None = None,
+    pos_label: Any = 1,
+    agg: str = "mean",
+) -> list[PairGap]:
+    """Compute the gap between every two groups.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,), or None
+        Labels of two classes. Gaps of error rates need them.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    measure : str or Measure, default="demographic_parity_gap"
+        A measure, or the name of one in `fairmatch.measures.MEASURES`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row. It cannot be combined with a coupling, which carries its own weights.
+    coupling : Coupling, optional
+        A matching of these rows. The matched gap needs it; other measures do not take it.
+    threshold : float, default=0.5
+        A score at or above the threshold is accepted.
+    bins : int, optional
+        Number of equal intervals for the total variation. None computes it exactly.
+    pos_label : default=1
+        The label that counts as positive.
+    agg : {"mean", "worst_case"}, default="mean"
+        Whether ``equalized_odds_gap`` is the mean of a pair's two gaps, or the larger one.
+
+    Returns
+    -------
+    list of PairGap
+        One for every two groups, in the order of their labels. For the matched gap there is one
+        for every part of the coupling. The measure itself is the largest of these gaps. Only the
+        mean over two classes can be larger, because its two gaps may belong to different pairs.
+
+    Examples
+    --------
+    >>> for pair in gaps_by_pair(None, [1, 0, 1, 1, 0, 0], sensitive_features=list("aabbcc")):
+    ...     print(pair.first, pair.second, pair.value, pair.better_off)
+    a b 0.5 b
+    a c 0.5 a
+    b c 1.0 b
+    """
+    asked = read_measure(measure)
+    _check_aggregate(agg)
+    if asked.needs_coupling:
+        scores = _read_matched(y_score, sensitive_features, coupling, sample_weight)
+        assert coupling is not None
+        return [_of_part(part, scores) for part in coupling.parts]
+    if coupling is not None:
+        raise CouplingError(
+            f"coupling was given, but {asked.name} does not compare matched people. Leave it out, "
+            "or ask for measure='matched_parity_gap'."
+        )
+    labels = y_true if asked.needs_labels else None
+    given = y_score, sensitive_features, sample_weight, labels, pos_label
+    scored = read_scored(*given, Settings(threshold, bins), needs_labels=asked.needs_labels)
+    names = scored.people.groups.labels
+    levels = [
+        sum(asked.level(scored.part(code, label), scored.settings) for label in asked.labels)
+        for code in scored.codes
+    ]
+    return [
+        PairGap(
+            names[a],
+            names[b],
+            asked.between(scored, (a, b), agg),
+            _better(names[a], names[b], levels[a] - levels[b]),
+        )
+        for a, b in combinations(scored.codes, 2)
+    ]
+
+
+def _better(first: Any, second: Any, difference: float) -> Any:
+    return None if difference == 0.0 else (first if difference > 0.0 else second)
+
+
+def _of_part(part: Coupling, scores: FloatArray) -> PairGap:
+    difference = float((scores[part.source_index] - scores[part.target_index]) @ part.mass)
+    first, second = part.groups
+    better = _better(first, second, difference)
+    return PairGap(first, second, part.gap(scores), better, part.label)
+
+
+@dataclass(frozen=True)
+class SelectionRate:
+    """How often a group is accepted.
+
+    Attributes
+    ----------
+    rate : float
+        Share of its people who are accepted.
+    ratio : float
+        The rate divided by that of the most selected group. It is NaN if nobody is accepted.
+
+    Examples
+    --------
+    >>> from fairmatch.measures import selection_rates
+    >>> selection_rates(None, [1, 0, 1, 1], sensitive_features=list("aabb"))["a"].ratio
+    0.5
+    """
+
+    rate: float
+    ratio: float
+
+
+def selection_rates(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float = 0.5,
+) -> dict[Hashable, SelectionRate]:
+    r"""Compute how often each group is accepted, and its ratio to the most selected group.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float, default=0.5
+        A score at or above the threshold is accepted.
+
+    Returns
+    -------
+    dict
+        Group label to its `SelectionRate`.
+
+    Notes
+    -----
+    The rate of group s is :math:`r_s = P(f \ge \tau \mid S = s)`, and its ratio is
+    :math:`r_s / \max_{s'} r_{s'}`.
+
+    Examples
+    --------
+    >>> found = selection_rates(None, [1, 0, 1, 1, 0, 0], sensitive_features=list("aabbcc"))
+    >>> found["a"]
+    SelectionRate(rate=0.5, ratio=0.5)
+    """
+    scored = read_scored(y_score, sensitive_features, sample_weight, settings=Settings(threshold))
+    rates = {
+        scored.people.groups.labels[code]: scored.part(code).rate(scored.settings)
+        for code in scored.codes
+    }
+    most = max(rates.values())
+    return {
+        label: SelectionRate(rate, rate / most if most > 0.0 else float("nan"))
+        for label, rate in rates.items()
+    }
+
+
+def selection_ratio(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    threshold: float = 0.5,
+) -> float:
+    r"""Compute the ratio of the smallest selection rate of any group to the largest.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1], or 0/1 decisions.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float, default=0.5
+        A score at or above the threshold is accepted.
+
+    Returns
+    -------
+    float
+        1 if all groups are accepted equally often, and NaN if nobody is accepted.
+
+    Notes
+    -----
+    .. math:: \min_s P(f \ge \tau \mid S = s) \,/\, \max_s P(f \ge \tau \mid S = s)
+
+    This is fairlearn's ``demographic_parity_ratio``. It is also known as the impact ratio. The
+    four-fifths rule asks for a ratio of at least 0.8.
+
+    Examples
+    --------
+    >>> selection_ratio(None, [1, 0, 1, 1], sensitive_features=list("aabb"))
+    0.5
+    """
+    found = selection_rates(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        threshold=threshold,
+    )
+    return min(group.ratio for group in found.values())
