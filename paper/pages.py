@@ -1,6 +1,6 @@
 """The pages that show the records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from hashlib import sha256
 from itertools import groupby
@@ -12,7 +12,7 @@ import pandas as pd
 from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.people.files import whole_file, write_whole
+from fairmatch.people.files import whole_file
 from fairmatch.report.charts import require_charts
 from paper import groups
 from paper.claims import UNKNOWN, Verdict, verdicts
@@ -102,11 +102,6 @@ def pages(
     if (folder / groups.FOLDER).exists():
         found[folder / groups.PAGE] = groups.page_text(RecordStore(folder / groups.FOLDER))
     return found
-
-
-def write_pages(texts: Mapping[Path, str]) -> list[Path]:
-    """Write pages and return their files."""
-    return [write_whole(file, text) for file, text in texts.items()]
 
 
 def check_page(file: Path, text: str) -> list[str]:
