@@ -20,7 +20,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from fairmatch.datasets import Dataset
 from fairmatch.exceptions import InputError
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.fair import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     gap_table,
@@ -30,6 +29,7 @@ from fairmatch.measures import (
 )
 from fairmatch.people.checks import BoolArray, FloatArray
 from paper.methods import Method, Scorer, fit_curve
+from paper.minibatches import minibatch_transport_cost
 from paper.records import Record, RecordStore
 from paper.specs import Problem, RunSpec
 
