@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fairmatch.learning.settings import BOOSTING_CHOICES
 
 from fairmatch import FTMBoostingClassifier
 from fairmatch.datasets import load_dataset, paper_split
 from fairmatch.exceptions import FairmatchWarning
 from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.settings import BOOSTING_CHOICES
 from fairmatch.people.files import write_whole
 
 RECORDS = Path(__file__).parent / "records" / "deciding.json"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairmatch.datasets import Dataset, load_acsincome, load_adult
 from fairmatch.exceptions import ConstantModelWarning, InputError
-from fairmatch.learning.settings import PAPER_WEIGHTS
+from fairmatch.learning.estimator import PAPER_WEIGHTS
 from fairmatch.measures import (
     demographic_parity_gap,
     equalized_odds_gap,
@@ -281,13 +281,15 @@ class Trial:
 
     def trees(self, transport: str, warmup: float = 0.0) -> Any:
         """Return FTM's trees, unfitted."""
+        from lightgbm import LGBMClassifier
+
         from fairmatch import FTMBoostingClassifier
 
         return FTMBoostingClassifier(
-            transport,
+            LGBMClassifier(n_estimators=N_ROUNDS, n_jobs=1),
+            transport=transport,
             criterion=self.case.criterion,
             match_rows=self.case.match_rows,
-            n_rounds=N_ROUNDS,
             warmup=warmup,
             random_state=self.seed,
         )

@@ -7,22 +7,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import fairmatch
+from fairmatch.learning.estimator import PAPER_WEIGHTS
 from fairmatch.learning.path import categorised, fairness_path, plain_trees
-from fairmatch.learning.settings import (
-    ADV_WEIGHTS,
-    ALIGNMENT_STRENGTHS,
-    LAFTR_WEIGHTS,
-    PAPER_WEIGHTS,
-    REDUCTION_WEIGHTS,
-    REG_WEIGHTS,
-    REPAIR_AMOUNTS,
-    SIPM_WEIGHTS,
-    SMOOTHING_WEIGHTS,
-)
+from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray
 from paper import rivals
+from paper.rivals import (
+    ADV_WEIGHTS,
+    LAFTR_WEIGHTS,
+    REDUCTION_WEIGHTS,
+    REG_WEIGHTS,
+    REPAIR_AMOUNTS,
+    SIPM_WEIGHTS,
+)
 from paper.specs import Problem
 
 # A model of a curve: a function from groups to the scores of the test rows in these groups.
@@ -130,9 +129,9 @@ def _network(class_name: str) -> Fit:
 
 def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
+    network = fairmatch.NeuralNetwork(batch_size=problem.dataset.batch_size, **schedule)
     return {
-        **schedule,
-        "batch_size": problem.dataset.batch_size,
+        "estimator": network,
         "encoder": None,  # the split is encoded already
         "random_state": seed,
     }
@@ -152,7 +151,9 @@ def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Cu
     matcher = OptimalTransportMatcher(
         settings["label_weight"], batch_size=min(problem.dataset.batch_size, smaller)
     )
-    estimator = fairmatch.FTMClassifier(matcher, **_network_settings(problem, settings, seed))
+    estimator = fairmatch.FTMClassifier(
+        transport=matcher, **_network_settings(problem, settings, seed)
+    )
     return _encoded_curve(estimator, problem, settings["weights"])
 
 
@@ -204,10 +205,13 @@ def _path_curve(
 
 def _trees(class_name: str, **fixed: Any) -> Fit:
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        from lightgbm import LGBMClassifier
+
         coupling = None
         if "label_weight" in settings:
             coupling = _match_all(problem, settings["label_weight"])
-        estimator = _class(class_name)(n_rounds=settings["rounds"], random_state=seed, **fixed)
+        trees = LGBMClassifier(n_estimators=settings["rounds"], n_jobs=1)
+        estimator = _class(class_name)(trees, random_state=seed, **fixed)
         path = fairness_path(
             problem.raw_train,
             problem.split.y_train,

@@ -1,8 +1,8 @@
 """The reductions algorithm of Agarwal et al.: fairlearn's version with fairmatch's interface."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,41 +16,20 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch.exceptions import InputError
-from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.estimator import FairClassifier, Family
-from fairmatch.learning.reading import GroupSettings, GroupSizes, TableReader, TrainingRows
-from fairmatch.learning.settings import REDUCTION_BOUNDS, Settings, estimator
-from fairmatch.matching.coupling import Coupling, plan_parts
-from fairmatch.people.checks import FloatArray, check_count, check_number
+from fairmatch.learning.estimator import FairClassifier
+from fairmatch.learning.reading import Columns, Reader, SmallGroups, encoded, labels_of
+from fairmatch.matching.coupling import Coupling
+from fairmatch.people.checks import FloatArray, check_count
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import read_criterion
-from fairmatch.people.outcome import Loss
+from fairmatch.people.people import People
+from paper.rivals import REDUCTION_BOUNDS
 
 _MOMENTS = {
     "demographic_parity": DemographicParity,
     "equal_opportunity": TruePositiveRateParity,
     "equalized_odds": EqualizedOdds,
 }
-
-
-@dataclass(frozen=True)
-class ReductionSettings(Settings):
-    """The settings of the algorithm; the estimator itself declares and describes them."""
-
-    estimator: Any = None
-    max_iter: int = 50
-    criterion: str = "demographic_parity"
-
-    def check(self) -> None:
-        """Raise an error that names the first setting of a wrong type or size."""
-        check_count("max_iter", self.max_iter)
-        read_criterion(self.criterion)
-        chosen = self.estimator
-        if chosen is not None and (isinstance(chosen, type) or not hasattr(chosen, "fit")):
-            raise InputError(
-                f"estimator must be a classifier or None, got {chosen!r}. Pass an instance, such "
-                "as LogisticRegression()."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +50,6 @@ class MixtureScorer:
     weights: FloatArray
     n_iter: int
 
-    FILE: ClassVar[str] = ""
-
     def scores(self, inputs: Any) -> FloatArray:
         """Return the total weight of the classifiers that accept each row."""
         decisions = np.stack([predictor.predict(inputs) for predictor in self.predictors])
@@ -90,71 +67,6 @@ class MixtureScorer:
         }
 
 
-class ReductionLearner:
-    """A learner that runs the algorithm once for every bound.
-
-    Parameters
-    ----------
-    settings : ReductionSettings
-        The classifier to train, the number of rounds and the criterion.
-    """
-
-    def __init__(self, settings: ReductionSettings) -> None:
-        self.settings = settings
-
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Any],
-        weights: Sequence[float],
-    ) -> list[MixtureScorer]:
-        """Return one scorer per bound; nobody is matched."""
-        # Raises where a group has no rows that the criterion compares.
-        plan_parts(
-            rows.groups,
-            criterion=self.settings.criterion,
-            positive=rows.positive,
-            ignored=rows.ignored,
-        )
-        return [self._fit(rows, float(bound)) for bound in weights]
-
-    def _fit(self, rows: TrainingRows, bound: float) -> MixtureScorer:
-        chosen, codes = self.settings.estimator, rows.groups.codes
-        moment = _MOMENTS[read_criterion(self.settings.criterion).name]
-        strata = {}
-        if rows.ignored:
-            # Groups are compared within a stratum, so an ignored one is compared with nobody.
-            strata["control_features"] = np.where(np.isin(codes, rows.ignored), codes, -1)
-        algorithm = ExponentiatedGradient(
-            LogisticRegression() if chosen is None else chosen,
-            moment(difference_bound=bound),
-            eps=bound,
-            max_iter=self.settings.max_iter,
-        )
-        with warnings.catch_warnings():
-            # fairlearn still uses deprecated parts of pandas, which the caller cannot change.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            algorithm.fit(
-                rows.inputs,
-                rows.labels.astype(np.intp),
-                sensitive_features=codes,
-                **strata,
-            )
-        weights = algorithm.weights_.sort_index().to_numpy()
-        used = np.flatnonzero(weights > 0.0)
-        return MixtureScorer(
-            [algorithm.predictors_[index] for index in used],
-            weights[used] / weights[used].sum(),
-            int(algorithm.last_iter_) + 1,
-        )
-
-
-def _reduction_learner(settings: ReductionSettings, reader: TableReader) -> ReductionLearner:
-    return ReductionLearner(settings)
-
-
-@estimator(GapChoice, GroupSettings, GroupSizes)
 class ExponentiatedGradientClassifier(FairClassifier):
     r"""The reductions approach of Agarwal et al. (2018), made deterministic.
 
@@ -203,13 +115,10 @@ class ExponentiatedGradientClassifier(FairClassifier):
     of the random classifier on the training rows, so it bounds gaps of the mean scores. Decisions
     compare these scores with one half, and their gap may exceed the bound by any amount.
 
-    There is no fairness weight, so `fairness_path` refuses this estimator. Fit one model per
-    ``eps`` and put the models into a ``FairnessPath`` (docs/evidence/boosting.md). With
-    ``max_gap`` the ``fairness_weights`` are values of ``eps``.
+    A path of this estimator, and the choice by ``max_gap``, go over values of ``eps``.
 
     Examples
     --------
-    >>> from fairmatch import ExponentiatedGradientClassifier
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
     >>> model = ExponentiatedGradientClassifier(eps=0.02)
@@ -218,23 +127,44 @@ class ExponentiatedGradientClassifier(FairClassifier):
     (3,)
     """
 
-    estimator: Any = None
-    _: KW_ONLY
-    eps: float = 0.01
-    max_iter: int = 50
-    criterion: str = "demographic_parity"
-    encoder: Any = "table"
-    random_state: Any = None
-
     _weight_name: ClassVar[str | None] = "eps"
+    _weight_range: ClassVar[str] = "(0, inf]"
     _curve_weights: ClassVar[tuple[float, ...]] = REDUCTION_BOUNDS
     _zero_is_plain: ClassVar[bool] = False
     _save_instead: ClassVar[str | None] = (
         "Save each of model.predictors_ with its own library, and save model.predictor_weights_."
     )
-    _family: ClassVar[Family] = Family(
-        "numbers", ReductionSettings, _reduction_learner, MixtureScorer
-    )
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        eps: float | Sequence[float] = 0.01,
+        max_iter: int = 50,
+        criterion: str = "demographic_parity",
+        encoder: Any = "table",
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.eps = eps
+        self.max_iter = max_iter
+        self.criterion = criterion
+        self.encoder = encoder
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state
 
     def fit(
         self,
@@ -245,26 +175,7 @@ class ExponentiatedGradientClassifier(FairClassifier):
         sample_weight: ArrayLike | None = None,
         coupling: Coupling | None = None,
     ) -> Self:
-        """Learn from a table.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Features, of pandas, polars, pyarrow or NumPy.
-        y : array-like of shape (n_rows,)
-            Labels of two classes; the greater one is positive.
-        sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
-            Group of every row, unless ``sensitive_column`` names a column of X.
-        sample_weight : None
-            Must be None, because the algorithm sets the weights of rows itself.
-        coupling : None
-            Must be None, because the algorithm matches nobody.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Learn from a table. Weights are an error, because the algorithm sets them itself."""
         if sample_weight is not None:
             raise InputError(
                 "ExponentiatedGradientClassifier cannot use sample_weight: the algorithm sets the "
@@ -278,14 +189,49 @@ class ExponentiatedGradientClassifier(FairClassifier):
     def _encoder(self) -> Any:
         return TableEncoder(missing="encode") if self._takes_columns() else self.encoder
 
-    def _reader(self) -> TableReader:
+    def _reader(self) -> Reader:
         reader = replace(super()._reader(), words=("table", "columns"))
         return replace(reader, sees="frame") if self._takes_columns() else reader
 
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
-    ) -> None:
-        for eps in fairness_weights:
-            check_number("eps", eps, "(0, inf]")
-        self._family.settings.of(self)
-        self._refuse_coupling(coupling)
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        check_count("max_iter", self.max_iter)
+        chosen = self.estimator
+        if chosen is not None and (isinstance(chosen, type) or not hasattr(chosen, "fit")):
+            raise InputError(
+                f"estimator must be a classifier or None, got {chosen!r}. Pass an instance, such "
+                "as LogisticRegression()."
+            )
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[MixtureScorer]:
+        """Run the algorithm once for every bound."""
+        # Raises where a group has no rows that the criterion compares.
+        replace(people, weight=None).comparisons(read_criterion(self.criterion))
+        return [self._mixture(people, float(bound)) for bound in weights]
+
+    def _mixture(self, people: People, bound: float) -> MixtureScorer:
+        codes, apart = people.groups.codes, people.groups.apart
+        strata = {}
+        if apart:
+            # Groups are compared within a stratum, so one that is apart is compared with nobody.
+            strata["control_features"] = np.where(np.isin(codes, apart), codes, -1)
+        algorithm = ExponentiatedGradient(
+            LogisticRegression() if self.estimator is None else self.estimator,
+            _MOMENTS[self.criterion](difference_bound=bound),
+            eps=bound,
+            max_iter=self.max_iter,
+        )
+        labels = labels_of(people).values.astype(np.intp)
+        with warnings.catch_warnings():
+            # fairlearn still uses deprecated parts of pandas, which the caller cannot change.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            algorithm.fit(encoded(people).inputs, labels, sensitive_features=codes, **strata)
+        weights = algorithm.weights_.sort_index().to_numpy()
+        used = np.flatnonzero(weights > 0.0)
+        return MixtureScorer(
+            [algorithm.predictors_[index] for index in used],
+            weights[used] / weights[used].sum(),
+            int(algorithm.last_iter_) + 1,
+        )

@@ -1,7 +1,7 @@
 """Fair representations, and a classifier on them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -10,61 +10,50 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairmatch.exceptions import CouplingError, InputError, LabelError, ModelFileError
-from fairmatch.learning.choice import GapChoice
-from fairmatch.learning.estimator import FairClassifier, FairEstimator, Family, Target, TwoClasses
+from fairmatch.exceptions import InputError
+from fairmatch.learning.estimator import FairClassifier, FairEstimator
 from fairmatch.learning.networks import (
     MIN_WIDTH,
-    AdversaryNetwork,
     Batch,
-    DescentSettings,
-    NetworkLearner,
     NetworkScorer,
-    NetworkSettings,
+    NeuralNetwork,
     PairBatches,
     StackedMLP,
-    check_widths,
-    network_arrays,
-    network_from,
-    reverse_gradient,
     torch_generator,
+    train_networks,
 )
+from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import (
     Columns,
-    DecidedSizes,
-    EncoderSettings,
-    GroupSettings,
-    GroupSizes,
-    TableReader,
-    TrainingRows,
+    Reader,
     as_list,
     check_lengths,
-    epochs_from,
+    encoded,
     group_columns,
-    reader_facts,
-    restore_reader,
+    labels_of,
     seed_sequence,
-    take_rows,
 )
-from fairmatch.learning.saving import FILE, Arrays, State, read_arrays, under, write_arrays
-from fairmatch.learning.settings import LAFTR_WEIGHTS, REPAIR_AMOUNTS, SIPM_WEIGHTS, estimator
-from fairmatch.matching.coupling import Coupling, check_coupling, plan_parts, rows_with_mass
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher, match_parts
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
     check_number,
-    check_weights,
     read_column,
     read_features,
-    read_weights,
 )
-from fairmatch.people.outcome import Loss
+from fairmatch.people.groups import CRITERIA
+from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.people import People
+from paper.rivals import LAFTR_WEIGHTS, REPAIR_AMOUNTS, SIPM_WEIGHTS
+from paper.rivals.networks import NOT_SAVED, AdversaryNetwork, reverse_gradient
+
+# Encoded rows, and the codes of their groups; None if groups are not used.
+Read = tuple[FloatArray, NDArray[Any] | None]
 
 
 class Representer(Protocol):
@@ -78,64 +67,23 @@ class Representer(Protocol):
     def attributes(self) -> dict[str, Any]:
         """Return the learned attributes that the transformer shows."""
 
-    def state(self) -> State:
-        """Return the state to save."""
-
-
-@dataclass(frozen=True)
-class RepresentationFamily:
-    """How a kind of representation is learned, checked and restored from a file.
-
-    Attributes
-    ----------
-    learner : callable
-        Returns the learner of a transformer. Its ``fit_path(rows, loss, compare, weights)`` returns
-        representers, and ``compare`` returns the ready coupling of rows, or None.
-    representer : callable
-        Maps ``(transformer, content, facts, n_encoded)`` to a representer; raises an error if the
-        file is damaged.
-    check : callable
-        Raises an error if a parameter of a transformer is wrong.
-    rebuilds : bool
-        Whether representers can rebuild rows.
-    sees : str
-        What the learner sees of a table, always "numbers": encoded features, and columns of 0 and
-        1 for the group.
-    encoder : None
-        Always None: the transformers have an ``encoder`` parameter.
-    """
-
-    learner: Callable[[Any], Any]
-    representer: Callable[[Any, bytes, dict[str, Any], int], Any]
-    check: Callable[[Any], None]
-    rebuilds: bool = False
-    sees: str = "numbers"
-    encoder: None = None
-
-
-def _rebuilds(model: Any) -> bool:
-    return bool(model._family.rebuilds)
-
 
 class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
     """A representation of rows of two groups.
 
-    A subclass names the parameter that is its weight (`_weight_name`) and what learns (`_family`).
+    A subclass names the parameter that is its weight, and its `_learn` returns representers.
     """
 
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
     __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
-    # The parameter that is the weight, and the interval that it lies in.
-    _weight_name: ClassVar[str] = "fairness_weight"
-    _weight_range: ClassVar[str] = "[0, inf)"
-    # Whether the representation is learned with labels.
-    _needs_labels: ClassVar[bool] = True
-    _target: ClassVar[Target] = TwoClasses()
-    _family: ClassVar["RepresentationFamily"]
+    _outcome: ClassVar[Outcome] = PROBABILITY
+    _save_instead: ClassVar[str | None] = NOT_SAVED
+
+    representer_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._needs_labels
+        tags.target_tags.required = self._reader().needs_labels
         return tags
 
     @property
@@ -152,26 +100,7 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         coupling: Coupling | None = None,
     ) -> Self:
-        """Learn a representation of a table.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Features, of pandas, polars, pyarrow or NumPy.
-        y : array-like of shape (n_rows,), optional
-            Labels of two classes, for representations that are learned with labels.
-        sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless ``sensitive_column`` names a column of X.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        coupling : Coupling, optional
-            A ready matching of these rows, for representations that match.
-
-        Returns
-        -------
-        self
-            The fitted transformer.
-        """
+        """Learn a representation of a table; a coupling is for those that match."""
         return super().fit(
             X,
             y,  # type: ignore[arg-type]  # some representations need no labels
@@ -179,36 +108,6 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
             coupling=coupling,
         )
-
-    def _sizes(self) -> DecidedSizes:
-        return DecidedSizes()
-
-    def _learner(self) -> Any:
-        return self._family.learner(self)
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
-        return coupling
-
-    def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
-        """Return the representation of rows.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Rows with the columns seen in fit.
-        sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless it is a column of X or the representation does not need it.
-
-        Returns
-        -------
-        array of shape (n_rows, n_out)
-            The representation, without a column for the groups.
-        """
-        features, codes = self._read_new(X, sensitive_features, "transform")
-        encoded = self.reader_.encode(features)
-        check_lengths(encoded, codes)
-        represented: FloatArray = self.representer_.represent(encoded, codes)
-        return represented
 
     def fit_transform(
         self,
@@ -219,137 +118,28 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         coupling: Coupling | None = None,
     ) -> FloatArray:
-        """Learn a representation of a table, and return the representation of its rows.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Features, of pandas, polars, pyarrow or NumPy.
-        y : array-like of shape (n_rows,), optional
-            Labels of two classes, for representations that are learned with labels.
-        sensitive_features : array-like of shape (n_rows,), optional
-            Group of every row, unless ``sensitive_column`` names a column of X.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of every row.
-        coupling : Coupling, optional
-            A ready matching of these rows, for representations that match.
-
-        Returns
-        -------
-        array of shape (n_rows, n_out)
-            The representation of the rows.
-        """
-        self.fit(
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            coupling=coupling,
-        )
+        """Learn a representation of a table, and return the representation of its rows."""
+        given = {"sample_weight": sample_weight, "coupling": coupling}
+        self.fit(X, y, sensitive_features=sensitive_features, **given)  # type: ignore[arg-type]
         return self.transform(X, sensitive_features=sensitive_features)
 
-    @available_if(_rebuilds)  # type: ignore[untyped-decorator]
-    def inverse_transform(
-        self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None
-    ) -> FloatArray:
-        """Return encoded rows, rebuilt from their representation.
+    def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
+        """Return the representation of rows, without a column for the groups."""
+        represented: FloatArray = self.representer_.represent(
+            *read_encoded(self, X, sensitive_features, "transform")
+        )
+        return represented
 
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_components)
-            The representation that `transform` returned.
-        sensitive_features : array-like of shape (n_rows,)
-            Group of every row. It is needed because the representation hides it.
 
-        Returns
-        -------
-        array of shape (n_rows, n_features)
-            An approximation of the encoded features.
-        """
-        check_is_fitted(self)
-        if sensitive_features is None:
-            raise InputError(
-                f"{type(self).__name__}.inverse_transform needs the group of every row, and got "
-                "none. Pass sensitive_features=."
-            )
-        codes = self.reader_.codes(read_column(sensitive_features, "sensitive_features"))
-        latents = read_features(X)
-        if latents.shape[1] != self._n_features_out:
-            raise InputError(
-                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}. "
-                "Pass what transform returned."
-            )
-        rebuilt: FloatArray = self.representer_.rebuild(latents, codes)
-        return rebuilt
-
-    def _read_training(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        sensitive_features: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        sizes: GroupSizes | DecidedSizes,
-        *,
-        coupled: bool = False,
-    ) -> tuple[TrainingRows, dict[str, Any]]:
-        who, reader = type(self).__name__, self._reader()
-        known: dict[str, Any] = {}
-        if self._needs_labels and y is None:
-            raise LabelError(
-                f"{who} requires y to be passed, but the target y is None. The representation is "
-                "learned with labels, to predict them from it. Pass a label for every row of X."
-            )
-        # A missing group is the first error to raise about the groups.
-        _, sensitive = reader.split(X, sensitive_features)
-        labels = None
-        if self._needs_labels and y is not None:
-            labels, known = self._target.read(y, sample_weight)
-        features, groups, _ = reader.read_training(X, sensitive_features, sizes)
-        groups.only_two(who)
-        n_labels = len(groups) if y is None else len(read_column(y, "y"))
-        if n_labels != len(groups):
-            raise InputError(
-                f"y has {n_labels} samples, X has {len(groups)}. Pass one label for every row."
-            )
-        weights = read_weights(sample_weight, n_rows=len(groups))
-        rows_with_mass(groups, weights)
-        labels = np.zeros(len(groups)) if labels is None else labels
-        if weights is not None and not weights.all() and not coupled:
-            kept = np.flatnonzero(weights)
-            features, sensitive = take_rows(features, kept), take_rows(sensitive, kept)
-            labels, groups, weights = labels[kept], groups.take(kept), weights[kept]
-        points = reader.fit_encoder(features, len(groups))
-        reader.refuse_leaks(features, sensitive, points)
-        codes = groups.codes if reader.at_prediction else None
-        inputs = reader.inputs(features, codes, points)
-        rows = TrainingRows(labels, groups, weights, points, inputs)
-        return rows, {**reader.attributes(), **known}
-
-    def _check_parameters(self, weights: Sequence[float], coupling: Coupling | None) -> None:
-        check_weights(self._weight_name, weights, self._weight_range)
-        self._family.check(self)
-        if coupling is not None and not self._matches:
-            raise CouplingError(
-                f"A coupling was given, and {type(self).__name__} does not match people. Leave "
-                "coupling out."
-            )
-
-    def _get_state(self) -> State:
-        state: State = self.representer_.state()
-        known = {
-            **(self._target.facts(self) if self._needs_labels else {"classes": None}),
-            "fairness_weight": float(self.fairness_weight) if self._needs_labels else None,
-            **reader_facts(self.reader_),
-        }
-        return replace(state, facts={**known, **state.facts})
-
-    def _set_state(self, content: bytes, facts: dict[str, Any]) -> None:
-        self._check_parameters([getattr(self, self._weight_name)], None)
-        reader = self._reader()
-        restore_reader(reader, facts)
-        known = self._target.known(facts) if self._needs_labels else {}
-        representer = self._family.representer(self, content, facts, reader.n_encoded)
-        self._adopt({**reader.attributes(), **known, **representer.attributes()})
+def read_encoded(
+    model: FairEstimator, X: Any, sensitive_features: ArrayLike | None, where: str
+) -> Read:
+    """Return the encoded features of new rows, and the codes of their groups."""
+    check_is_fitted(model)
+    table, codes = model.reader_.read_new(X, sensitive_features, where)
+    numbers = model.reader_.numbers(table)
+    check_lengths(numbers, codes)
+    return numbers, codes
 
 
 # A latent is divided by its spread, but by no less than this. Otherwise a nearly constant latent
@@ -606,42 +396,6 @@ def moments(latents: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     return mean, variance.clamp_min(_MIN_SPREAD**2).sqrt()
 
 
-MakeCritic = Callable[..., Critic]
-
-
-@dataclass(frozen=True)
-class CriticSettings(DescentSettings):
-    """A representation, and how it is learned.
-
-    Parameters
-    ----------
-    task_weight : float, default=1.0
-        Weight of the cross-entropy of a linear head that predicts the label.
-    reconstruction_weight : float, default=0.1
-        Weight of the share of the table's variance that a decoder cannot rebuild. In a small table
-        the encoder may learn the labels by heart, and a larger weight helps, such as 3 for German.
-    network : sequence of int, optional
-        Widths of the encoder's hidden layers; the decoder has the same in reverse. By default
-        there is one layer as wide as the encoded features, and at least 32 wide.
-
-    Attributes
-    ----------
-    n_epochs_ : int
-        Number of complete epochs of the training.
-    """
-
-    task_weight: float = 1.0
-    reconstruction_weight: float = 0.1
-    network: Sequence[int] | None = None
-
-    def check(self) -> None:
-        """Raise an error that names the first setting of a wrong type or size."""
-        super().check()
-        check_widths(self.network)
-        for name in ("task_weight", "reconstruction_weight"):
-            check_number(name, getattr(self, name), "[0, inf)")
-
-
 @dataclass(frozen=True, eq=False)
 class CriticRepresenter:
     """An encoder and its decoder.
@@ -650,13 +404,13 @@ class CriticRepresenter:
     ----------
     network, decoder : StackedMLP
         The encoder, which represents rows, and the decoder, which rebuilds them.
-    n_epochs : int or None
-        Number of epochs of their training; None for older files, which lack it.
+    n_epochs : int
+        Number of epochs of their training.
     """
 
     network: StackedMLP
     decoder: StackedMLP
-    n_epochs: int | None = None
+    n_epochs: int
 
     @property
     def n_outputs(self) -> int:
@@ -674,115 +428,14 @@ class CriticRepresenter:
         """Return the representation of the same rows by every member; the first axis is members."""
         return np.stack([one.represent(encoded, codes) for one in members])
 
-    def rebuild(self, latents: FloatArray, codes: NDArray[Any]) -> FloatArray:
-        """Return encoded rows, rebuilt from their representation and their groups."""
-        check_lengths(latents, codes)
-        return _apply(self.decoder, _beside(latents, codes))
-
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the transformer shows."""
-        trained = {} if self.n_epochs is None else {"n_epochs_": self.n_epochs}
         return {
             "representer_": self,
             "network_": self.network,
             "decoder_": self.decoder,
-            **trained,
+            "n_epochs_": self.n_epochs,
         }
-
-    def state(self) -> State:
-        """Return the state to save: the weights and the sizes of both networks."""
-        arrays: Arrays = {}
-        sizes: dict[str, Any] = {}
-        for name, network in (("network", self.network), ("decoder", self.decoder)):
-            arrays |= {f"{name}.{key}": v for key, v in network_arrays(network).items()}
-            sizes[f"{name}_sizes"] = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
-        return State(FILE, write_arrays(arrays), {**sizes, "n_epochs": self.n_epochs})
-
-    @classmethod
-    def from_state(
-        cls, content: bytes, facts: dict[str, Any], n_encoded: int, seen: bool
-    ) -> "CriticRepresenter":
-        """Return the representer of a saved state; raise an error if it is damaged.
-
-        ``seen`` is whether the encoder sees the group.
-        """
-        arrays = read_arrays(content)
-        network, decoder = (
-            network_from(under(name, arrays), facts[f"{name}_sizes"])
-            for name in ("network", "decoder")
-        )
-        if decoder.n_inputs != network.n_outputs + 1:
-            raise ModelFileError(
-                f"The file is damaged: the decoder must take {network.n_outputs + 1} inputs, and "
-                f"takes {decoder.n_inputs}."
-            )
-        if network.n_inputs != n_encoded + seen:
-            raise ModelFileError(
-                f"The file is damaged: the network must take {n_encoded + seen} inputs, and takes "
-                f"{network.n_inputs}."
-            )
-        return cls(network, decoder, epochs_from(facts))
-
-
-class CriticLearner:
-    """A learner that trains a path of representations together.
-
-    Parameters
-    ----------
-    settings : CriticSettings
-        The networks, the weights of the terms, and the settings of the training.
-    n_components : int
-        How many numbers represent a row.
-    critic : callable
-        Maps ``(fairness_weights, n_latents, generator=)`` to the critics.
-    """
-
-    def __init__(self, settings: CriticSettings, n_components: int, critic: MakeCritic) -> None:
-        self.settings, self.n_components, self.critic = settings, n_components, critic
-
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Coupling | None],
-        weights: Sequence[float],
-    ) -> list[CriticRepresenter]:
-        """Return one representer per weight; ``loss`` and ``compare`` are not used."""
-        settings, factors = self.settings, np.asarray(weights, dtype=np.float64)
-        network_seed, batch_seed, critic_seed = seed_sequence(settings.random_state).spawn(3)
-        generator, n_features = torch_generator(network_seed), rows.encoded.shape[1]
-        chosen = settings.network
-        sizes = (max(n_features, MIN_WIDTH),) if chosen is None else tuple(chosen)
-        size, n_latents = len(factors), self.n_components
-        encoder = StackedMLP(size, rows.inputs.shape[1], sizes, generator, n_latents)
-        decoder = StackedMLP(size, n_latents + 1, sizes[::-1], generator, n_features)
-        critic = self.critic(
-            torch.as_tensor(factors, dtype=torch.float32),
-            n_latents,
-            generator=torch_generator(critic_seed),
-        )
-        objective = RepresentationObjective(
-            encoder,
-            decoder,
-            StackedMLP(size, n_latents, (), generator),
-            critic,
-            inputs=rows.inputs,
-            features=rows.encoded,
-            labels=rows.labels,
-            mass=rows.mass,
-            task_weight=settings.task_weight,
-            reconstruction_weight=settings.reconstruction_weight,
-            device=settings.device,
-        )
-        parts = plan_parts(rows.groups, weights=rows.weights)
-        batches = PairBatches(
-            parts, rows.mass, settings.batch_size, np.random.default_rng(batch_seed)
-        )
-        n_epochs = settings.descend(objective, batches, len(rows), factors, network_seed)
-        _standardize(encoder, rows.inputs, rows.mass)
-        return [
-            CriticRepresenter(encoder.select(k), decoder.select(k), n_epochs) for k in range(size)
-        ]
 
 
 def _beside(values: FloatArray, codes: NDArray[Any] | None) -> FloatArray:
@@ -807,28 +460,110 @@ def _standardize(encoder: StackedMLP, inputs: FloatArray, mass: FloatArray) -> N
         encoder.biases[-1].sub_(mean[:, 0]).div_(spread[:, 0])
 
 
-def _family(critic: type[Critic], n_components: int) -> RepresentationFamily:
-    """Return the family of a critic, with the default number of components."""
+class CriticTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+    """A representation that is learned against a critic, which a subclass names."""
 
-    def learner(model: Any) -> CriticLearner:
-        size = n_components if model.n_components is None else model.n_components
-        return CriticLearner(CriticSettings.of(model), size, critic)
+    _critic: ClassVar[type[Critic]]
+    _n_components: ClassVar[int]
 
-    def representer(
-        model: Any, content: bytes, facts: dict[str, Any], n_encoded: int
-    ) -> CriticRepresenter:
-        seen = bool(model.sensitive_at_prediction)
-        return CriticRepresenter.from_state(content, facts, n_encoded, seen)
+    def __init__(
+        self,
+        fairness_weight: float = 1.0,
+        *,
+        n_components: int | None = None,
+        task_weight: float = 1.0,
+        reconstruction_weight: float = 0.1,
+        estimator: NeuralNetwork | None = None,
+        encoder: Any = "table",
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.fairness_weight = fairness_weight
+        self.n_components = n_components
+        self.task_weight = task_weight
+        self.reconstruction_weight = reconstruction_weight
+        self.estimator = estimator
+        self.encoder = encoder
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.random_state = random_state
 
-    def check(model: Any) -> None:
-        CriticSettings.of(model)
-        check_count("n_components", model.n_components, optional=True)
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        (self.estimator or NeuralNetwork()).check(modules=False)
+        check_count("n_components", self.n_components, optional=True)
+        for name in ("task_weight", "reconstruction_weight"):
+            check_number(name, getattr(self, name), "[0, inf)")
 
-    return RepresentationFamily(learner, representer, check, rebuilds=True)
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[CriticRepresenter]:
+        """Train the representations of all weights together."""
+        people.groups.only_two(type(self).__name__)
+        network, factors = self.estimator or NeuralNetwork(), np.asarray(weights, dtype=np.float64)
+        network_seed, batch_seed, critic_seed = seed_sequence(self.random_state).spawn(3)
+        generator, inputs = torch_generator(network_seed), encoded(people).inputs
+        features = encoded(people).points.dense()
+        n_features, chosen = features.shape[1], network.hidden_sizes
+        sizes = (max(n_features, MIN_WIDTH),) if chosen is None else tuple(chosen)
+        size = len(factors)
+        n_latents = self._n_components if self.n_components is None else self.n_components
+        mapped = StackedMLP(size, inputs.shape[1], sizes, generator, n_latents)
+        decoder = StackedMLP(size, n_latents + 1, sizes[::-1], generator, n_features)
+        critic: Any = self._critic  # its constructor takes more than that of the base class
+        objective = RepresentationObjective(
+            mapped,
+            decoder,
+            StackedMLP(size, n_latents, (), generator),
+            critic(
+                torch.as_tensor(factors, dtype=torch.float32),
+                n_latents,
+                generator=torch_generator(critic_seed),
+            ),
+            inputs=inputs,
+            features=features,
+            labels=labels_of(people).values,
+            mass=people.mass,
+            task_weight=self.task_weight,
+            reconstruction_weight=self.reconstruction_weight,
+            device=network.device,
+        )
+        parts = people.comparisons(CRITERIA["demographic_parity"])
+        batches = PairBatches(
+            parts, people.mass, network.batch_size, np.random.default_rng(batch_seed)
+        )
+        n_epochs = network.descend(objective, batches, len(people), factors, network_seed)
+        _standardize(mapped, inputs, people.mass)
+        return [
+            CriticRepresenter(mapped.select(k), decoder.select(k), n_epochs) for k in range(size)
+        ]
+
+    def inverse_transform(
+        self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return encoded rows, rebuilt from their representation and their groups.
+
+        The groups are needed because the representation hides them.
+        """
+        check_is_fitted(self)
+        if sensitive_features is None:
+            raise InputError(
+                f"{type(self).__name__}.inverse_transform needs the group of every row, and got "
+                "none. Pass sensitive_features=."
+            )
+        codes = self.reader_.codes(read_column(sensitive_features, "sensitive_features"))
+        latents = read_features(X)
+        if latents.shape[1] != self._n_features_out:
+            raise InputError(
+                f"X has {latents.shape[1]} columns; a representation has {self._n_features_out}. "
+                "Pass what transform returned."
+            )
+        check_lengths(latents, codes)
+        return _apply(self.representer_.decoder, _beside(latents, codes))
 
 
-@estimator(CriticSettings, GroupSettings, EncoderSettings)
-class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+class LAFTRTransformer(CriticTransformer):
     r"""A representation that hides the group from an adversary (LAFTR; Madras et al., 2018).
 
     LAFTR stands for Learning Adversarially Fair and Transferable Representations.
@@ -839,6 +574,16 @@ class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # typ
         Weight of the adversary's success.
     n_components : int, optional
         How many numbers represent a row; by default 8.
+    task_weight : float, default=1.0
+        Weight of the cross-entropy of a linear head that predicts the label.
+    reconstruction_weight : float, default=0.1
+        Weight of the share of the table's variance that a decoder cannot rebuild. In a small table
+        the encoder may learn the labels by heart, and a larger weight helps, such as 3 for German.
+    estimator : NeuralNetwork, optional
+        The encoder's hidden layers and how it is trained; the decoder has the same layers in
+        reverse. By default there is one layer as wide as the encoded features, at least 32 wide.
+    encoder, sensitive_column, sensitive_at_prediction, random_state
+        As for `fairmatch.FTMClassifier`.
 
     Attributes
     ----------
@@ -861,24 +606,21 @@ class LAFTRTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # typ
 
     Examples
     --------
-    >>> from fairmatch import LAFTRTransformer
+    >>> from fairmatch import NeuralNetwork
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
-    >>> LAFTRTransformer(n_components=3, epochs=2, random_state=0).fit_transform(
+    >>> LAFTRTransformer(
+    ...     n_components=3, estimator=NeuralNetwork(epochs=2), random_state=0).fit_transform(
     ...     german.X, german.y, sensitive_features=german.sensitive_features).shape
     (1000, 3)
     """
 
-    fairness_weight: float = 1.0
-    n_components: int | None = None
-
     _curve_weights: ClassVar[tuple[float, ...]] = LAFTR_WEIGHTS
-    _family: ClassVar[RepresentationFamily] = _family(AdversaryCritic, 8)
-    _state_file: ClassVar[str] = FILE
+    _critic: ClassVar[type[Critic]] = AdversaryCritic
+    _n_components: ClassVar[int] = 8
 
 
-@estimator(CriticSettings, GroupSettings, EncoderSettings)
-class SIPMTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+class SIPMTransformer(CriticTransformer):
     r"""A representation in which no sigmoid unit tells the groups apart (Kim et al., 2022).
 
     The method is sIPM-LFR: learning fair representations (LFR) with the sigmoid integral
@@ -891,6 +633,16 @@ class SIPMTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type
     n_components : int, optional
         How many numbers represent a row; by default 3. With more numbers, the groups may differ in
         ways that a network finds and a single sigmoid unit does not.
+    task_weight : float, default=1.0
+        Weight of the cross-entropy of a linear head that predicts the label.
+    reconstruction_weight : float, default=0.1
+        Weight of the share of the table's variance that a decoder cannot rebuild. In a small table
+        the encoder may learn the labels by heart, and a larger weight helps, such as 3 for German.
+    estimator : NeuralNetwork, optional
+        The encoder's hidden layers and how it is trained; the decoder has the same layers in
+        reverse. By default there is one layer as wide as the encoded features, at least 32 wide.
+    encoder, sensitive_column, sensitive_at_prediction, random_state
+        As for `fairmatch.FTMClassifier`.
 
     Attributes
     ----------
@@ -917,20 +669,18 @@ class SIPMTransformer(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type
 
     Examples
     --------
-    >>> from fairmatch import SIPMTransformer
+    >>> from fairmatch import NeuralNetwork
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
-    >>> SIPMTransformer(n_components=3, epochs=2, random_state=0).fit_transform(
+    >>> SIPMTransformer(
+    ...     n_components=3, estimator=NeuralNetwork(epochs=2), random_state=0).fit_transform(
     ...     german.X, german.y, sensitive_features=german.sensitive_features).shape
     (1000, 3)
     """
 
-    fairness_weight: float = 1.0
-    n_components: int | None = None
-
     _curve_weights: ClassVar[tuple[float, ...]] = SIPM_WEIGHTS
-    _family: ClassVar[RepresentationFamily] = _family(SigmoidCritic, 3)
-    _state_file: ClassVar[str] = FILE
+    _critic: ClassVar[type[Critic]] = SigmoidCritic
+    _n_components: ClassVar[int] = 3
 
 
 Sides = tuple[FloatArray, ...]
@@ -991,53 +741,11 @@ class RepairRepresenter:
         """Return the attributes that the transformer shows."""
         return {"representer_": self, "points_": self.points, "shifts_": self.shifts}
 
-    def state(self) -> State:
-        """Return the state to save: the points and their shifts."""
-        parts = {"points": self.points, "shifts": self.shifts}
-        arrays = {f"{name}.{code}": v[code] for name, v in parts.items() for code in (0, 1)}
-        return State(FILE, write_arrays(arrays), {})
 
-
-class RepairLearner:
-    """A learner that matches people once and moves them by every amount.
-
-    Parameters
-    ----------
-    tolerance : float
-        Largest relative duality gap of the matching.
-    n_neighbors : int
-        How many training rows a new row takes its shift from.
-    """
-
-    def __init__(self, tolerance: float, n_neighbors: int) -> None:
-        self.tolerance, self.n_neighbors = tolerance, n_neighbors
-
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Coupling | None],
-        weights: Sequence[float],
-    ) -> list[RepairRepresenter]:
-        """Return one representer per amount."""
-        coupling = compare(rows)
-        if coupling is None:
-            matcher = OptimalTransportMatcher(tolerance=self.tolerance)
-            coupling = match_parts(matcher, rows.points, rows.groups, weights=rows.weights)
-        else:
-            check_coupling(coupling)
-            coupling.check_groups(rows.groups)
-        if rows.groups.code_of(coupling.groups[0]) > rows.groups.code_of(coupling.groups[1]):
-            coupling = coupling.inverse
-        points, shifts = _shifts(rows, coupling)
-        full = RepairRepresenter(points, shifts, 1.0, self.n_neighbors)
-        return [replace(full, amount=amount) for amount in weights]
-
-
-def _shifts(rows: TrainingRows, coupling: Coupling) -> tuple[Sides, Sides]:
+def _shifts(people: People, coupling: Coupling) -> tuple[Sides, Sides]:
     """Return the distinct rows of each group, and the shifts that the coupling gives them."""
-    features = rows.encoded
-    sizes = rows.groups.sizes(rows.weights)
+    features = encoded(people).points.dense()
+    sizes = people.groups.sizes(people.weights)
     shares = sizes / sizes.sum()
     pairs = np.flatnonzero(coupling.mass > 0.0)
     source, target = coupling.source_index[pairs], coupling.target_index[pairs]
@@ -1056,34 +764,6 @@ def _shifts(rows: TrainingRows, coupling: Coupling) -> tuple[Sides, Sides]:
     return tuple(points), tuple(shifts)
 
 
-def _learner(model: Any) -> RepairLearner:
-    return RepairLearner(model.tolerance, model.n_neighbors)
-
-
-def _restored(
-    model: Any, content: bytes, facts: dict[str, Any], n_encoded: int
-) -> RepairRepresenter:
-    arrays = read_arrays(content)
-    sides = [[arrays[f"{name}.{code}"] for code in (0, 1)] for name in ("points", "shifts")]
-    for points, shifts in zip(*sides, strict=True):
-        if points.ndim != 2 or not len(points) or points.shape[1] != n_encoded:
-            raise ModelFileError(
-                "The file is damaged: the points must be rows of the encoded table, with "
-                f"{n_encoded} columns."
-            )
-        if points.shape != shifts.shape:
-            raise ModelFileError("The file is damaged: there must be one shift for every point.")
-    return RepairRepresenter(
-        tuple(sides[0]), tuple(sides[1]), float(model.amount), model.n_neighbors
-    )
-
-
-def _check(model: Any) -> None:
-    check_count("n_neighbors", model.n_neighbors)
-    check_number("tolerance", model.tolerance, "(0, 1)")
-
-
-@estimator(EncoderSettings)
 class TransportRepairTransformer(FairTransformer):
     r"""Both groups, moved to their common barycenter (Gordaliza et al., 2019).
 
@@ -1131,45 +811,65 @@ class TransportRepairTransformer(FairTransformer):
     The projection to the barycenter is that of Gordaliza et al. Moving part of the way is the
     geometric repair of Feldman et al. (2015), with the same amount for every row.
 
-    The transformer keeps every distinct training row in its encoded form, and so does the file that
-    ``save`` writes.
-
     Examples
     --------
-    >>> from fairmatch import TransportRepairTransformer
     >>> X, groups = [[0.0], [1.0], [4.0], [7.0]], [0, 0, 1, 1]
     >>> TransportRepairTransformer(encoder=None).fit_transform(
     ...     X, sensitive_features=groups).ravel().tolist()
     [2.0, 4.0, 2.0, 4.0]
     """
 
-    amount: float = 1.0
-    _: KW_ONLY
-    tolerance: float = 1e-3
-    n_neighbors: int = 1
-    sensitive_column: Columns = None
-
     _curve_weights: ClassVar[tuple[float, ...]] = REPAIR_AMOUNTS
-    _weight_name: ClassVar[str] = "amount"
+    _weight_name: ClassVar[str | None] = "amount"
     _weight_range: ClassVar[str] = "[0, 1]"
-    _needs_labels: ClassVar[bool] = False
     _matches: ClassVar[bool] = True
-    _family: ClassVar[RepresentationFamily] = RepresentationFamily(_learner, _restored, _check)
-    _state_file: ClassVar[str] = FILE
+
+    def __init__(
+        self,
+        amount: float = 1.0,
+        *,
+        tolerance: float = 1e-3,
+        n_neighbors: int = 1,
+        sensitive_column: Columns = None,
+        encoder: Any = "table",
+    ) -> None:
+        self.amount = amount
+        self.tolerance = tolerance
+        self.n_neighbors = n_neighbors
+        self.sensitive_column = sensitive_column
+        self.encoder = encoder
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        check_count("n_neighbors", self.n_neighbors)
+        check_number("tolerance", self.tolerance, "(0, 1)")
+        super()._check(weights, coupling)
+
+    def _transport(self) -> Transport:
+        matcher = OptimalTransportMatcher(tolerance=self.tolerance)
+        return Transport(matcher, self._outcome)
+
+    def _reader(self) -> Reader:
+        # The shift of a row depends on its group, so new rows need their groups.
+        return replace(super()._reader(), optional=False, needs_labels=False)
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[RepairRepresenter]:
+        """Match people once, and move them by every amount."""
+        groups = people.groups.only_two(type(self).__name__)
+        if coupling is None:
+            matcher = OptimalTransportMatcher(tolerance=self.tolerance)
+            points = encoded(people).points
+            coupling = match_parts(matcher, points, groups, weights=people.weights)
+        else:
+            coupling.check_groups(groups)
+        if groups.code_of(coupling.groups[0]) > groups.code_of(coupling.groups[1]):
+            coupling = coupling.inverse
+        full = RepairRepresenter(*_shifts(people, coupling), 1.0, self.n_neighbors)
+        return [replace(full, amount=float(amount)) for amount in weights]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the output columns, which are those of the encoder.
-
-        Parameters
-        ----------
-        input_features : object, optional
-            Not used; it exists for scikit-learn's interface.
-
-        Returns
-        -------
-        array of str
-            One name per column.
-        """
+        """Return the names of the output columns, which are those of the encoder."""
         check_is_fitted(self)
         if self.encoder_ is not None:
             names: NDArray[np.object_] = self.encoder_.get_feature_names_out()
@@ -1183,16 +883,6 @@ class TransportRepairTransformer(FairTransformer):
             if len(kept) == n_columns:
                 return kept
         return np.array([f"x{index}" for index in range(n_columns)], dtype=object)
-
-    def _reader(self) -> TableReader:
-        # The shift of a row depends on its group, so new rows need their groups.
-        return TableReader(
-            type(self).__name__, self.sensitive_column, True, self.encoder, optional=False
-        )
-
-
-# Encoded rows, and the codes of their groups; None if groups are not used.
-Read = tuple[FloatArray, NDArray[Any] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -1210,103 +900,16 @@ class RepresentationScorer:
     representation: Any
     head: NetworkScorer
 
-    FILE: ClassVar[str] = FILE
-
     def scores(self, inputs: Read) -> FloatArray:
         """Return the score of every row."""
         return self.head.scores(self.representation.representer_.represent(*inputs))
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
-        return {
-            **self.head.attributes(),
-            "scorer_": self,
-            "representation_": self.representation,
-        }
-
-    def state(self) -> State:
-        """Return the state to save: the network's weights and the representation's state."""
-        network: Any = self.head.network
-        arrays = {f"network.{key}": v for key, v in network_arrays(network).items()}
-        inner = self.representation.representer_.state()
-        arrays |= {f"representation.{k}": v for k, v in read_arrays(inner.content).items()}
-        sizes = [network.n_inputs, *network.hidden_sizes, network.n_outputs]
-        facts = {
-            "network_sizes": sizes,
-            "n_epochs": self.head.n_epochs,
-            "learned_representation": inner.facts,
-        }
-        return State(FILE, write_arrays(arrays), facts)
-
-    @classmethod
-    def from_state(
-        cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
-    ) -> "RepresentationScorer":
-        """Return the scorer of a saved state; raise an error if it is damaged."""
-        arrays = read_arrays(content)
-        network = network_from(under("network", arrays), facts["network_sizes"])
-        inner = model._seeded()
-        inner._check_parameters([getattr(inner, inner._weight_name)], None)
-        representer = inner._family.representer(
-            inner,
-            write_arrays(under("representation", arrays)),
-            facts["learned_representation"],
-            reader.n_encoded,
-        )
-        if network.n_inputs != representer.n_outputs:
-            raise ModelFileError(
-                f"The file is damaged: the network takes {network.n_inputs} inputs, and the "
-                f"representation has {representer.n_outputs}."
-            )
-        inner._adopt({**reader.attributes(), **representer.attributes()})
-        return cls(inner, NetworkScorer(network, epochs_from(facts)))
+        known = {"scorer_": self, "representation_": self.representation}
+        return {**self.head.attributes(), **known}
 
 
-class RepresentationLearner:
-    """A learner that trains all representations together, then all networks on them.
-
-    Parameters
-    ----------
-    representation : FairTransformer
-        The representation, with its settings.
-    settings : NetworkSettings
-        The settings of the networks on it.
-    reader : TableReader
-        The reader that has read the rows.
-    """
-
-    def __init__(
-        self, representation: FairTransformer, settings: NetworkSettings, reader: TableReader
-    ) -> None:
-        self.representation, self.settings, self.reader = representation, settings, reader
-
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Any],
-        weights: Sequence[float],
-    ) -> list[RepresentationScorer]:
-        """Return one scorer per weight of the representation."""
-        rows.groups.only_two(type(self.representation).__name__)
-        learner = self.representation._family.learner(self.representation)
-        members = learner.fit_path(rows, loss, compare, weights)
-        codes = rows.groups.codes if self.reader.at_prediction else None
-        inputs = members[0].represent_path(members, rows.encoded, codes)
-        # The networks have no penalty: each is trained plainly on its representation.
-        heads = NetworkLearner(self.settings).fit_path(
-            replace(rows, inputs=inputs), loss, compare, [0.0] * len(members)
-        )
-        known = self.reader.attributes()
-        return [
-            RepresentationScorer(
-                self.representation._fitted(weight, **known, **member.attributes()), head
-            )
-            for weight, member, head in zip(weights, members, heads, strict=True)
-        ]
-
-
-@estimator(GapChoice, NetworkSettings)
 class RepresentationClassifier(FairClassifier):
     """A fair representation, and a network on it that is trained for accuracy alone.
 
@@ -1335,11 +938,12 @@ class RepresentationClassifier(FairClassifier):
 
     Examples
     --------
-    >>> from fairmatch import RepresentationClassifier, TransportRepairTransformer, fairness_path
+    >>> from fairmatch import NeuralNetwork, fairness_path
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
     >>> groups = german.sensitive_features
-    >>> model = RepresentationClassifier(TransportRepairTransformer(), epochs=5, random_state=0)
+    >>> model = RepresentationClassifier(
+    ...     TransportRepairTransformer(), estimator=NeuralNetwork(epochs=5), random_state=0)
     >>> path = fairness_path(
     ...     german.X, german.y, sensitive_features=groups, fairness_weights=[0.0, 1.0],
     ...     estimator=model)
@@ -1347,43 +951,39 @@ class RepresentationClassifier(FairClassifier):
     [0.0, 1.0]
     """
 
-    representation: Any = None
+    _save_instead: ClassVar[str | None] = NOT_SAVED
 
-    _state_file: ClassVar[str] = FILE
-    _family: ClassVar[Family] = Family(
-        "numbers", NetworkSettings, lambda settings, reader: None, RepresentationScorer
-    )
+    def __init__(
+        self,
+        representation: FairTransformer | None = None,
+        *,
+        estimator: NeuralNetwork | None = None,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.representation = representation
+        self.estimator = estimator
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.random_state = random_state
 
     @property
     def default_weights(self) -> tuple[float, ...]:
         """Weights of a whole curve, which are those of the representation."""
-        weights: tuple[float, ...] = self._chosen.default_weights
-        return weights
-
-    @property
-    def fairness_weight(self) -> float:
-        """Weight of the representation."""
-        return float(self._weight)
-
-    @property
-    def sensitive_column(self) -> Columns:
-        """Column of X that holds the groups."""
-        return self._reader().columns
-
-    @property
-    def sensitive_at_prediction(self) -> bool:
-        """Whether new rows need their groups."""
-        return self._reader().at_prediction
+        return self._chosen.default_weights
 
     @property
     def _chosen(self) -> FairTransformer:
         """The representation given as a parameter, or the default one."""
-        chosen = (
-            TransportRepairTransformer() if self.representation is None else self.representation
-        )
+        chosen = self.representation or TransportRepairTransformer()
         if not isinstance(chosen, FairTransformer):
             raise InputError(
-                "representation must be one of fairmatch's transformers, such as "
+                "representation must be one of the rivals' transformers, such as "
                 f"TransportRepairTransformer(); got {chosen!r}. Any other transformer goes into "
                 "scikit-learn's Pipeline."
             )
@@ -1391,7 +991,7 @@ class RepresentationClassifier(FairClassifier):
 
     @property
     def _weight(self) -> Any:
-        return getattr(self._chosen, self._chosen._weight_name)
+        return self._chosen._weight
 
     def _set_weight(self, weight: float) -> None:
         self.representation = clone(self._chosen)
@@ -1400,26 +1000,41 @@ class RepresentationClassifier(FairClassifier):
     def _encoder(self) -> Any:
         return self._chosen._encoder()
 
-    def _reader(self) -> TableReader:
-        return replace(self._chosen._reader(), who=type(self).__name__)
+    def _reader(self) -> Reader:
+        return replace(self._chosen._reader(), who=type(self).__name__, needs_labels=True)
 
-    def _learner(self) -> RepresentationLearner:
-        return RepresentationLearner(self._seeded(), NetworkSettings.of(self), self.reader_)
+    def _inputs(self, X: Any, sensitive_features: ArrayLike | None, where: str = "predict") -> Read:
+        return read_encoded(self, X, sensitive_features, where)
 
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Coupling | None:
-        return coupling
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        self._chosen._check(weights, coupling)
+        (self.estimator or NeuralNetwork()).check()
 
-    def _inputs(self, X: Any, sensitive_features: ArrayLike | None) -> Read:
-        features, codes = self._read_new(X, sensitive_features)
-        encoded = self.reader_.encode(features)
-        check_lengths(encoded, codes)
-        return encoded, codes
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
-    ) -> None:
-        self._chosen._check_parameters(fairness_weights, coupling)
-        NetworkSettings.of(self)
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[RepresentationScorer]:
+        """Train all representations together, then all networks on them."""
+        representation = self._seeded()
+        members: Any = representation._learn(people, weights, coupling)
+        codes = people.groups.codes if self.reader_.at_prediction else None
+        inputs = members[0].represent_path(members, encoded(people).points.dense(), codes)
+        # The networks have no penalty: each is trained plainly on its representation.
+        heads = train_networks(
+            self.estimator or NeuralNetwork(),
+            people,
+            inputs,
+            [0.0] * len(members),
+            loss=self._outcome.loss,
+            penalty=lambda: None,
+            random_state=self.random_state,
+        )
+        known = self.reader_.attributes()
+        return [
+            RepresentationScorer(
+                representation._fitted(weight, {**known, **member.attributes()}), head
+            )
+            for weight, member, head in zip(weights, members, heads, strict=True)
+        ]
 
     def _seeded(self) -> FairTransformer:
         """Return a copy of the representation, with a seed if it has none of its own."""

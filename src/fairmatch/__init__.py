@@ -15,6 +15,7 @@ _HOMES = {
     "FTMRegressor": "learning.networks",
     "MatchSmoothingClassifier": "learning.wrappers",
     "MatchSmoothingRegressor": "learning.wrappers",
+    "NeuralNetwork": "learning.networks",
     "OptimalTransportMatcher": "matching.matchers",
     "QuantileAlignmentClassifier": "learning.wrappers",
     "QuantileAlignmentRegressor": "learning.wrappers",

@@ -22,6 +22,9 @@ and a program in which the parameter is called otherwise, such as the command li
     └── TrainingInterruptedWarning       training was ended early and kept
 """
 
+import sys
+import warnings
+
 
 class FairmatchError(Exception):
     """Base class of every error raised by fairmatch.
@@ -107,3 +110,11 @@ class LeakWarning(FairmatchWarning):
 
 class TrainingInterruptedWarning(FairmatchWarning):
     """Training was ended early by the user, who asked to keep what had been learned."""
+
+
+def notify(message: str, category: type[FairmatchWarning]) -> None:
+    """Issue a warning that points at the first caller outside fairmatch."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("fairmatch."):
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level + 1)

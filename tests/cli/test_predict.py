@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 
 from fairmatch import FTMBoostingClassifier, load
 from fairmatch.cli import train
@@ -159,7 +160,7 @@ def test_a_positive_word_goes_through_all_commands(people, criterion, capsys):
 
 
 def test_a_model_of_the_classes_0_and_1_scores_the_positive_word(people):
-    model = FTMBoostingClassifier(n_rounds=5, sensitive_column="sex")
+    model = FTMBoostingClassifier(LGBMClassifier(n_estimators=5), sensitive_column="sex")
     model.fit(people[["age", "sex"]], people.hired == "accepted").save("model")
     asked = ["audit", "people.csv", "--model", "model", "--sensitive", "sex", "--label", "hired"]
     short = ["--resamples", "100", "--json", "a.json"]
@@ -196,7 +197,7 @@ def _groups(file):
 
 
 def test_a_model_from_python_is_told_which_column_is_the_group(people, capsys):
-    model = FTMBoostingClassifier(n_rounds=5)
+    model = FTMBoostingClassifier(LGBMClassifier(n_estimators=5))
     model.fit(people[["age"]], people.hired, sensitive_features=people.sex).save("model")
     asked = ["predict", "model", "people.csv", "--out", "scores.csv"]
     assert main(asked) == 2

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from fairmatch.learning.settings import PAPER_WEIGHTS
 from numpy.testing import assert_allclose, assert_array_equal
 from paper.rivals import ExponentiatedGradientClassifier, UnconstrainedClassifier
 from synthetic import PENALIZED, QUICK, people
 
 from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
 from fairmatch.exceptions import InputError
-from fairmatch.learning.settings import PAPER_WEIGHTS
 from fairmatch.measures import gap_table
 
 

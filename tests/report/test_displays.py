@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
@@ -175,7 +176,7 @@ def test_several_paths_are_drawn_each_in_its_colour():
             german.y,
             **given,
             fairness_weights=[0.0, 2.0],
-            estimator=FTMBoostingClassifier(n_rounds=3),
+            estimator=FTMBoostingClassifier(LGBMClassifier(n_estimators=3)),
         )
     }
     paths["two"] = paths["one"].models[1]

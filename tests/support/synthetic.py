@@ -8,9 +8,15 @@ from paper.rivals import (
     UnconstrainedClassifier,
 )
 
-from fairmatch import FTMClassifier
+from fairmatch import FTMClassifier, NeuralNetwork
 
-QUICK = {"network": (8,), "epochs": 2, "batch_size": 32, "random_state": 0}
+
+def network(**settings):
+    """A small network that trains in no time, unless the settings say otherwise."""
+    return NeuralNetwork(**{"hidden_sizes": (8,), "epochs": 2, "batch_size": 32, **settings})
+
+
+QUICK = {"estimator": network(), "random_state": 0}
 PENALIZED = [
     FTMClassifier,
     GapRegularizedClassifier,

@@ -88,7 +88,7 @@ def alternatives(
     from fairmatch.learning.path import METHODS, categorised, train_candidates
     from fairmatch.learning.reading import stratified_split
     from fairmatch.people.files import check_outputs, write_whole
-    from fairmatch.people.groups import read_criterion
+    from fairmatch.people.groups import read_criterion, read_groups
     from fairmatch.report.page import require_report, write_report
 
     options.check_page(out)
@@ -97,7 +97,7 @@ def alternatives(
     table = open_labelled(labelled, criterion=criterion, sees_groups=not without_sensitive)
     features = categorised(table.features)
     labels, groups = table.frame[table.target], table.groups
-    train, test = stratified_split(labels.to_numpy(), groups, test_size, random_state)
+    train, test = stratified_split(labels.to_numpy(), read_groups(groups), test_size, random_state)
     with follow_steps(len(METHODS) + 2) as step:
         tried = train_candidates(
             features.iloc[train],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,12 +155,9 @@ def train(
         criterion=criterion,
         gap_measure=gap,
         confidence=confidence,
-        min_group_size=min_group_size,
-        small_groups=small_groups,
+        small_groups=(small_groups, min_group_size),
         sensitive_at_prediction=not without_sensitive,
-        keep=tuple(labelled["keep"]),
         random_state=random_state,
-        verbose=int(sys.stderr.isatty()),
     )
     _print_curve(trained, chosen=max_gap is not None)
     folder = _save(trained, out, gap=gap, picture=not no_picture)
@@ -229,27 +226,32 @@ def train_model(
     import numpy as np
 
     import fairmatch
+    from fairmatch.learning.estimator import PAPER_WEIGHTS
     from fairmatch.learning.path import fairness_path
-    from fairmatch.learning.reading import GroupSizes, stratified_split
-    from fairmatch.learning.settings import PAPER_WEIGHTS
+    from fairmatch.learning.reading import settle_small_groups, stratified_split
     from fairmatch.people.encoding import TableEncoder
     from fairmatch.people.files import find_value
     from fairmatch.people.groups import read_groups
 
     y, attributes = table.frame[table.target], table.attributes
     X = table.frame.drop(columns=[table.target, *table.left_out])
-    least = settings["min_group_size"]
-    sizes = GroupSizes(min_group_size=least, small_groups=settings["small_groups"])
-    groups, _ = sizes.apply(read_groups(table.groups, name="sensitive_features"))
-    # A group that is learned from but not compared may lie on one side of the split.
-    by = groups.pooled(least)
+    given = read_groups(table.groups, name="sensitive_features")
+    groups = settle_small_groups(given, settings["small_groups"])
+    # Groups that are learned from but not compared are split like one group.
+    by = groups.pooled(settings["small_groups"][1]) if groups.apart else groups
     train, test = stratified_split(y.to_numpy(), by, _TEST_SIZE, settings["random_state"])
+    verbose = int(sys.stderr.isatty())
     if learner == "network":  # trees take missing values as they are
         settings["encoder"] = TableEncoder(missing="encode")
+        settings["estimator"] = fairmatch.NeuralNetwork(epochs=n_steps, verbose=verbose)
+    else:
+        from lightgbm import LGBMClassifier
+
+        settings["estimator"] = LGBMClassifier(
+            n_estimators=n_steps or 200, n_jobs=1, verbose=verbose
+        )
     if transport is not None:
         settings["transport"] = transport
-    if n_steps is not None:
-        settings["epochs" if learner == "network" else "n_rounds"] = n_steps
     if reference is not None:
         reference = find_value(groups.labels, reference, "reference", "the groups")
     estimator = getattr(fairmatch, _LEARNERS[learner])(
@@ -272,6 +274,7 @@ def train_model(
     if table.classes is not None:
         model = copy(model)  # models of the path keep the labels that they were trained on
         model.classes_ = np.array(table.classes)
+        model.reader_ = replace(model.reader_, classes_=model.classes_)
     return TrainedModel(model, curve, weight, test)
 
 

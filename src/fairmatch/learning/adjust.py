@@ -19,9 +19,9 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
     ModelFileError,
+    notify,
 )
-from fairmatch.learning.reading import GroupSizes, joined_attributes, table_width
-from fairmatch.learning.settings import notify
+from fairmatch.learning.reading import joined_attributes, settle_small_groups, table_width
 from fairmatch.people.checks import (
     FloatArray,
     check_number,
@@ -1038,13 +1038,9 @@ def fit_adjustment(
     [False, True, False, True]
     """
     scores = _read_on_scale(y_score, scale)
-    sizes = GroupSizes(min_group_size, small_groups)
-    sizes.check()
     given = read_groups(sensitive_features, n_rows=len(scores))
-    groups, apart = sizes.decide(given)
-    people = _read_people(
-        scores, replace(groups, apart=apart), y_true, sample_weight, pos_label=pos_label
-    )
+    groups = settle_small_groups(given, (small_groups, min_group_size), warn=False)
+    people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
     (found,) = adjust_people(
         people,
         scores,

@@ -15,10 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.learning.reading import TrainingRows
+from fairmatch.learning.reading import encoded, labels_of
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.groups import listed
+from fairmatch.people.people import People
 
 
 def fresh(estimator: Any) -> Any:
@@ -415,7 +416,7 @@ class Output(Protocol):
     def standard(self, raw: FloatArray) -> FloatArray:
         """Return a model's output as fairmatch's numbers."""
 
-    def folds(self, cv: Any, rows: TrainingRows) -> Folds:
+    def folds(self, cv: Any, rows: People) -> Folds:
         """Return the folds of rows."""
 
 
@@ -454,10 +455,10 @@ class ClassOutput:
         """Return probabilities as they are."""
         return raw
 
-    def folds(self, cv: Any, rows: TrainingRows) -> Folds:
+    def folds(self, cv: Any, rows: People) -> Folds:
         """Return folds that are stratified by label and group."""
-        strata = rows.groups.n_groups * rows.positive + rows.groups.codes
-        return read_folds(cv, rows.inputs.table, self.own(rows.labels), strata)
+        strata = rows.groups.n_groups * labels_of(rows).positive + rows.groups.codes
+        return read_folds(cv, encoded(rows).inputs.table, self.own(labels_of(rows).values), strata)
 
 
 @dataclass(frozen=True)
@@ -501,7 +502,7 @@ class RealOutput:
         """Return predictions in standard deviations from the mean."""
         return np.asarray((raw - self.mean) / self.deviation)
 
-    def folds(self, cv: Any, rows: TrainingRows) -> Folds:
+    def folds(self, cv: Any, rows: People) -> Folds:
         """Return folds that are stratified by group."""
         alike = np.zeros(len(rows))
-        return read_folds(cv, rows.inputs.table, alike, rows.groups.codes)
+        return read_folds(cv, encoded(rows).inputs.table, alike, rows.groups.codes)

@@ -15,48 +15,35 @@ import numpy as np
 import torch
 from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairmatch.exceptions import InputError, ModelFileError, TrainingInterruptedWarning
-from fairmatch.learning import penalties as formulas
-from fairmatch.learning.choice import GapChoice, RealGapChoice
-from fairmatch.learning.estimator import FairClassifier, FairRegressor, Family
-from fairmatch.learning.penalties import (
-    Adversary,
-    Comparison,
-    ConstraintViolation,
-    GroupComparison,
-    GroupPenalty,
-    Sampling,
-    SquaredMeanGap,
-    Transport,
+from fairmatch.exceptions import (
+    InputError,
+    ModelFileError,
+    TrainingInterruptedWarning,
+    notify,
 )
+from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
-    EncoderSettings,
-    GroupSettings,
-    GroupSizes,
-    TableReader,
-    TrainingRows,
-    epochs_from,
+    Columns,
+    Reader,
+    SmallGroups,
+    encoded,
+    labels_of,
     seed_sequence,
 )
 from fairmatch.learning.saving import FILE, Arrays, State, read_arrays, write_arrays
-from fairmatch.learning.settings import (
-    ADV_WEIGHTS,
-    REDUCTION_WEIGHTS,
-    REG_WEIGHTS,
-    Settings,
-    estimator,
-    notify,
-)
-from fairmatch.matching.coupling import Coupling, IndexArray, PartRows, rows_with_mass
+from fairmatch.matching.coupling import Coupling, rows_with_mass
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose, is_count
 from fairmatch.people.encoding import Points
 from fairmatch.people.groups import Groups
 from fairmatch.people.outcome import LOGISTIC, Loss
+from fairmatch.people.people import Comparison, IndexArray, People
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8
@@ -128,7 +115,7 @@ class PairBatches:
 
     Parameters
     ----------
-    parts : sequence of PartRows
+    parts : sequence of Comparison
         The pairs of groups that are compared.
     mass : array of shape (n_rows,)
         Weight of every row.
@@ -145,7 +132,7 @@ class PairBatches:
 
     def __init__(
         self,
-        parts: Sequence[PartRows],
+        parts: Sequence[Comparison],
         mass: FloatArray,
         batch_size: int,
         generator: np.random.Generator,
@@ -281,7 +268,7 @@ class MatchedBatches(PairBatches):
         Matches the rows of a batch, part by part.
     points : Points
         What rows are matched on.
-    parts : sequence of PartRows
+    parts : sequence of Comparison
         The pairs of groups that are compared.
     mass : array of shape (n_rows,)
         Weight of every row.
@@ -295,7 +282,7 @@ class MatchedBatches(PairBatches):
         self,
         matcher: OptimalTransportMatcher,
         points: Points,
-        parts: Sequence[PartRows],
+        parts: Sequence[Comparison],
         mass: FloatArray,
         batch_size: int,
         generator: np.random.Generator,
@@ -538,103 +525,6 @@ TORCH_LOSSES = {
 }
 
 
-class AdversaryNetwork(nn.Module):
-    """L adversaries, which guess groups from the outputs of L models.
-
-    An adversary and its model play against each other, and without further terms they run in
-    circles. So an adversary pays for the slope of its guess, which makes such games converge
-    (Mescheder, Geiger and Nowozin, 2018: "Which training methods for GANs do actually converge?").
-    A model can fool an adversary that learns too slowly, so an adversary may learn faster. Adam's
-    steps have the same size for every gradient, so the weights in use are ``speed`` times the
-    parameters that Adam moves.
-
-    Parameters
-    ----------
-    n_networks : int
-        Number of adversaries.
-    n_inputs : int
-        Number of inputs of each adversary.
-    hidden_sizes : sequence of int
-        Widths of the hidden layers.
-    n_outputs : int, default=1
-        Number of logits of each guess: 1 for two groups, else one per group.
-    speed : float, default=1
-        How many times faster than its model an adversary learns.
-    generator : torch.Generator, optional
-        Draws the initial weights, which are the same for every adversary.
-    """
-
-    def __init__(
-        self,
-        n_networks: int,
-        n_inputs: int,
-        hidden_sizes: Sequence[int],
-        n_outputs: int = 1,
-        speed: float = 1.0,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__()
-        self.speed = speed
-        self.stack = StackedMLP(n_networks, n_inputs, hidden_sizes, generator, n_outputs)
-        with torch.no_grad():
-            for values in self.stack.parameters():
-                values.div_(speed)
-
-    def guess(self, given: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the guesses and their slopes.
-
-        Parameters
-        ----------
-        given : tensor of shape (L, n_rows, n_inputs)
-            What the adversaries see of each row.
-
-        Returns
-        -------
-        guesses : tensor of shape (L, n_rows, n_outputs)
-            Logits of the groups.
-        slopes : tensor of shape (L, n_rows, n_outputs, n_inputs)
-            Derivatives of the guesses by the inputs.
-        """
-        found = []
-        for layers, values in zip(self.stack.networks(), given.unbind(), strict=True):
-            quick = [(self.speed * weight, self.speed * bias) for weight, bias in layers]
-            found.append(_guess(quick, values))
-        guesses, slopes = zip(*found, strict=True)
-        return torch.stack(guesses), torch.stack(slopes)
-
-
-def _guess(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> tuple[Tensor, Tensor]:
-    *hidden, (weight, bias) = layers
-    active = []
-    for hidden_weight, hidden_bias in hidden:
-        values = functional.relu(functional.linear(values, hidden_weight, hidden_bias))
-        active.append(values > 0.0)
-    slopes = weight.expand(len(values), *weight.shape)
-    for (hidden_weight, _), on in zip(reversed(hidden), reversed(active), strict=True):
-        slopes = (slopes * on[:, None, :]) @ hidden_weight
-    return functional.linear(values, weight, bias), slopes
-
-
-def reverse_gradient(values: Tensor, weight: Tensor) -> Tensor:
-    """Return the values unchanged; in the backward pass, multiply their gradient by -weight."""
-    reversed_: Tensor = _ReverseGradient.apply(values, weight)  # type: ignore[no-untyped-call]
-    return reversed_
-
-
-class _ReverseGradient(torch.autograd.Function):
-    """The identity, with a gradient that is multiplied by minus a weight."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(weight)
-        return values.view_as(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (weight,) = ctx.saved_tensors
-        return -weight * gradients[0], None
-
-
 Link = Callable[[Tensor], Tensor]
 
 
@@ -693,125 +583,8 @@ class MatchedGapPenalty(Penalty):
 
     def value(self, first: Tensor, second: Tensor) -> Tensor:
         """Return the mean gap of the pairs."""
-        sizes: Tensor = formulas.MatchedGap.sizes(first - second)
+        sizes: Tensor = MatchedGap.sizes(first - second)
         return sizes.reshape(len(sizes), len(self.part_weights), -1).mean(dim=2) @ self.part_weights
-
-
-class MeanPenalty(Penalty):
-    """The weighted sum of squared contrasts of the groups' mean scores in a batch.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        The paper's lambda, one per network.
-    formula : fairmatch.learning.penalties.MeanPenalty
-        The contrasts and their weights.
-    link : callable
-        Turns margins into scores.
-    """
-
-    def __init__(
-        self,
-        fairness_weights: Tensor,
-        formula: formulas.MeanPenalty,
-        link: Link = torch.sigmoid,
-    ) -> None:
-        super().__init__(fairness_weights, link)
-        self.formula = formula
-        weights = torch.as_tensor(formula.contrast_weights).to(fairness_weights.dtype)
-        self.register_buffer("contrast_weights", weights)
-
-    contrast_weights: Tensor
-
-    def value(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the weighted sum of squared contrasts."""
-        means = torch.stack([m.mean(dim=1) for m in strata(self.formula, first, second)])
-        contrasts: Tensor = self.formula.contrasts(means)
-        return self.contrast_weights @ contrasts**2
-
-
-def strata(formula: formulas.GroupPenalty, first: Tensor, second: Tensor) -> list[Tensor]:
-    """Return the values of each stratum, of shape (L, n), from those of the parts' pairs."""
-    n_parts = len(formula.parts)
-    found: list[list[Tensor]] = [[] for _ in formula.strata]
-    for ends, at in ((first, formula.first), (second, formula.second)):
-        for values, stratum in zip(ends.chunk(n_parts, dim=1), at, strict=True):
-            found[stratum].append(values)
-    return [torch.cat(values, dim=1) if len(values) > 1 else values[0] for values in found]
-
-
-class AdversaryPenalty(Penalty):
-    r"""An adversary that predicts the group from the model's logit (Zhang et al., 2018).
-
-    The adversary minimises its cross-entropy, and the model maximises it, times the fairness
-    weight. One backward pass trains both, because the gradient is reversed between the adversary
-    and the model. All groups count the same, even if their sizes differ. If the criterion compares
-    people within both classes, the adversary also sees the label.
-
-    Without a further term the two run in circles. With weights above about 5 the model ends with
-    nearly constant scores, and their tiny differences give the group away. So the adversary also
-    pays half the mean square of the slope of its guess.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        The paper's lambda, one per network.
-    formula : fairmatch.learning.penalties.Adversary
-        The groups, and the classes within which they are compared.
-    hidden_size : int
-        Width of the adversary's two hidden layers.
-    generator : torch.Generator, optional
-        Draws the initial weights, which are the same for every network's adversary.
-    """
-
-    def __init__(
-        self,
-        fairness_weights: Tensor,
-        formula: formulas.Adversary,
-        hidden_size: int = 32,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(fairness_weights)
-        self.formula = formula
-        self.groups = sorted({group for _, group in formula.strata})
-        labels = {label for label, _ in formula.strata}
-        self.told = len(labels) > 1
-        n_outputs = 1 if len(self.groups) == 2 else len(self.groups)
-        sizes = hidden_size, hidden_size
-        self.network = AdversaryNetwork(
-            len(fairness_weights), 1 + self.told, sizes, n_outputs, generator=generator
-        )
-
-    def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the weighted loss of the adversary; its gradient trains both sides."""
-        members = strata(self.formula, first, second)
-        logits = reverse_gradient(torch.cat(members, dim=1), self.fairness_weights[:, None])
-        sizes = [values.shape[1] for values in members]
-        share = [1.0 / (len(sizes) * size) for size in sizes]
-        weight = logits.new_tensor(np.repeat(share, sizes))
-        given = [logits]
-        if self.told:
-            labels = np.repeat([bool(label) for label, _ in self.formula.strata], sizes)
-            given.append(logits.new_tensor(labels).expand_as(logits))
-        guess, slope = self.network.guess(torch.stack(given, dim=2))
-        codes = np.repeat([self.groups.index(group) for _, group in self.formula.strata], sizes)
-        truth = torch.as_tensor(codes, device=logits.device)
-        loss = _entropy(guess, truth) @ weight
-        price = slope[..., 0].square().sum(dim=2) @ weight / 2.0
-        game = loss + price
-        # The value is the adversary's weighted loss, and the gradient is that of the game.
-        return self.fairness_weights * loss.detach() + game - game.detach()
-
-
-def _entropy(guess: Tensor, truth: Tensor) -> Tensor:
-    """Return the cross-entropy of every guess, of shape (L, n_rows)."""
-    if guess.shape[2] == 1:
-        wanted = truth.to(guess.dtype).expand(guess.shape[:2])
-        return functional.binary_cross_entropy_with_logits(
-            guess.squeeze(2), wanted, reduction="none"
-        )
-    wanted = truth.expand(guess.shape[:2])
-    return functional.cross_entropy(guess.transpose(1, 2), wanted, reduction="none")
 
 
 @dataclass(frozen=True)
@@ -831,22 +604,22 @@ class Comparing:
 
 
 def comparing(
-    formula: object,
-    rows: TrainingRows,
+    formula: Any,
+    people: People,
     fairness_weights: Tensor,
     *,
     batch_size: int,
     link: Link,
     generator: np.random.Generator,
-    adversary: torch.Generator,
+    seed: np.random.SeedSequence,
 ) -> Comparing:
     """Return the batches and the torch module that belong to a penalty.
 
     Parameters
     ----------
-    formula : a penalty of `fairmatch.learning.penalties`
-        The penalty, which knows whom it compares.
-    rows : TrainingRows
+    formula : MatchedGap, FreshlyMatchedGap, or an object with a method ``comparing``
+        The penalty, which knows whom it compares. The method gets the other arguments.
+    people : People
         The rows to learn from.
     fairness_weights : tensor of shape (L,)
         Weights of the penalty, one per network.
@@ -856,26 +629,24 @@ def comparing(
         Turns margins into scores.
     generator : numpy.random.Generator
         Draws the batches.
-    adversary : torch.Generator
-        Draws the initial weights of an adversary.
+    seed : numpy.random.SeedSequence
+        Seed of what the penalty itself draws.
     """
-    weights, mass = fairness_weights, rows.mass
-    if isinstance(formula, formulas.MatchedGap):
-        coupled = CoupledBatches(formula.coupling, rows.groups, mass, batch_size, generator)
+    weights, mass = fairness_weights, people.mass
+    if isinstance(formula, MatchedGap):
+        coupled = CoupledBatches(formula.coupling, people.groups, mass, batch_size, generator)
         return Comparing(coupled, MatchedGapPenalty(weights, link=link))
-    if isinstance(formula, formulas.FreshlyMatchedGap):
+    if isinstance(formula, FreshlyMatchedGap):
         size = formula.matcher.batch_size or batch_size
         matched = MatchedBatches(
             formula.matcher, formula.points, formula.parts, mass, size, generator
         )
         shares = weights.new_tensor([part.weight for part in formula.parts])
         return Comparing(matched, MatchedGapPenalty(weights, shares, link))
-    assert isinstance(formula, formulas.GroupPenalty)
-    batches = PairBatches(formula.parts, mass, batch_size, generator)
-    if isinstance(formula, formulas.Adversary):
-        return Comparing(batches, AdversaryPenalty(weights, formula, generator=adversary))
-    assert isinstance(formula, formulas.MeanPenalty)
-    return Comparing(batches, MeanPenalty(weights, formula, link))
+    found: Comparing = formula.comparing(
+        people, weights, batch_size=batch_size, link=link, generator=generator, seed=seed
+    )
+    return found
 
 
 # An epoch has at least this many steps. Otherwise, on a table of a few hundred rows, the learning
@@ -1025,15 +796,19 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "paper": {"epochs": 200, "learning_rate": 0.001, "decay": 0.95},
 }
 
-Network = Sequence[int] | torch.nn.Module | None
+Widths = Sequence[int] | torch.nn.Module | None
 
 
-@dataclass(frozen=True)
-class DescentSettings(Settings):
-    """How networks are trained.
+class NeuralNetwork(BaseEstimator):  # type: ignore[misc]
+    """A network and how it is trained, for `FTMClassifier` and `FTMRegressor`.
+
+    It holds settings and is not fitted itself, as a LightGBM estimator is for boosted trees.
 
     Parameters
     ----------
+    hidden_sizes : sequence of int, or torch.nn.Module, optional
+        Widths of the hidden layers, or a module of your own that maps every row to one number. By
+        default there are two layers as wide as the encoded features, and at least 32 wide.
     schedule : {"short", "paper"}, default="short"
         How long and how fast to learn. It sets the defaults of ``epochs``, ``learning_rate`` and
         ``decay``: 40, 0.003 and 0.9 with "short", and 200, 0.001 and 0.95 with "paper". In the
@@ -1053,30 +828,51 @@ class DescentSettings(Settings):
     n_jobs : int or None, default=1
         Threads of torch in training. Networks for tables are small, and on a busy machine several
         threads wait for each other. None keeps torch's own setting.
-    random_state : int, optional
-        Seed. The same seed gives the same bits on the same machine, versions and number of
-        threads.
     verbose : int, optional
         1 shows a progress bar on a terminal, and 0 shows none. By default there is one if training
         takes longer than two seconds.
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends the training and keeps what has been learned. By default Ctrl-C raises
         ``KeyboardInterrupt``.
+
+    Examples
+    --------
+    >>> from fairmatch import FTMClassifier, NeuralNetwork
+    >>> FTMClassifier(NeuralNetwork((64, 64), epochs=10), fairness_weight=5.0)
+    FTMClassifier(estimator=NeuralNetwork(epochs=10, hidden_sizes=(64, 64)),
+                  fairness_weight=5.0)
     """
 
-    schedule: str = "short"
-    epochs: int | None = None
-    batch_size: int = 1024
-    learning_rate: float | None = None
-    decay: float | None = None
-    device: str = "cpu"
-    n_jobs: int | None = 1
-    random_state: Any = None
-    verbose: int | None = None
-    keep_on_interrupt: bool = False
+    def __init__(
+        self,
+        hidden_sizes: Widths = None,
+        *,
+        schedule: str = "short",
+        epochs: int | None = None,
+        batch_size: int = 1024,
+        learning_rate: float | None = None,
+        decay: float | None = None,
+        device: str = "cpu",
+        n_jobs: int | None = 1,
+        verbose: int | None = None,
+        keep_on_interrupt: bool = False,
+    ) -> None:
+        self.hidden_sizes = hidden_sizes
+        self.schedule = schedule
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.device = device
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.keep_on_interrupt = keep_on_interrupt
 
-    def check(self) -> None:
-        """Raise an error that names the first setting of a wrong type or size."""
+    def check(self, *, modules: bool = True) -> None:
+        """Raise an error that names the first setting of a wrong type or size.
+
+        ``modules`` is whether a module of the user's own may be the network.
+        """
         if not isinstance(self.schedule, str) or self.schedule not in SCHEDULES:
             names = " or ".join(map(repr, SCHEDULES))
             raise InputError(f"schedule must be {names}, got {self.schedule!r}.")
@@ -1089,6 +885,24 @@ class DescentSettings(Settings):
         check_verbose(0 if self.verbose is None else self.verbose)
         check_count("n_jobs", self.n_jobs, optional=True)
         _check_device(self.device)
+        if modules and isinstance(self.hidden_sizes, torch.nn.Module):
+            return
+        sizes = np.asarray(() if self.hidden_sizes is None else self.hidden_sizes, dtype=object)
+        if sizes.ndim != 1 or not all(map(is_count, sizes)):
+            or_module = ", or a torch.nn.Module" * modules
+            raise InputError(
+                f"hidden_sizes must be a list of widths, such as (64, 64){or_module}; got "
+                f"{self.hidden_sizes!r}."
+            )
+
+    def stack(
+        self, n_networks: int, n_inputs: int, width: int, generator: torch.Generator
+    ) -> NetworkStack:
+        """Return untrained networks; by default their two hidden layers have this width."""
+        if isinstance(self.hidden_sizes, torch.nn.Module):
+            return ModuleStack.copies(self.hidden_sizes, n_networks)
+        hidden = (max(width, MIN_WIDTH),) * 2 if self.hidden_sizes is None else self.hidden_sizes
+        return StackedMLP(n_networks, n_inputs, hidden, generator)
 
     def descend(
         self,
@@ -1133,33 +947,6 @@ class DescentSettings(Settings):
         return n_epochs
 
 
-@dataclass(frozen=True)
-class NetworkSettings(DescentSettings):
-    """A network, and how it is trained.
-
-    Parameters
-    ----------
-    network : sequence of int, or torch.nn.Module, optional
-        Widths of the hidden layers, or a module of your own that maps every row to one number. By
-        default there are two layers as wide as the encoded features, and at least 32 wide.
-
-    Attributes
-    ----------
-    network_ : NetworkStack
-        The trained network.
-    n_epochs_ : int
-        Number of complete epochs of its training.
-    """
-
-    network: Network = None
-
-    def check(self) -> None:
-        """Raise an error that names the first setting of a wrong type or size."""
-        super().check()
-        if not isinstance(self.network, torch.nn.Module):
-            check_widths(self.network, "a list of widths, such as (64, 64), or a torch.nn.Module")
-
-
 @contextmanager
 def threads(wanted: int | None) -> Iterator[None]:
     """Set the number of torch's threads, and reset it afterwards; None changes nothing."""
@@ -1186,26 +973,9 @@ def _check_device(device: Any) -> None:
         ) from error
 
 
-def check_widths(network: Any, expected: str = "a list of widths, such as (64, 64)") -> None:
-    """Raise unless ``network`` is a list of widths or None."""
-    sizes = np.asarray(() if network is None else network, dtype=object)
-    if sizes.ndim != 1 or not all(map(is_count, sizes)):
-        raise InputError(f"network must be {expected}; got {network!r}.")
-
-
 def torch_generator(seed: np.random.SeedSequence) -> torch.Generator:
     """Return a new generator of torch for a seed."""
     return torch.Generator().manual_seed(int(seed.generate_state(1, np.uint64)[0] >> np.uint64(1)))
-
-
-def network_arrays(network: Any) -> Arrays:
-    """Return the weights of a built-in network."""
-    if not isinstance(network, StackedMLP):
-        raise InputError(
-            "A model with a network of your own cannot be saved without pickling it. Save the "
-            "network's state_dict yourself, or use the built-in one."
-        )
-    return {name: values.numpy() for name, values in network.state_dict().items()}
 
 
 def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
@@ -1214,7 +984,7 @@ def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
     Parameters
     ----------
     arrays : dict of str to array
-        Weights in the form that `network_arrays` returns.
+        Weights by name, as a `StackedMLP` names them.
     sizes : list of int
         Number of inputs, widths of the hidden layers, number of outputs.
     """
@@ -1247,281 +1017,179 @@ class NetworkScorer:
     ----------
     network : NetworkStack
         A stack that holds one network.
-    n_epochs : int or None
-        Number of epochs of its training; None for older files, which lack it.
+    n_epochs : int
+        Number of epochs of its training.
     loss : Loss
         The loss; its link turns margins into scores.
     """
 
     network: NetworkStack
-    n_epochs: int | None = None
+    n_epochs: int
     loss: Loss = LOGISTIC
 
-    FILE: ClassVar[str] = FILE
-
     def scores(self, inputs: FloatArray) -> FloatArray:
-        """Return the score of every row."""
-        margins = _outputs(self.network, inputs)
+        """Return the score of every row; raise if an input is too large for the network."""
+        given = torch.as_tensor(inputs, dtype=torch.float32)
+        # Scoring takes little work, and several threads would only wait for each other.
+        with torch.no_grad(), threads(1):
+            margins = self.network(given)[0].to(torch.float64)
+        if not margins.isfinite().all():
+            row = int((~margins.isfinite()).nonzero()[0])
+            largest = float(np.abs(inputs[row]).max())
+            raise InputError(
+                f"Row {row} of X has a value that is too large to be scored: its encoded size is "
+                f"{largest:g}. Correct the value, or leave the row out."
+            )
         scores: FloatArray = TORCH_LOSSES[self.loss.name].link(margins).numpy()
         return scores
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
-        trained = {} if self.n_epochs is None else {"n_epochs_": self.n_epochs}
-        return {"scorer_": self, "network_": self.network, **trained}
+        return {"scorer_": self, "network_": self.network, "n_epochs_": self.n_epochs}
 
     def state(self) -> State:
         """Return the state to save: the weights and the sizes of the network."""
-        content = write_arrays(network_arrays(self.network))
-        assert isinstance(self.network, StackedMLP)
-        facts = {
-            "n_inputs": self.network.n_inputs,
-            "hidden_sizes": list(self.network.hidden_sizes),
-            "n_epochs": self.n_epochs,
-        }
-        return State(FILE, content, facts)
-
-    @classmethod
-    def from_state(
-        cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
-    ) -> "NetworkScorer":
-        """Return the scorer of a saved state; raise an error if it is damaged."""
-        hidden = facts["hidden_sizes"]
-        if not isinstance(hidden, list):
-            raise ModelFileError("The file is damaged: hidden_sizes must be a list.")
-        network = network_from(read_arrays(content), [facts["n_inputs"], *hidden, 1])
-        if network.n_inputs != reader.n_inputs:
-            raise ModelFileError(
-                f"The file is damaged: the table has {reader.n_inputs} inputs, and the network "
-                f"takes {network.n_inputs}."
+        if not isinstance(self.network, StackedMLP):
+            raise InputError(
+                "A model with a network of your own cannot be saved without pickling it. Save the "
+                "network's state_dict yourself, or use the built-in one."
             )
-        return cls(network, epochs_from(facts), model._target.loss)
+        arrays: Arrays = {k: v.numpy() for k, v in self.network.state_dict().items()}
+        sizes = [self.network.n_inputs, *self.network.hidden_sizes, self.network.n_outputs]
+        facts = {"network_sizes": sizes, "n_epochs": self.n_epochs}
+        return State(FILE, write_arrays(arrays), facts)
 
 
-def _outputs(network: NetworkStack, inputs: FloatArray) -> torch.Tensor:
-    """Return the margins of one network; raise if an input is too large for it."""
-    given = torch.as_tensor(inputs, dtype=torch.float32)
-    # Scoring takes little work, and several threads would only wait for each other.
-    with torch.no_grad(), threads(1):
-        margins: torch.Tensor = network(given)[0].to(torch.float64)
-    if not margins.isfinite().all():
-        row = int((~margins.isfinite()).nonzero()[0])
-        largest = float(np.abs(inputs[row]).max())
-        raise InputError(
-            f"Row {row} of X has a value that is too large to be scored: its encoded size is "
-            f"{largest:g}. Correct the value, or leave the row out."
-        )
-    return margins
-
-
-class NetworkLearner:
-    """A learner that trains a path of networks together.
+def train_networks(
+    network: NeuralNetwork,
+    people: People,
+    inputs: FloatArray,
+    weights: Sequence[float],
+    *,
+    loss: Loss,
+    penalty: Callable[[], Any],
+    random_state: Any,
+) -> list[NetworkScorer]:
+    """Train a path of networks together, and return one scorer per weight.
 
     All networks start from the same weights and see the same batches.
 
     Parameters
     ----------
-    settings : NetworkSettings
+    network : NeuralNetwork
         The sizes of the networks, and the settings of their training.
+    people : People
+        Rows to learn from.
+    inputs : array of shape (n_rows, n_inputs) or (L, n_rows, n_inputs)
+        What all networks see, or what each of them sees.
+    weights : sequence of float
+        Weights of the penalty.
+    loss : Loss
+        The loss, which compares margins with labels.
+    penalty : callable
+        Returns the penalty on the people. It is called only if a weight is positive.
+    random_state : int, optional
+        Seed.
     """
-
-    def __init__(self, settings: NetworkSettings) -> None:
-        self.settings = settings
-
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Any],
-        weights: Sequence[float],
-    ) -> list[NetworkScorer]:
-        """Return one scorer per weight.
-
-        Parameters
-        ----------
-        rows : TrainingRows
-            Rows to learn from. Inputs of shape (L, n_rows, n_inputs) differ between the networks.
-        loss : Loss
-            The loss, which compares margins with labels.
-        compare : callable
-            Returns the penalty on given rows. It is called only if a weight is positive.
-        weights : sequence of float
-            Weights of the penalty.
-        """
-        settings, factors = self.settings, np.asarray(weights, dtype=np.float64)
-        network_seed, batch_seed, penalty_seed = seed_sequence(settings.random_state).spawn(3)
-        stack = self._stack(rows, len(factors), torch_generator(network_seed))
-        generator = np.random.default_rng(batch_seed)
-        torch_loss = TORCH_LOSSES[loss.name]
-        penalty: Penalty | None = None
-        batches: Batches
-        if factors.any():
-            made = comparing(
-                compare(rows),
-                rows,
-                torch.as_tensor(factors, dtype=torch.float32),
-                batch_size=settings.batch_size,
-                link=torch_loss.link,
-                generator=generator,
-                adversary=torch_generator(penalty_seed),
-            )
-            batches, penalty = made.batches, made.penalty
-        else:
-            # Nothing is compared, so training is plain and needs no matching.
-            batches = RowBatches(rows.mass, settings.batch_size, generator)
-        objective = Objective(
-            stack, rows.inputs, rows.labels, penalty, settings.device, torch_loss.values
+    factors = np.asarray(weights, dtype=np.float64)
+    network_seed, batch_seed, penalty_seed = seed_sequence(random_state).spawn(3)
+    width = encoded(people).points.n_columns
+    stack = network.stack(len(factors), inputs.shape[-1], width, torch_generator(network_seed))
+    generator = np.random.default_rng(batch_seed)
+    torch_loss = TORCH_LOSSES[loss.name]
+    module: Penalty | None = None
+    batches: Batches
+    if factors.any():
+        made = comparing(
+            penalty(),
+            people,
+            torch.as_tensor(factors, dtype=torch.float32),
+            batch_size=network.batch_size,
+            link=torch_loss.link,
+            generator=generator,
+            seed=penalty_seed,
         )
-        n_epochs = settings.descend(objective, batches, len(rows), factors, network_seed)
-        return [NetworkScorer(stack.select(k), n_epochs, loss) for k in range(len(factors))]
-
-    def _stack(
-        self, rows: TrainingRows, n_networks: int, generator: torch.Generator
-    ) -> NetworkStack:
-        chosen = self.settings.network
-        if isinstance(chosen, torch.nn.Module):
-            return ModuleStack.copies(chosen, n_networks)
-        width = max(rows.points.n_columns, MIN_WIDTH)
-        hidden_sizes = (width, width) if chosen is None else chosen
-        return StackedMLP(n_networks, rows.inputs.shape[-1], hidden_sizes, generator)
+        batches, module = made.batches, made.penalty
+    else:
+        # Nothing is compared, so training is plain and needs no matching.
+        batches = RowBatches(people.mass, network.batch_size, generator)
+    labels = labels_of(people).values
+    objective = Objective(stack, inputs, labels, module, network.device, torch_loss.values)
+    n_epochs = network.descend(objective, batches, len(people), factors, network_seed)
+    return [NetworkScorer(stack.select(k), n_epochs, loss) for k in range(len(factors))]
 
 
-def _network_learner(settings: NetworkSettings, reader: TableReader) -> NetworkLearner:
-    return NetworkLearner(settings)
+class NetworkEstimator(FairEstimator):
+    """Estimators that train networks.
 
-
-NETWORKS = Family("numbers", NetworkSettings, _network_learner, NetworkScorer)
-
-
-@estimator(NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
-class UnconstrainedClassifier(FairClassifier):
-    """A network trained for accuracy alone: the paper's "Unfair" baseline.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = UnconstrainedClassifier(epochs=5, random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
-    >>> model.predict(german.X[:2], sensitive_features=german.sensitive_features[:2]).shape
-    (2,)
+    A subclass is also a `FairClassifier` or a `FairRegressor`. Its `_penalty` returns a matched
+    gap, or an object with a method ``comparing``: see `comparing`.
     """
 
-    _weight_name: ClassVar[str | None] = None
-    _family: ClassVar[Family] = NETWORKS
-    _state_file: ClassVar[str] = NetworkScorer.FILE
+    _state_file: ClassVar[str] = FILE
+
+    estimator: NeuralNetwork | None = None
+
+    def _network(self) -> NeuralNetwork:
+        """Return the network and how it is trained."""
+        chosen = NeuralNetwork() if self.estimator is None else self.estimator
+        if not isinstance(chosen, NeuralNetwork):
+            raise InputError(
+                "estimator must be a fairmatch.NeuralNetwork, such as NeuralNetwork(epochs=10), or "
+                f"None; got {chosen!r}.",
+                parameter="estimator",
+            )
+        return chosen
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        self._network().check()
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[NetworkScorer]:
+        return train_networks(
+            self._network(),
+            people,
+            encoded(people).inputs,
+            weights,
+            loss=self._outcome.loss,
+            penalty=lambda: self._penalty(people, coupling),
+            random_state=self.random_state,
+        )
+
+    def _transport(self) -> Transport:
+        return Transport(
+            self.transport,
+            self._outcome,
+            self.criterion,
+            self.reference,
+            fresh=True,
+            match_rows=self.match_rows,
+            random_state=self.random_state,
+        )
+
+    def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> NetworkScorer:
+        network = network_from(read_arrays(content), facts["network_sizes"])
+        if (network.n_inputs, network.n_outputs) != (reader.n_inputs, 1):
+            raise ModelFileError(
+                f"The file is damaged: the table has {reader.n_inputs} inputs, and the network "
+                f"maps {network.n_inputs} to {network.n_outputs}."
+            )
+        if type(facts["n_epochs"]) is not int or facts["n_epochs"] < 0:
+            raise ModelFileError(f"The file is damaged: n_epochs is {facts['n_epochs']!r}.")
+        return NetworkScorer(network, facts["n_epochs"], self._outcome.loss)
+
+    @classmethod
+    def _restored_estimator(cls, parameters: dict[str, Any]) -> NeuralNetwork:
+        strange = set(parameters) - set(NeuralNetwork._get_param_names())
+        if strange:
+            raise ModelFileError(f"The file is damaged: networks have no parameter {strange}.")
+        sizes = parameters.get("hidden_sizes")
+        return NeuralNetwork(**{**parameters, "hidden_sizes": sizes and tuple(sizes)})
 
 
-@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
-class GapRegularizedClassifier(FairClassifier):
-    r"""Cross-entropy plus the squared gap of mean scores: the paper's "Reg".
-
-    Parameters
-    ----------
-    fairness_weight : float, default=1.0
-        Weight of the penalty.
-
-    Notes
-    -----
-    The network minimises :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2` (Donini
-    et al., 2018; Chuang and Mroueh, 2021, call it GapReg). With more than two groups, or a
-    criterion that compares people of the same label, the squared gap is the weighted mean over the
-    parts.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = GapRegularizedClassifier(10.0, epochs=5, random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
-    """
-
-    fairness_weight: float = 1.0
-
-    _family: ClassVar[Family] = NETWORKS
-    _state_file: ClassVar[str] = NetworkScorer.FILE
-    _curve_weights: ClassVar[tuple[float, ...]] = REG_WEIGHTS
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> GroupPenalty:
-        return SquaredMeanGap(Comparison.of(self).parts(rows), rows)
-
-
-@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
-class ReductionClassifier(FairClassifier):
-    r"""Cross-entropy plus squared constraint violations: the paper's "Reduction".
-
-    The paper's Reduction is FairTorch's penalty, which builds on the constraints of Agarwal et al.
-    (2018). It is not their algorithm; `ExponentiatedGradientClassifier` is.
-
-    Parameters
-    ----------
-    fairness_weight : float, default=1.0
-        Weight of the penalty.
-
-    Notes
-    -----
-    With :math:`\mu_s` the mean score of group s and :math:`\mu` that of all rows, the penalty is
-    :math:`\sum_s (\mu_s - \mu)^2`, within each class that is compared. For two groups with shares
-    :math:`\pi_0` and :math:`\pi_1` it equals
-    :math:`(\pi_0^2 + \pi_1^2)\, \Delta\overline{\mathrm{DP}}^2`. So with two groups this class is
-    `GapRegularizedClassifier` with another weight.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = ReductionClassifier(10.0, epochs=5, random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
-    """
-
-    fairness_weight: float = 1.0
-
-    _family: ClassVar[Family] = NETWORKS
-    _state_file: ClassVar[str] = NetworkScorer.FILE
-    _curve_weights: ClassVar[tuple[float, ...]] = REDUCTION_WEIGHTS
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> GroupPenalty:
-        return ConstraintViolation(Comparison.of(self).parts(rows), rows)
-
-
-@estimator(Comparison, GapChoice, NetworkSettings, GroupSettings, EncoderSettings, GroupSizes)
-class AdversarialClassifier(FairClassifier):
-    r"""A network against an adversary that guesses the group from its output: the paper's "Adv".
-
-    Parameters
-    ----------
-    fairness_weight : float, default=1.0
-        Weight of the adversary's success in the network's objective.
-
-    Notes
-    -----
-    The method follows Zhang, Lemoine and Mitchell (2018) in the paper's version: the network
-    minimises :math:`E\, l(Y, f) - \lambda\, E\, l(S, h(f))`, its loss minus the weighted loss of
-    the adversary h. With more than two groups the adversary guesses among all of them.
-
-    Examples
-    --------
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = AdversarialClassifier(1.0, epochs=5, random_state=0).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
-    """
-
-    fairness_weight: float = 1.0
-
-    _family: ClassVar[Family] = NETWORKS
-    _state_file: ClassVar[str] = NetworkScorer.FILE
-    _curve_weights: ClassVar[tuple[float, ...]] = ADV_WEIGHTS
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> GroupPenalty:
-        return Adversary(Comparison.of(self).parts(rows), rows)
-
-
-@estimator(
-    *(Comparison, Sampling, GapChoice, NetworkSettings),
-    *(GroupSettings, EncoderSettings, GroupSizes),
-)
-class FTMClassifier(FairClassifier):
+class FTMClassifier(NetworkEstimator, FairClassifier):
     r"""Fairness Through Matching: treat matched people of different groups alike.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
@@ -1529,14 +1197,78 @@ class FTMClassifier(FairClassifier):
 
     Parameters
     ----------
+    estimator : NeuralNetwork, optional
+        The network and how it is trained: its layers, epochs, learning rate, device. By default
+        ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
+        so on.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
         What people are matched on. "marginal" uses their features. "joint" adds their labels, with
         a label weight of 100. A matcher is any object with a ``match`` method like that of
         `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a ``batch_size`` matches
         people anew in every step, as in the paper. Otherwise people are matched once, before
         training.
-    fairness_weight : float, default=1.0
-        Weight of the penalty, the paper's lambda.
+    fairness_weight : float or a list of float, default=1.0
+        Weight of the penalty, the paper's lambda. With ``max_gap``, a list of weights to
+        choose from; a single number then leaves the weights to the method.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Who is compared: by default everybody, with "equal_opportunity" people with a positive
+        label, and with "equalized_odds" people with the same label, for each class.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
+        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    encoder : "table", None or a transformer, default="table"
+        What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
+        X as it is, and any transformer of your own will do. Missing values are an error unless the
+        encoder takes them, as ``TableEncoder(missing="encode")`` does.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
+    random_state : int, optional
+        Seed. The same seed gives the same bits on the same machine, versions and number of
+        threads.
+
+    Attributes
+    ----------
+    network_ : NetworkStack
+        The trained network.
+    n_epochs_ : int
+        Number of complete epochs of its training.
+    classes_ : array of shape (2,)
+        The two labels; the second is the positive one.
+    groups_ : tuple
+        Labels of the groups.
+    fairness_weight_ : float
+        The fairness weight that the model was trained with.
+    path_ : FairnessPath
+        With ``max_gap``: the models that the choice was made from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: the measures of these models on the held-out rows.
 
     Notes
     -----
@@ -1547,31 +1279,54 @@ class FTMClassifier(FairClassifier):
 
     Examples
     --------
+    >>> from fairmatch import FTMClassifier, NeuralNetwork
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
-    >>> model = FTMClassifier(fairness_weight=5.0, epochs=5, random_state=0)
+    >>> model = FTMClassifier(NeuralNetwork(epochs=5), fairness_weight=5.0, random_state=0)
     >>> model = model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
     >>> model.predict_proba(german.X[:3], sensitive_features=german.sensitive_features[:3]).shape
     (3, 2)
     """
 
-    transport: str | Matcher = "marginal"
-    fairness_weight: float = 1.0
-
-    _family: ClassVar[Family] = NETWORKS
-    _state_file: ClassVar[str] = NetworkScorer.FILE
     _matches: ClassVar[bool] = True
 
-    def _transport(self) -> Transport:
-        sampling = Sampling.of(self)
-        return Transport(self.transport, Comparison.of(self), fresh=True, sampling=sampling)
+    def __init__(
+        self,
+        estimator: NeuralNetwork | None = None,
+        *,
+        transport: str | Matcher = "marginal",
+        fairness_weight: float | Sequence[float] = 1.0,
+        criterion: str = "demographic_parity",
+        reference: Any = None,
+        match_rows: int | None = 50_000,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        encoder: Any = "table",
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.transport = transport
+        self.fairness_weight = fairness_weight
+        self.criterion = criterion
+        self.reference = reference
+        self.match_rows = match_rows
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.encoder = encoder
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state
 
 
-@estimator(
-    *(GroupComparison, Sampling, RealGapChoice, NetworkSettings),
-    *(GroupSettings, EncoderSettings, GroupSizes),
-)
-class FTMRegressor(FairRegressor):
+class FTMRegressor(NetworkEstimator, FairRegressor):
     r"""Fairness Through Matching for a real target: matched people get similar predictions.
 
     First, people of different groups are matched by optimal transport. Then a network learns to
@@ -1579,20 +1334,77 @@ class FTMRegressor(FairRegressor):
 
     Parameters
     ----------
+    estimator : NeuralNetwork, optional
+        The network and how it is trained: its layers, epochs, learning rate, device. By default
+        ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
+        so on.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
         What people are matched on. "marginal" uses their features. "joint" adds the target; a
         difference by one standard deviation costs 25. A matcher is any object with a ``match``
         method like that of `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a
         ``batch_size`` matches people anew in every step. Otherwise people are matched once, before
         training.
-    fairness_weight : float, default=1.0
+    fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda. The network learns the target in standard
-        deviations, so a weight means the same in every unit.
+        deviations, so a weight means the same in every unit. With ``max_gap``, a list of weights to
+        choose from; a single number then leaves the weights to the method.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the model with the least squared error whose gap on the held-out rows is
+        at most this. The gap is in units of the target, or in standard deviations if the measure
+        is relative.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
+        By default it is "mean_parity_gap".
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    encoder : "table", None or a transformer, default="table"
+        What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
+        X as it is, and any transformer of your own will do. Missing values are an error unless the
+        encoder takes them, as ``TableEncoder(missing="encode")`` does.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
+    random_state : int, optional
+        Seed. The same seed gives the same bits on the same machine, versions and number of
+        threads.
 
     Attributes
     ----------
     network_ : NetworkStack
-        The network; it predicts in standard deviations from the mean.
+        The trained network; it predicts in standard deviations from the mean.
+    n_epochs_ : int
+        Number of complete epochs of its training.
+    groups_ : tuple
+        Labels of the groups.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the target in the training rows.
+    fairness_weight_ : float
+        The fairness weight that the model was trained with.
+    path_ : FairnessPath
+        With ``max_gap``: the models that the choice was made from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: the measures of these models on the held-out rows.
 
     Notes
     -----
@@ -1602,28 +1414,47 @@ class FTMRegressor(FairRegressor):
 
     Examples
     --------
-    >>> from fairmatch import FTMRegressor
+    >>> from fairmatch import FTMRegressor, NeuralNetwork
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
     >>> X, amount = german.X.drop(columns="credit_amount"), german.X["credit_amount"]
-    >>> model = FTMRegressor(fairness_weight=5.0, epochs=5, random_state=0)
+    >>> model = FTMRegressor(NeuralNetwork(epochs=5), fairness_weight=5.0, random_state=0)
     >>> model = model.fit(X, amount, sensitive_features=german.sensitive_features)
     >>> model.predict(X[:3], sensitive_features=german.sensitive_features[:3]).shape
     (3,)
     """
 
-    transport: str | Matcher = "marginal"
-    fairness_weight: float = 1.0
-
-    _family: ClassVar[Family] = NETWORKS
-    _state_file: ClassVar[str] = NetworkScorer.FILE
     _matches: ClassVar[bool] = True
 
-    def _transport(self) -> Transport:
-        return Transport(
-            self.transport,
-            Comparison.of(self),
-            fresh=True,
-            real=True,
-            sampling=Sampling.of(self),
-        )
+    def __init__(
+        self,
+        estimator: NeuralNetwork | None = None,
+        *,
+        transport: str | Matcher = "marginal",
+        fairness_weight: float | Sequence[float] = 1.0,
+        reference: Any = None,
+        match_rows: int | None = 50_000,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        encoder: Any = "table",
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.transport = transport
+        self.fairness_weight = fairness_weight
+        self.reference = reference
+        self.match_rows = match_rows
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.encoder = encoder
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 import fairmatch
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import FairnessPath
-from fairmatch.learning.estimator import FairClassifier, FairRegressor
+from fairmatch.learning.estimator import FairClassifier, FairRegressor, fit_models
 from fairmatch.matching.coupling import Coupling
 
 __all__ = ["FairnessPath", "fairness_path"]
@@ -61,44 +61,31 @@ def fairness_path(
 
     Examples
     --------
-    >>> from fairmatch import FTMClassifier, fairness_path
+    >>> from fairmatch import FTMClassifier, NeuralNetwork, fairness_path
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
     >>> path = fairness_path(
     ...     german.X, german.y, sensitive_features=german.sensitive_features,
-    ...     fairness_weights=[0.1, 10.0], estimator=FTMClassifier(epochs=5, random_state=0))
+    ...     fairness_weights=[0.1, 10.0],
+    ...     estimator=FTMClassifier(NeuralNetwork(epochs=5), random_state=0))
     >>> curve = path.curve(german.X, german.y, sensitive_features=german.sensitive_features)
     >>> bool(curve.mean_parity_gap[1] < curve.mean_parity_gap[0])
     True
     """
     if estimator is None:
         estimator = fairmatch.FTMClassifier()  # needs torch, which other estimators do not
-    if isinstance(estimator, FairClassifier) and estimator._weight_name == "eps":
-        raise InputError(
-            f"{type(estimator).__name__} has no fairness weight, so it has no path. Fit one model "
-            "for each eps, or let max_gap choose one."
-        )
     if not isinstance(estimator, FairClassifier | FairRegressor):
-        wrapper = (
-            "RepresentationClassifier"
-            if hasattr(estimator, "transform")
-            else "MatchSmoothingClassifier"
-        )
-        wrapped = f" Wrap it: {wrapper}({type(estimator).__name__}(...))."
+        wrapped = f" Wrap it: MatchSmoothingClassifier({type(estimator).__name__}(...))."
         raise InputError(
             f"estimator must be one of fairmatch's classifiers or regressors, got {estimator!r}."
             f"{wrapped if hasattr(estimator, 'fit') else ''}"
         )
     if fairness_weights is None:
         fairness_weights = estimator.default_weights
-    models = estimator._fit_path(
-        X,
-        y,
-        fairness_weights,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        coupling=coupling,
-    )
+    estimator._check(fairness_weights, coupling)
+    reader = estimator._reader()
+    people = reader.read(X, y, sensitive_features, sample_weight)
+    models = fit_models(estimator, reader, people, fairness_weights, coupling)
     return FairnessPath(np.asarray(fairness_weights, dtype=np.float64), models)
 
 
@@ -150,9 +137,13 @@ class SearchMethod:
 
 
 def _ftm(transport: str, warmup: float) -> Callable[..., Any]:
-    return lambda n_rounds, **given: fairmatch.FTMBoostingClassifier(
-        transport, n_rounds=n_rounds, warmup=warmup, **given
-    )
+    def make(n_rounds: int, **given: Any) -> Any:
+        from lightgbm import LGBMClassifier
+
+        trees = LGBMClassifier(n_estimators=n_rounds, n_jobs=1)
+        return fairmatch.FTMBoostingClassifier(trees, transport=transport, warmup=warmup, **given)
+
+    return make
 
 
 def _around(class_name: str, **fixed: Any) -> Callable[..., Any]:

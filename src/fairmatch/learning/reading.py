@@ -1,6 +1,9 @@
-"""The rows to learn from: columns, groups and encoding, read as in training."""
+"""The reader of one model: arguments of `fit` and `predict` become People, once.
 
-from collections.abc import Collection, Sequence
+A fitted estimator keeps its `Reader`, so that `predict` reads new rows as `fit` did.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
@@ -11,35 +14,54 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _num_samples, column_or_1d
 
 from fairmatch.exceptions import (
     ColumnError,
     GroupError,
     InputError,
+    LabelError,
     LeakWarning,
     ModelFileError,
     SmallGroupWarning,
+    notify,
 )
-from fairmatch.learning.saving import plain_label
-from fairmatch.learning.settings import Settings, notify
-from fairmatch.matching.coupling import IndexArray
+from fairmatch.learning.saving import number_from, plain_label
+from fairmatch.matching.coupling import rows_with_mass
 from fairmatch.people.checks import (
-    BoolArray,
     FloatArray,
     check_count,
-    check_flag,
     is_missing,
+    plain_value,
     read_column,
     read_features,
+    read_labels,
+    read_numbers,
+    read_weights,
 )
 from fairmatch.people.columns import split_column
-from fairmatch.people.encoding import Points, TableEncoder, read_points
+from fairmatch.people.encoding import Points, Table, TableEncoder, read_points
 from fairmatch.people.groups import OTHER, Groups, listed, read_groups, refuse_twice
 from fairmatch.people.leaks import find_leaks
+from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.people import IndexArray, Labels, People
+from fairmatch.people.weights import Weights
 
 Columns = str | int | Sequence[str | int] | None
+SmallGroups = str | tuple[str, int]
+
+SMALL = 30
+"""A group with fewer rows is small: its rate is known to about ±0.2 at best."""
+
+_WAYS = ("warn", "error", "pool", "ignore")
+# Numbers with more different values than this are not classes.
+_MOST_CLASSES = 10
+# The squares of larger numbers do not fit into float32, which networks compute in.
+_FARTHEST = 1e18
+# A file that claims more columns than this is refused, before it can exhaust the memory.
+_MOST_COLUMNS = 10_000_000
 
 
 def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
@@ -136,239 +158,117 @@ def table_width(X: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-# With fewer rows than this, a group's rate is known to about ±0.2 at best.
-TINY = 30
-_WAYS = ("error", "pool", "ignore")
-
-
-@dataclass(frozen=True)
-class GroupSizes(Settings):
-    """How small a group may be.
+def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool = True) -> Groups:
+    """Return the groups to learn with: small ones are pooled, kept apart, or refused.
 
     Parameters
     ----------
-    min_group_size : int, default=2
-        Smallest number of training rows with which a group is compared with others.
-    small_groups : {"error", "pool", "ignore"}, default="error"
-        What happens to smaller groups. With "error" an error lists them. With "pool" they become
-        one group, "other". With "ignore" the model learns from their rows and compares them with
-        nobody.
-    """
-
-    min_group_size: int = 2
-    small_groups: str = "error"
-
-    def check(self) -> None:
-        """Raise unless the size is a whole number and ``small_groups`` is a known way."""
-        check_count("min_group_size", self.min_group_size)
-        if self.small_groups not in _WAYS:
-            ways = ", ".join(map(repr, _WAYS))
-            raise InputError(f"small_groups must be one of {ways}; got {self.small_groups!r}.")
-
-    def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
-        """Return the groups to learn with, and the codes of groups that are not compared.
-
-        A warning names groups that are compared though they are tiny.
-        """
-        groups, ignored = self.decide(groups)
-        tiny = [code for code in groups.small(TINY) if code not in ignored]
-        if tiny:
-            notify(
-                f"These groups are so small that a gap says little about them: "
-                f"{groups.sized(tiny)} rows. Pool them with others (min_group_size={TINY}, "
-                "small_groups='pool'), or collect more rows.",
-                SmallGroupWarning,
-            )
-        return groups, ignored
-
-    def decide(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
-        """Return the groups to learn with, and the codes of groups that are not compared."""
-        small, ignored = groups.small(self.min_group_size), tuple[int, ...]()
-        if small and self.small_groups == "error":
-            raise GroupError(
-                f"These groups have fewer than min_group_size={self.min_group_size} rows: "
-                f"{groups.sized(small)}. Use small_groups='pool' to make one group of them, or "
-                "small_groups='ignore' to learn from them without comparing them. Or merge them "
-                "with other groups, or leave them out."
-            )
-        if small and self.small_groups == "pool":
-            groups = groups.pooled(self.min_group_size)
-            if groups.n_groups < 2:
-                raise GroupError(
-                    f"With min_group_size={self.min_group_size} all groups were pooled into one, "
-                    "and two are needed. Lower min_group_size."
-                )
-        elif small:
-            ignored = tuple(small)
-            if groups.n_groups - len(ignored) < 2:
-                raise GroupError(
-                    f"Fewer than two groups have min_group_size={self.min_group_size} rows: "
-                    f"{groups.sized()}. Lower min_group_size, or use small_groups='pool'."
-                )
-        return groups, ignored
-
-
-@dataclass(frozen=True)
-class DecidedSizes:
-    """The small groups of a whole table, applied to a part of its rows.
-
-    Parameters
-    ----------
-    pooled : frozenset
-        Labels of the groups that are pooled.
-    ignored : frozenset
-        Labels of the groups that are not compared.
-    """
-
-    pooled: frozenset[Any] = frozenset()
-    ignored: frozenset[Any] = frozenset()
-
-    def apply(self, groups: Groups) -> tuple[Groups, tuple[int, ...]]:
-        """Return the groups to learn with, and the codes of groups that are not compared."""
-        if self.pooled:
-            names = [OTHER if label in self.pooled else label for label in groups.labels]
-            labels = sorted(set(names), key=str)
-            codes = np.array([labels.index(name) for name in names])[groups.codes]
-            groups = replace(groups, codes=codes, labels=tuple(labels))
-        ignored = (code for code, label in enumerate(groups.labels) if label in self.ignored)
-        return groups, tuple(ignored)
-
-
-def compared_groups(
-    groups: Groups, ignored: Sequence[int]
-) -> tuple[NDArray[np.intp], Groups, NDArray[np.intp]]:
-    """Return the rows that are compared, their groups, and the place of every group among these.
-
-    The place of a group that is not compared is -1.
+    groups : Groups
+        The groups as they were given.
+    small_groups : {"warn", "error", "pool", "ignore"}, or such a word with a number of rows
+        What happens to groups with fewer than 30 rows, or fewer than the number.
+    warn : bool, default=True
+        Whether a warning names groups that are compared though they are tiny.
 
     Examples
     --------
-    >>> from fairmatch.people.groups import read_groups
-    >>> rows, kept, places = compared_groups(read_groups(["a", "b", "c", "b"]), ignored=[0])
-    >>> rows.tolist(), kept.labels, places.tolist()
-    ([1, 2, 3], ('b', 'c'), [-1, 0, 1])
+    >>> groups = read_groups(["a"] * 40 + ["b"] * 30 + ["c"])
+    >>> settle_small_groups(groups, "ignore").apart
+    (2,)
+    >>> settle_small_groups(groups, ("pool", 31), warn=False).labels
+    ('a', 'other')
     """
-    kept = [code for code in range(groups.n_groups) if code not in ignored]
-    places = np.full(groups.n_groups, -1, dtype=np.intp)
-    places[kept] = np.arange(len(kept))
-    rows = np.flatnonzero(places[groups.codes] >= 0)
-    labels = tuple(groups.labels[code] for code in kept)
-    return rows, replace(groups, codes=places[groups.codes[rows]], labels=labels), places
+    way, least = read_small_groups(small_groups)
+    small = groups.small(least)
+    if way == "pool":
+        groups = groups.pooled(least)
+        if groups.n_groups < 2:
+            raise GroupError(
+                f"All groups have fewer than {least} rows and were pooled into one, and two are "
+                f"needed. Choose a smaller number, such as small_groups=('pool', {least // 2}).",
+                parameter="small_groups",
+            )
+    elif way == "ignore":
+        groups = replace(groups, apart=tuple(sorted({*groups.apart, *small})))
+        if len(groups.compared) < 2:
+            raise GroupError(
+                f"Fewer than two groups have {least} rows: {groups.sized()}. Choose a smaller "
+                f"number, such as small_groups=('ignore', {least // 2}), or pool small groups.",
+                parameter="small_groups",
+            )
+    elif refused := small if way == "error" else groups.small(2):
+        raise GroupError(
+            f"These groups have fewer than {least if way == 'error' else 2} rows: "
+            f"{groups.sized(refused)}. Use small_groups='pool' to make one group of small groups, "
+            "or small_groups='ignore' to learn from them without comparing them. Or merge them "
+            "with other groups, or leave them out.",
+            parameter="small_groups",
+        )
+    tiny = [code for code in groups.small(SMALL) if code not in groups.apart]
+    if warn and tiny:
+        notify(
+            "These groups are so small that a gap says little about them: "
+            f"{groups.sized(tiny)} rows. Pool them with others (small_groups='pool'), or collect "
+            "more rows.",
+            SmallGroupWarning,
+        )
+    return groups
 
 
-# In a larger table, a sample of this many rows is searched.
-_MOST_ROWS = 100_000
+def read_small_groups(value: Any) -> tuple[str, int]:
+    """Return what happens to small groups, and the number of rows below which a group is small."""
+    way, least = value if isinstance(value, tuple | list) and len(value) == 2 else (value, SMALL)
+    if not isinstance(way, str) or way not in _WAYS:
+        ways = ", ".join(map(repr, _WAYS))
+        raise InputError(
+            f"small_groups must be one of {ways}, or one of them with a number of rows, such as "
+            f"('pool', 50); got {value!r}.",
+            parameter="small_groups",
+        )
+    check_count("small_groups", least)
+    return way, int(least)
 
 
-def refuse_leaks(features: Any, sensitive: Any, keep: str | Collection[str]) -> None:
-    """Raise if a column is the group or determines it; warn if it nearly does.
+class EncodedTable(Table):
+    """Rows as a learner sees them, and as people are matched on them.
 
     Parameters
     ----------
-    features : table or array of shape (n_rows, n_columns)
-        What the model sees.
-    sensitive : column, or table of several attributes
-        Group of every row.
-    keep : "all" or a collection of str
-        Columns to keep although they give the group away.
-
-    Raises
-    ------
-    ColumnError
-        If a column gives the group away in every row and is not in ``keep``.
-    """
-    if isinstance(keep, str):
-        if keep != "all":
-            raise InputError(f"keep must be a list of columns or 'all', got {keep!r}.")
-        return
-    if (n_rows := _num_samples(features)) > _MOST_ROWS:
-        rows = np.sort(np.random.default_rng(0).permutation(n_rows)[:_MOST_ROWS])
-        features, sensitive = _safe_indexing(features, rows), _safe_indexing(sensitive, rows)
-    found = [leak for leak in find_leaks(features, sensitive) if leak.column not in keep]
-    if exact := [leak for leak in found if leak.is_exact]:
-        names = list(dict.fromkeys(leak.column for leak in exact))
-        raise ColumnError(
-            f"With sensitive_at_prediction=False the model must not see the group, but X gives it "
-            f"away: {'; '.join(leak.words for leak in exact)}. Leave it out of X, or keep it on "
-            f"purpose: keep={names}."
-        )
-    if found:
-        notify(
-            f"With sensitive_at_prediction=False the model must not see the group, but X nearly "
-            f"gives it away: {'; '.join(leak.words for leak in found)}. Leave it out of X, or keep "
-            f"it on purpose: keep={list(dict.fromkeys(leak.column for leak in found))}.",
-            LeakWarning,
-        )
-
-
-# Numbers with more different values than this are not classes.
-_MOST_CLASSES = 10
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """Rows to learn from.
-
-    Attributes
-    ----------
-    labels : array of shape (n_rows,)
-        0 or 1, or the target of a regressor in standard deviations from its mean.
-    groups : Groups
-        Group of every row.
-    weights : array of shape (n_rows,), or None
-        Weight of every row; None if no weights were given.
-    points : Points
-        The features as numbers and category codes, on which people are matched. An array counts
-        as numbers.
-    inputs : array of shape (n_rows, n_inputs), or SeenRows
+    inputs : array of shape (n_rows, n_inputs), or what else a family of learners sees
         What the learner sees, with the group if the model may use it.
-    ignored : tuple of int
-        Codes of groups that the model learns from and does not compare.
+    points : Points, or a callable that returns them
+        The features as numbers and category codes, on which people are matched.
+    n_rows : int
+        Number of rows.
     """
 
-    labels: FloatArray
-    groups: Groups
-    weights: FloatArray | None
-    points: Points
-    inputs: Any
-    ignored: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", read_points(self.points))
+    def __init__(self, inputs: Any, points: Points | Callable[[], Points], n_rows: int) -> None:
+        super().__init__(None)
+        self.inputs, self._points, self._n_rows = inputs, points, n_rows
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return self._n_rows
 
-    @property
-    def mass(self) -> FloatArray:
-        """Weight of every row; all ones if no weights were given."""
-        return np.ones(len(self)) if self.weights is None else self.weights
-
-    @property
-    def positive(self) -> BoolArray:
-        """Which rows have the positive label."""
-        return np.asarray(self.labels > 0.0)
+    def take(self, rows: IndexArray) -> "EncodedTable":
+        """Return some of the rows."""
+        return EncodedTable(self.inputs[rows], lambda: self.points.take(rows), len(rows))
 
     @cached_property
-    def encoded(self) -> FloatArray:
-        """The features as numbers, with one column for every level of a category."""
-        return self.points.dense()
-
-    def take(self, index: IndexArray) -> "TrainingRows":
-        """Return some of the rows."""
-        return replace(
-            self,
-            labels=self.labels[index],
-            groups=self.groups.take(index),
-            weights=None if self.weights is None else self.weights[index],
-            points=self.points.take(index),
-            inputs=self.inputs[index],
-        )
+    def points(self) -> Points:
+        """The features on which people are matched."""
+        return self._points() if callable(self._points) else self._points
 
 
-def take_rows(values: Any, rows: IndexArray) -> Any:
-    """Return some rows of a table, an array or a list."""
-    return _safe_indexing(np.asarray(values) if isinstance(values, list | tuple) else values, rows)
+def encoded(people: People) -> EncodedTable:
+    """Return the table of people that a reader has encoded."""
+    assert isinstance(people.table, EncodedTable)
+    return people.table
+
+
+def labels_of(people: People) -> Labels:
+    """Return the labels of people who have some."""
+    assert people.labels is not None
+    return people.labels
 
 
 def group_columns(codes: NDArray[Any], n_groups: int) -> FloatArray:
@@ -384,15 +284,15 @@ def group_columns(codes: NDArray[Any], n_groups: int) -> FloatArray:
 
 
 def stratified_split(
-    y: Any, sensitive: ArrayLike | Groups, held_out: float, random_state: Any
+    labels: NDArray[Any], groups: Groups, held_out: float, random_state: Any
 ) -> tuple[IndexArray, IndexArray]:
     """Split rows at random, with the same share held out of each label and group.
 
     Parameters
     ----------
-    y : array of shape (n_rows,)
+    labels : array of shape (n_rows,)
         Labels. Numbers with more than ten different values are grouped by quartile.
-    sensitive : array-like of shape (n_rows,), or Groups
+    groups : Groups
         Group of every row.
     held_out : float
         Share of the rows to hold out.
@@ -404,33 +304,25 @@ def stratified_split(
     train, held_out : arrays of int
         Positions of the rows of each part.
     """
-    groups = sensitive if isinstance(sensitive, Groups) else read_groups(sensitive, n_rows=len(y))
-    values, label = np.unique(y, return_inverse=True)
+    values, label = np.unique(labels, return_inverse=True)
     if len(values) > _MOST_CLASSES and values.dtype.kind in "iuf":
-        label = np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y, side="right")
+        label = np.searchsorted(np.quantile(labels, [0.25, 0.5, 0.75]), labels, side="right")
     generator = np.random.default_rng(seed_sequence(random_state))
-    chosen = np.zeros(len(y), dtype=bool)
+    chosen = np.zeros(len(labels), dtype=bool)
     strata = groups.n_groups * label + groups.codes
     for stratum in np.unique(strata):
         rows = generator.permutation(np.flatnonzero(strata == stratum))
         chosen[rows[: round(held_out * len(rows))]] = True
-    for code, name in enumerate(groups.labels):
+    for code in groups.compared:
         if len(set(chosen[groups.rows(code)])) < 2:
             raise GroupError(
-                f"validation_size={held_out:g} leaves no rows of group {name!r}, which has "
-                f"{len(groups.rows(code))}, on one side of the split. Both sides need some. Pool "
-                "the group with another (small_groups='pool'), or hold out another share."
+                f"validation_size={held_out:g} leaves no rows of group {groups.labels[code]!r}, "
+                f"which has {len(groups.rows(code))}, on one side of the split. Both sides need "
+                "some. Pool the group with another (small_groups='pool'), or hold out another "
+                "share.",
+                parameter="validation_size",
             )
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
-
-
-def check_same_rows(n_labels: int, n_groups: int) -> None:
-    """Raise unless there are as many labels as groups of rows."""
-    if n_labels != n_groups:
-        raise InputError(
-            f"y has {n_labels} samples, sensitive_features has {n_groups}. Pass one label and one "
-            "group for every row."
-        )
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
@@ -448,61 +340,89 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(random_state))
 
 
-# The squares of larger numbers do not fit into float32, which networks compute in.
-_FARTHEST = 1e18
+def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
+    """Return the two classes, and for every row 1 if it has the greater one, else 0."""
+    if y is None:
+        # The first sentence has the words that scikit-learn asks for.
+        raise LabelError(
+            "A classifier requires y to be passed, but the target y is None. Pass a label for "
+            "every row of X."
+        )
+    try:
+        labels: NDArray[Any] = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        what = str(error).rstrip(". ")
+        raise LabelError(
+            f"y cannot be used as labels: {what}. y must hold one of two classes for every row. "
+            "Leave out rows without a label, and use a regressor for numbers."
+        ) from error
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        shown = ", ".join(map(str, classes[:5]))
+        if len(classes) < 2:
+            raise LabelError(
+                f"y must hold two classes, but it holds only one class: {shown}. Pass rows of both "
+                "classes."
+            )
+        advice = "Join classes until two are left, or train one model per class against the rest."
+        if labels.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
+            advice = "Numbers are predicted by a regressor, such as FTMBoostingRegressor."
+        # The first sentences are the words that scikit-learn asks for.
+        raise LabelError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}. "
+            f"{advice}"
+        )
+    positive = read_labels(labels, n_rows=len(labels), pos_label=classes[1], name="y")
+    return classes, positive.astype(np.float64)
 
 
-@dataclass(frozen=True)
-class GroupSettings(Settings):
-    """Where the groups are, and whether new rows need them.
-
-    Parameters
-    ----------
-    sensitive_column : str, int or a list of them, optional
-        Column of X that holds the groups, by name or position. With several columns, the
-        combinations of their values are the groups. With groups in X, scikit-learn's
-        meta-estimators and scorers work without further settings. Those that pass on arrays, such
-        as ``BaggingClassifier``, need the position.
-    sensitive_at_prediction : bool, default=True
-        Whether the model sees the group. With False only training needs the group, and a column
-        of X that gives it away is an error.
-    keep : "all" or a list of str, default=()
-        Columns that the model may see although they give the group away. It matters only with
-        ``sensitive_at_prediction=False``.
-    """
-
-    sensitive_column: Columns = None
-    sensitive_at_prediction: bool = True
-    keep: str | Sequence[str] = ()
-
-    def check(self) -> None:
-        """Raise unless ``sensitive_at_prediction`` is True or False."""
-        check_flag("sensitive_at_prediction", self.sensitive_at_prediction)
-
-
-@dataclass(frozen=True)
-class EncoderSettings(Settings):
-    """How a table becomes numbers.
-
-    Parameters
-    ----------
-    encoder : "table", None or a transformer, default="table"
-        What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
-        X as it is, and any transformer of your own will do. Missing values are an error unless the
-        encoder takes them, as ``TableEncoder(missing="encode")`` does.
-    """
-
-    encoder: Any = "table"
+def read_targets(y: ArrayLike) -> FloatArray:
+    """Return the numbers to predict; raise unless all of them are finite."""
+    if y is None:
+        raise LabelError(
+            "A regressor requires y to be passed, but the target y is None. Pass a number for "
+            "every row of X."
+        )
+    try:
+        column = column_or_1d(y, warn=True)
+        if column.dtype.kind == "c":
+            # The first words are those that scikit-learn asks for.
+            raise InputError(
+                f"Complex data not supported: y has dtype {column.dtype}. Pass real numbers."
+            )
+        if column.dtype.kind == "O":
+            column = column.astype(np.float64)
+        numbers = read_numbers(column, "y")
+    except (TypeError, ValueError) as error:
+        raise LabelError(
+            f"y cannot be used as numbers ({error}). Pass one real number for every row."
+        ) from error
+    if not (bad := ~np.isfinite(numbers)).any():
+        return numbers
+    raise LabelError(
+        f"y has {int(bad.sum())} entries that are NaN or infinite (the first in row "
+        f"{int(np.argmax(bad))}, counted from 0). Every row needs a finite number. Leave those "
+        "rows out."
+    )
 
 
 @dataclass(eq=False)
-class TableReader:
-    """A reader of the tables of one model, which remembers the training table.
+class Reader:
+    """What reads the arguments of one model, in `fit` and for new rows.
+
+    `read` parses the arguments of `fit` into People. `fit` learns the encoding of some of these
+    people and returns them as the learner sees them; `encode` does the same for people who were
+    held out. `read_new` and `inputs` read new rows as in training.
 
     Parameters
     ----------
     who : str
         Name of the model's class, for errors.
+    outcome : Outcome
+        What is predicted: a probability, or a number, which is learned in standard deviations.
     columns : str, int, list or None
         Columns of X that hold the groups.
     at_prediction : bool
@@ -514,28 +434,35 @@ class TableReader:
         for every group but the first. With "codes" it is one column per column of the table and
         one for the group, for trees. With "frame" it is the same as a pandas frame, in which
         categorical columns are marked.
+    small_groups : str, or a word with a number
+        What happens to groups with few rows.
     optional : bool
         Whether the method can be fitted without the need for groups in new rows.
-    keep : "all" or a list of str
-        Columns that the model may see although they give the group away.
     words : tuple of str
         The words that the model takes as its ``encoder``, for errors.
+    needs_labels : bool
+        Whether the model learns from labels.
     """
 
     who: str
+    outcome: Outcome = PROBABILITY
     columns: Columns = None
     at_prediction: bool = True
     encoder: Any = "table"
     sees: str = "numbers"
+    small_groups: SmallGroups = "warn"
     optional: bool = True
-    keep: str | Sequence[str] = ()
     words: tuple[str, ...] = ("table",)
+    needs_labels: bool = True
     encoder_: Any = None
     groups_: tuple[Any, ...] = ()
     attributes_: tuple[str, ...] = ()
     pooled_: tuple[Any, ...] = ()
     n_features_in_: int = 0
-    feature_names_in_: list[str] | None = field(default=None)
+    feature_names_in_: list[str] | None = None
+    classes_: NDArray[Any] = field(default_factory=lambda: np.array([]))
+    mean_: float = 0.0
+    scale_: float = 1.0
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -547,44 +474,117 @@ class TableReader:
         }
         if self.feature_names_in_ is not None:
             shown["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=object)
+        if self.needs_labels and self.outcome.decides:
+            shown["classes_"] = self.classes_
+        elif self.needs_labels:
+            shown |= {"target_mean_": self.mean_, "target_scale_": self.scale_}
         return shown
 
     # Training
 
-    def read_training(
-        self, X: Any, sensitive_features: Any, sizes: GroupSizes | DecidedSizes
-    ) -> tuple[Any, Groups, tuple[int, ...]]:
-        """Return the features, the groups, and the codes of groups that are not compared."""
+    def read(
+        self, X: Any, y: ArrayLike | None, sensitive_features: Any, sample_weight: Any
+    ) -> People:
+        """Parse the arguments of `fit`."""
+        # The first error to raise is that no groups were given.
         features, sensitive = self.split(X, sensitive_features)
+        labels = None if y is None and not self.needs_labels else self._read_labels(y)
         names = column_names(X)
         text = names is not None and all(isinstance(name, str) for name in names)
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
         given = read_groups(sensitive)
-        groups, ignored = sizes.apply(given)
+        groups = settle_small_groups(given, self.small_groups)
         self.groups_, self.attributes_ = groups.labels, groups.attributes
         self.pooled_ = tuple(label for label in given.labels if label not in groups.labels)
-        return features, groups, ignored
+        if labels is not None and len(labels) != len(groups):
+            raise InputError(
+                f"y has {len(labels)} samples, sensitive_features has {len(groups)}. Pass one "
+                "label and one group for every row."
+            )
+        if (n_rows := _num_samples(features)) != len(groups):
+            raise InputError(
+                f"X has {n_rows} rows, sensitive_features has {len(groups)}. Pass one group for "
+                "every row of X."
+            )
+        weights = read_weights(sample_weight, n_rows=len(groups))
+        rows_with_mass(groups, weights)
+        table = Table(features)
+        if not (self.at_prediction or self._has_own_encoder):
+            refuse_leaks(table, given)
+        weight = None if weights is None else Weights(len(weights), weights)
+        return People(groups, table, labels, weight)
 
-    def refuse_leaks(self, features: Any, sensitive: Any, points: Points) -> None:
-        """Raise if a column gives the group away to a model that must not see it.
+    def _read_labels(self, y: Any) -> Labels:
+        if self.outcome.decides:
+            self.classes_, values = read_classes(y)
+            return Labels(values, (plain_value(self.classes_[0]), plain_value(self.classes_[1])))
+        return Labels(read_targets(y))
 
-        Parameters
-        ----------
-        features : table or array of shape (n_rows, n_columns)
-            The features before encoding.
-        sensitive : column, or table of several attributes
-            Group of every row.
-        points : Points
-            The encoded features; these are searched if the encoder is a user's own.
+    def fit(self, people: People, *, coupled: bool = False) -> People:
+        """Learn the encoding of people's tables, and return them as the learner sees them.
+
+        Rows without weight are dropped, except with a ready coupling (``coupled``): it points at
+        rows by position.
         """
-        if self.at_prediction:
-            return
-        own = not (self.encoder_ is None or isinstance(self.encoder_, TableEncoder))
-        refuse_leaks(points.dense() if own else features, sensitive, self.keep)
+        if people.labels is not None and not self.outcome.decides:
+            self._fit_scale(people.labels.values, people.weights)
+            people = replace(people, labels=self._standardised(people.labels))
+        if people.weights is not None and not people.weights.all() and not coupled:
+            # Rows without weight must not influence ranges, bins or folds.
+            people = people.take(np.flatnonzero(people.weights))
+        assert people.table is not None
+        points = self.fit_encoder(people.table)
+        if self._has_own_encoder and not self.at_prediction:
+            refuse_leaks(Table(points.dense()), people.groups)
+        return self._seen(people, points)
 
-    def fit_encoder(self, features: Any, n_rows: int) -> Points:
-        """Learn how to turn the features into numbers, and return them as points."""
+    def _fit_scale(self, numbers: FloatArray, weights: FloatArray | None) -> None:
+        """Learn the unit of a number: its mean and its standard deviation.
+
+        The sizes of the loss and of the penalty then do not depend on the unit of the target. A
+        fairness weight means the same for hours as for euros.
+        """
+        if weights is not None and weights.sum() <= 0.0:
+            raise InputError(
+                "sample_weight sums to zero, so there is nothing to learn from. Pass positive "
+                "weights, or leave sample_weight out."
+            )
+        mean = np.average(numbers, weights=weights)
+        scale = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
+        if len(numbers) == 1:
+            raise LabelError("y has one sample, and learning needs at least two. Pass more rows.")
+        if not scale > 1e-12 * np.abs(numbers).max():
+            raise LabelError(
+                f"y is constant ({mean:g}), so there is nothing to learn. Choose a "
+                "target that differs between people."
+            )
+        self.mean_, self.scale_ = float(mean), float(scale)
+
+    def _standardised(self, labels: Labels) -> Labels:
+        return replace(labels, values=(labels.values - self.mean_) / self.scale_)
+
+    def encode(self, people: People) -> People:
+        """Return people whom `read` has parsed and `fit` has not seen, as the learner sees them."""
+        table = people.table
+        assert table is not None
+        if people.labels is not None and not self.outcome.decides:
+            people = replace(people, labels=self._standardised(people.labels))
+        return self._seen(people, lambda: self.points(table))
+
+    def _seen(self, people: People, points: Points | Callable[[], Points]) -> People:
+        assert people.table is not None
+        codes = people.groups.codes if self.at_prediction else None
+        ready = None if callable(points) else points
+        inputs = self.inputs(people.table, codes, ready)
+        return replace(people, table=EncodedTable(inputs, points, len(people)))
+
+    @property
+    def _has_own_encoder(self) -> bool:
+        return not (self.encoder is None or isinstance(self.encoder, str | TableEncoder))
+
+    def fit_encoder(self, table: Table) -> Points:
+        """Learn how to turn a table into numbers, and return it as points."""
         encoder = self.encoder
         if isinstance(encoder, str) and encoder == "table":
             encoder = TableEncoder()
@@ -592,34 +592,50 @@ class TableReader:
         if not (encoder is None or is_transformer):
             raise InputError(
                 f"encoder must be {', '.join(map(repr, self.words))}, None or a transformer, got "
-                f"{encoder!r}. Pass one of these."
+                f"{encoder!r}. Pass one of these.",
+                parameter="encoder",
             )
         self.encoder_ = None if encoder is None else clone(encoder)
         if isinstance(self.encoder_, TableEncoder):
             # One-hot columns are made only where a learner needs them.
-            return read_points(self.encoder_.fit(features).to_points(features), n_rows=n_rows)
+            return read_points(self.encoder_.fit(table).to_points(table), n_rows=len(table))
+        features = table.native
         if self.encoder_ is not None:
             features = self.encoder_.fit_transform(features)
-        return read_points(read_features(features, n_rows=n_rows, largest=_FARTHEST))
+        return read_points(read_features(features, n_rows=len(table), largest=_FARTHEST))
 
-    def points(self, features: Any) -> Points:
-        """Return the features of new rows as points."""
+    # Any rows, as in training
+
+    def points(self, table: Table) -> Points:
+        """Return a table as points."""
         if isinstance(self.encoder_, TableEncoder):
-            return self.encoder_.to_points(features)
-        return read_points(self.encode(features))
+            return self.encoder_.to_points(table)
+        return read_points(self.numbers(table))
 
-    def inputs(
-        self, features: Any, codes: NDArray[Any] | None, points: Points | None = None
-    ) -> Any:
+    def numbers(self, table: Table) -> FloatArray:
+        """Return a table as numbers, with one column for every level of a category."""
+        if isinstance(self.encoder_, TableEncoder):
+            return read_features(self.encoder_.transform(table), largest=_FARTHEST)
+        if self.encoder_ is not None:
+            return read_features(self.encoder_.transform(table.native), largest=_FARTHEST)
+        array = read_features(table.native, largest=_FARTHEST)
+        if array.shape[1] != self.n_encoded:
+            raise InputError(
+                f"X has {array.shape[1]} features, but {self.who} is expecting "
+                f"{self.n_encoded} features as input. Pass the columns of fit."
+            )
+        return array
+
+    def inputs(self, table: Table, codes: NDArray[Any] | None, points: Points | None = None) -> Any:
         """Return what the learner sees of rows: their features, and their groups if it uses them.
 
         ``points`` are the encoded features where they are ready.
         """
         if self.sees in ("codes", "frame"):
-            numbers = self.encoder_.to_codes(features)
+            numbers = self.encoder_.to_codes(table)
             columns = None if codes is None else codes.astype(np.float64)
         else:
-            numbers = self.encode(features) if points is None else points.dense()
+            numbers = self.numbers(table) if points is None else points.dense()
             columns = None if codes is None else group_columns(codes, len(self.groups_))
         check_lengths(numbers, codes)
         inputs = numbers if columns is None else np.column_stack([numbers, columns])
@@ -658,24 +674,35 @@ class TableReader:
 
     def read_new(
         self, X: Any, sensitive_features: Any, where: str = "predict"
-    ) -> tuple[Any, NDArray[np.intp] | None]:
-        """Return the features of new rows, and the codes of their groups if the model uses them."""
+    ) -> tuple[Table, NDArray[np.intp] | None]:
+        """Return the table of new rows, and the codes of their groups if the model uses them."""
         if not self.at_prediction:
-            return self._without_groups(X), None
+            return Table(self._without_groups(X)), None
         features, sensitive = self.split(X, sensitive_features, where)
-        return features, self.codes(self.labels(sensitive))
+        return Table(features), self.codes(self.labels(sensitive))
 
-    def encode(self, features: Any) -> FloatArray:
-        """Return the features of new rows as numbers."""
-        if self.encoder_ is not None:
-            return read_features(self.encoder_.transform(features), largest=_FARTHEST)
-        array = read_features(features, largest=_FARTHEST)
-        if array.shape[1] != self.n_encoded:
+    def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
+        """Return the groups, labels and weights of new rows whose scores are to be measured."""
+        groups = read_groups(self.labels(self.split(X, sensitive_features, "curve")[1]))
+        if self.outcome.decides:
+            column = read_column(y, "y")
+            positive = np.asarray(column == self.classes_[1], dtype=bool)
+            strange = column[~positive & ~np.asarray(column == self.classes_[0], dtype=bool)]
+            if len(strange):
+                raise LabelError(
+                    f"y holds {plain_value(strange[0])!r}, and the model knows the classes "
+                    f"{_and(self.classes_.tolist())}. Pass labels of these classes."
+                )
+            labels = Labels(positive.astype(np.float64), tuple(self.classes_.tolist()))
+        else:
+            labels = Labels(read_targets(y))
+        if len(labels) != len(groups):
             raise InputError(
-                f"X has {array.shape[1]} features, but {self.who} is expecting "
-                f"{self.n_encoded} features as input. Pass the columns of fit."
+                f"y has {len(labels)} rows, X has {len(groups)}. Pass one label for every row."
             )
-        return array
+        weights = read_weights(sample_weight, n_rows=len(groups))
+        weight = None if weights is None else Weights(len(weights), weights)
+        return People(groups, None, labels, weight)
 
     def labels(self, sensitive: Any) -> NDArray[Any]:
         """Return the group of every row under the model's name for it."""
@@ -741,8 +768,91 @@ class TableReader:
             return X
         return split_columns(X, self.columns)[0]
 
+    # Saving
 
-def check_lengths(inputs: FloatArray, codes: NDArray[Any] | None) -> None:
+    def facts(self) -> dict[str, Any]:
+        """Return what the reader knows about the training table, as plain values."""
+        if self._has_own_encoder:
+            raise InputError(
+                "A model with an encoder of your own cannot be saved without pickling it. Encode "
+                "the table before the model and fit with encoder=None."
+            )
+        target: dict[str, Any] = {"target": {"mean": self.mean_, "scale": self.scale_}}
+        if self.outcome.decides:
+            target = {"classes": [plain_label(label) for label in self.classes_]}
+        return {
+            **target,
+            "groups": [plain_label(label) for label in self.groups_],
+            "attributes": list(self.attributes_),
+            "pooled": [plain_label(label) for label in self.pooled_],
+            "n_features_in": self.n_features_in_,
+            "feature_names_in": self.feature_names_in_,
+            "encoder": None if self.encoder_ is None else self.encoder_.to_dict(),
+        }
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """Restore what a reader knew about its table; raise if the values are impossible."""
+        if self.outcome.decides:
+            classes = _labels_from(facts["classes"], "classes")
+            if len(classes) != 2:
+                raise ModelFileError(
+                    f"The file is damaged: there must be two classes, not {len(classes)}."
+                )
+            self.classes_ = np.array(classes)
+        else:
+            self.mean_, self.scale_ = (
+                number_from(facts["target"][name], "target") for name in ("mean", "scale")
+            )
+            if self.scale_ <= 0.0:
+                raise ModelFileError("The file is damaged: target must have a mean and a scale.")
+        self.groups_ = _labels_from(facts["groups"], "groups")
+        self.attributes_ = tuple(map(str, facts["attributes"]))
+        self.pooled_ = tuple(map(plain_label, facts["pooled"]))
+        self.n_features_in_ = facts["n_features_in"]
+        if type(self.n_features_in_) is not int or not 1 <= self.n_features_in_ <= _MOST_COLUMNS:
+            raise ModelFileError(
+                f"The file is damaged: n_features_in is {facts['n_features_in']!r}."
+            )
+        names = facts["feature_names_in"]
+        if names is not None:
+            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+                raise ModelFileError("feature_names_in is damaged: it must be a list of names.")
+            if len(names) != self.n_features_in_:
+                raise ModelFileError(
+                    f"feature_names_in is damaged: it must name {self.n_features_in_} columns, and "
+                    f"names {len(names)}."
+                )
+        self.feature_names_in_ = names
+        encoder = facts["encoder"]
+        self.encoder_ = None if encoder is None else _encoder_from(encoder)
+
+
+def refuse_leaks(table: Table, groups: Groups) -> None:
+    """Raise if a column of a table is a copy of the group; warn if it gives the group away.
+
+    Raises
+    ------
+    ColumnError
+        If a column holds the group, or one of several attributes.
+    """
+    found = find_leaks(table, groups)
+    copies = [leak for leak in found if leak.kind == "copy"]
+    what = "With sensitive_at_prediction=False the model must not see the group, but X"
+    if copies:
+        raise ColumnError(
+            f"{what} contains it: {'; '.join(leak.words for leak in copies)}. Drop "
+            f"{listed(list(dict.fromkeys(leak.column for leak in copies)))} from X."
+        )
+    if found:
+        notify(
+            f"{what} gives it away: {'; '.join(leak.words for leak in found)}. Drop "
+            f"{listed(list(dict.fromkeys(leak.column for leak in found)))} from X, unless the "
+            "model may use it.",
+            LeakWarning,
+        )
+
+
+def check_lengths(inputs: Any, codes: NDArray[Any] | None) -> None:
     """Raise unless there is one group for every row; None means that no groups are used."""
     if codes is not None and len(codes) != len(inputs):
         raise InputError(
@@ -751,53 +861,12 @@ def check_lengths(inputs: FloatArray, codes: NDArray[Any] | None) -> None:
         )
 
 
-def _and(labels: tuple[Any, ...]) -> str:
+def _and(labels: Sequence[Any]) -> str:
     shown = [repr(label) for label in labels[:20]]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-# A file that claims more columns than this is refused, before it can exhaust the memory.
-_MOST_COLUMNS = 10_000_000
-
-
-def reader_facts(reader: TableReader) -> dict[str, Any]:
-    """Return what a reader knows about the training table, as plain values."""
-    if not (reader.encoder_ is None or isinstance(reader.encoder_, TableEncoder)):
-        raise InputError(
-            "A model with an encoder of your own cannot be saved without pickling it. Encode the "
-            "table before the model and fit with encoder=None."
-        )
-    return {
-        "groups": [plain_label(label) for label in reader.groups_],
-        "attributes": list(reader.attributes_),
-        "pooled": [plain_label(label) for label in reader.pooled_],
-        "n_features_in": reader.n_features_in_,
-        "feature_names_in": reader.feature_names_in_,
-        "encoder": None if reader.encoder_ is None else reader.encoder_.to_dict(),
-    }
-
-
-def restore_reader(reader: TableReader, facts: dict[str, Any]) -> None:
-    """Restore what a reader knew about its table; raise if the values are impossible."""
-    reader.groups_ = labels_from(facts["groups"], "groups")
-    reader.attributes_ = tuple(map(str, facts.get("attributes", ())))  # older files lack it
-    reader.pooled_ = tuple(map(plain_label, facts.get("pooled", ())))
-    reader.n_features_in_ = _count(facts["n_features_in"], "n_features_in")
-    names = facts["feature_names_in"]
-    if names is not None:
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise ModelFileError("feature_names_in is damaged: it must be a list of names.")
-        if len(names) != reader.n_features_in_:
-            raise ModelFileError(
-                f"feature_names_in is damaged: it must name {reader.n_features_in_} columns, and "
-                f"names {len(names)}."
-            )
-    reader.feature_names_in_ = names
-    encoder = facts["encoder"]
-    reader.encoder_ = None if encoder is None else _encoder_from(encoder)
-
-
-def labels_from(values: Any, what: str) -> tuple[Any, ...]:
+def _labels_from(values: Any, what: str) -> tuple[Any, ...]:
     """Return two or more different labels; raise if the values are anything else."""
     if not isinstance(values, list) or not 2 <= len(values) <= _MOST_COLUMNS:
         raise ModelFileError(f"The file is damaged: {what} must be a list of labels.")
@@ -805,37 +874,6 @@ def labels_from(values: Any, what: str) -> tuple[Any, ...]:
     if len(set(found)) < len(found) or any(value is None for value in found):
         raise ModelFileError(f"The file is damaged: {what} must be labels that all differ.")
     return found
-
-
-def classes_from(values: Any) -> NDArray[Any]:
-    """Return two classes in their order; raise if there are more or fewer."""
-    found = labels_from(values, "classes")
-    if len(found) != 2:
-        raise ModelFileError(f"The file is damaged: there must be two classes, not {len(found)}.")
-    return np.array(found)
-
-
-def weight_from(value: Any) -> float:
-    """Return a fairness weight; raise unless it is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ModelFileError(f"The file is damaged: {value!r} is not a fairness weight.")
-    if not 0.0 <= float(value) < float("inf"):
-        raise ModelFileError(f"The file is damaged: {value!r} is not a fairness weight.")
-    return float(value)
-
-
-def epochs_from(facts: dict[str, Any]) -> int | None:
-    """Return the number of epochs of training, or None for older files, which lack it."""
-    value = facts.get("n_epochs")
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise ModelFileError(f"The file is damaged: n_epochs is {value!r}.")
-    return value
-
-
-def _count(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_COLUMNS:
-        raise ModelFileError(f"The file is damaged: {what} is {value!r}.")
-    return value
 
 
 def _encoder_from(content: Any) -> TableEncoder:

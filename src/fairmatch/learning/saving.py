@@ -18,7 +18,7 @@ from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import whole_folder
 
-_KIND, _VERSION, _READABLE = "fairmatch.model", 2, (1, 2)
+_KIND, _VERSION = "fairmatch.model", 3
 _DESCRIPTION = "model.json"
 # Files of a saved model, and the files that `fairmatch train` writes beside it.
 _OWN = {_DESCRIPTION, "weights.safetensors", "trees.txt", "curve.json", "curve.svg"}
@@ -269,7 +269,7 @@ def _build(description: dict[str, Any], kind: type[Any], content: bytes) -> Any:
     if not set(given) <= known:
         strange = ", ".join(sorted(set(given) - known)[:5])
         raise ModelFileError(f"The file is damaged: {kind.__name__} has no parameter {strange}.")
-    model = kind(**{k: _from_json(k, v) for k, v in given.items()})
+    model = kind(**{k: _from_json(kind, k, v) for k, v in given.items()})
     model._set_state(content, description)
     return model
 
@@ -288,11 +288,11 @@ def _read_description(folder: Path) -> dict[str, Any]:
             f"{folder / _DESCRIPTION} does not describe a fairmatch model. Name a folder that "
             "model.save wrote."
         )
-    if description.get("version") not in _READABLE:
+    if description.get("version") != _VERSION:
         raise ModelFileError(
-            f"{folder} has format version {description.get('version')}; this fairmatch reads "
-            f"versions {_READABLE[0]} to {_READABLE[-1]}. Install the version that wrote it: "
-            f"{description.get('fairmatch')}."
+            f"{folder} was written by fairmatch {description.get('fairmatch')}, in format version "
+            f"{description.get('version')}; this is fairmatch {fairmatch.__version__}, which reads "
+            f"version {_VERSION}. Install the version that wrote it, or train the model again."
         )
     return dict(description)
 
@@ -324,6 +324,7 @@ def plain_label(value: Any) -> Any:
 
 
 def _to_json(name: str, value: Any) -> Any:
+    """Return a parameter as plain values for JSON."""
     if isinstance(value, TableEncoder):
         return value.parameters_to_dict()
     if name == "transport" and not isinstance(value, str):
@@ -331,35 +332,56 @@ def _to_json(name: str, value: Any) -> Any:
             return asdict(value)
         own = value.name if isinstance(value, UnsavedMatcher) else type(value).__name__
         return {"own_matcher": own}
-    if name == "representation" and value is not None:
-        parameters = {k: _to_json(k, v) for k, v in value.get_params(deep=False).items()}
-        return {"class": type(value).__name__, "parameters": parameters}
+    if name == "estimator" and value is not None:
+        # Numbers of threads belong to a machine, and not to a model.
+        given = {k: v for k, v in value.get_params().items() if k != "n_jobs"}
+        return {k: _to_json(k, v) for k, v in given.items()}
     if isinstance(value, tuple | list | np.ndarray):
-        return [plain_label(item) for item in value]
+        return [_to_json("", item) for item in value]
     if name == "random_state" and not isinstance(value, int | np.integer):
         return None  # the state that a generator had before training is gone
     return plain_label(value)
 
 
-def _from_json(name: str, value: Any) -> Any:
+def _from_json(kind: type[Any], name: str, value: Any) -> Any:
+    """Return a parameter of a class of fairmatch from what a file holds."""
     if name == "transport" and isinstance(value, dict):
         if set(value) == {"own_matcher"}:
             return UnsavedMatcher(str(value["own_matcher"]))
         return OptimalTransportMatcher(**value)
     if name == "encoder" and isinstance(value, dict):
         return TableEncoder.from_parameters(value)
-    if name == "representation" and isinstance(value, dict):
-        kind = _class(Path("representation"), value["class"])
-        if not hasattr(kind, "transform"):
-            raise ModelFileError(
-                f"The file is damaged: there is no representation {value['class']!r}."
-            )
-        return kind(**{k: _from_json(k, v) for k, v in value["parameters"].items()})
-    return (
-        list(value)
-        if name == "sensitive_column" and isinstance(value, list)
-        else (tuple(value) if isinstance(value, list) else value)
-    )
+    if name == "estimator" and value is not None:
+        return kind._restored_estimator(_plain(value))
+    if isinstance(value, dict):
+        raise ModelFileError(f"The file is damaged: {name} must be a plain value.")
+    if isinstance(value, list) and name != "sensitive_column":
+        return tuple(value)
+    return value
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """Return parameters by name; raise unless all of them are plain values or lists of such."""
+    if not isinstance(value, dict) or not all(map(str.isidentifier, value)):
+        raise ModelFileError("The file is damaged: parameters must have names.")
+    for name, one in value.items():
+        if not _is_plain(one):
+            raise ModelFileError(f"The file is damaged: {name} must be a plain value.")
+    return value
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float)
+
+
+def number_from(value: Any, what: str, *, least: float = -np.inf) -> float:
+    """Return a finite number of a file that is at least ``least``; raise if it is anything else."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not np.isfinite(value) or value < least:
+        raise ModelFileError(f"The file is damaged: {what} is {value!r}.")
+    return float(value)
 
 
 FILE = "weights.safetensors"
@@ -385,9 +407,3 @@ def read_arrays(content: bytes) -> Arrays:
     if not all(v.dtype.kind == "f" and np.isfinite(v).all() for v in arrays.values()):
         raise ModelFileError(f"{FILE} is damaged: the weights must all be finite numbers.")
     return arrays
-
-
-def under(name: str, arrays: Arrays) -> Arrays:
-    """Return the arrays whose names start with ``name.``, and take that prefix off."""
-    start = f"{name}."
-    return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}

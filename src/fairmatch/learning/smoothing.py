@@ -14,9 +14,10 @@ from sklearn.utils import _safe_indexing
 from fairmatch.exceptions import InputError, SolverError
 from fairmatch.learning.learners import Learner, Output
 from fairmatch.learning.penalties import Transport
-from fairmatch.learning.reading import TrainingRows
+from fairmatch.learning.reading import encoded, labels_of
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.people.checks import BoolArray, FloatArray, check_weights, read_numbers, read_weights
+from fairmatch.people.people import People
 
 # Relative residual of the solution, and the greatest number of steps to reach it.
 _PRECISION = 1e-10
@@ -171,13 +172,13 @@ class Matched:
         return found
 
 
-def match_compared(transport: Transport, rows: TrainingRows, coupling: Coupling | None) -> Matched:
+def match_compared(transport: Transport, rows: People, coupling: Coupling | None) -> Matched:
     """Return the matching of rows, from a ready coupling or from a new one."""
     if coupling is not None:
-        transport.comparison.refuse_other(coupling, rows)
+        transport.refuse_other(coupling, rows)
         return Matched(coupling)
     compared = np.zeros(len(rows), dtype=bool)
-    for part in transport.comparison.parts(rows):
+    for part in transport.parts(rows):
         compared[part.source_rows] = True
         compared[part.target_rows] = True
     return Matched(transport.match(rows), compared)
@@ -197,7 +198,7 @@ def smooth_matched(
     scores: FloatArray,
     matched: Matched,
     fairness_weights: Sequence[float],
-    rows: TrainingRows,
+    rows: People,
     learner: Learner,
     output: Output,
 ) -> FloatArray:
@@ -211,7 +212,7 @@ def smooth_matched(
         The coupling of all rows, or of a sample.
     fairness_weights : sequence of float
         How much the differences of matched people count.
-    rows : TrainingRows
+    rows : People
         The rows.
     learner : Learner
         The learner, which predicts the change of rows outside the sample.
@@ -238,10 +239,10 @@ def smooth_matched(
     sample = np.flatnonzero(inside)
     weights = _carried(rows, sample, left)
     targets = smooth_scores(scores, matched.coupling, fairness_weights, sample_weight=weights)
-    table = rows.inputs.table
+    table = encoded(rows).inputs.table
     known, unknown = _safe_indexing(table, sample), _safe_indexing(table, left)
     given = None if rows.weights is None else rows.weights[sample]
-    labels = output.own(rows.labels)
+    labels = output.own(labels_of(rows).values)
     soft = learner.soften(known, labels[sample], given, np.unique(labels))
 
     def learned(numbers: FloatArray) -> FloatArray:
@@ -262,9 +263,9 @@ def _unbounded(scores: FloatArray, output: Output) -> FloatArray:
     return np.asarray(logit(np.clip(scores, _EDGE, 1.0 - _EDGE)))
 
 
-def _carried(rows: TrainingRows, sample: IndexArray, left: IndexArray) -> FloatArray:
+def _carried(rows: People, sample: IndexArray, left: IndexArray) -> FloatArray:
     """Return weights in which the sample carries the weight of the rows outside it."""
-    strata = rows.groups.n_groups * rows.positive + rows.groups.codes
+    strata = rows.groups.n_groups * labels_of(rows).positive + rows.groups.codes
     weights, size = rows.mass.copy(), int(strata.max()) + 1
     inside = np.bincount(strata[sample], weights[sample], minlength=size)
     outside = np.bincount(strata[left], weights[left], minlength=size)

@@ -1,7 +1,7 @@
 """Boosted trees that minimise a loss plus a weighted penalty, grown by LightGBM."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar
 
@@ -9,33 +9,49 @@ import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 
-from fairmatch.exceptions import CouplingError, ModelFileError
-from fairmatch.learning.choice import GapChoice, RealGapChoice
-from fairmatch.learning.estimator import FairClassifier, FairRegressor, Family
-from fairmatch.learning.penalties import (
-    Comparison,
-    GroupComparison,
-    Sampling,
-    SquaredMeanGap,
-    Transport,
-    TreePenalty,
-)
+from fairmatch.exceptions import CouplingError, InputError, ModelFileError
+from fairmatch.learning.estimator import PAPER_WEIGHTS, FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.penalties import Transport, TreePenalty
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
-    GroupSettings,
-    GroupSizes,
-    TableReader,
-    TrainingRows,
+    Columns,
+    Reader,
+    SmallGroups,
+    encoded,
+    labels_of,
     seed_sequence,
     stratified_split,
 )
-from fairmatch.learning.saving import State
-from fairmatch.learning.settings import BOOSTING_CHOICES, REG_WEIGHTS, Settings, estimator
+from fairmatch.learning.saving import State, number_from
 from fairmatch.matching.coupling import Coupling, rows_with_mass
 from fairmatch.matching.matchers import Matcher
-from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose
+from fairmatch.people.checks import FloatArray, check_count, check_number
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.outcome import LOGISTIC, Derivatives, Loss
+from fairmatch.people.people import People
+
+# Among the larger weights, trees with the marginal map pass from deciding to accepting nobody or
+# everybody. On each of the four tables and on ACSIncome, one of these weights has a model that
+# decides with a gap of .02, with that map and with the default one.
+BOOSTING_CHOICES = (
+    *(0.0, *PAPER_WEIGHTS[:14]),
+    *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 5.5, 6.0, 7.0, 10.0, 20.0, 50.0),
+)
+_FOLDS = 5
+# Parameters of LightGBM that fairmatch sets.
+_OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
+# Other names of parameters that fairmatch reads. Under these names they would be overlooked.
+_ALIASES = {
+    "learning_rate": ("eta", "shrinkage_rate"),
+    "n_estimators": (
+        *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round"),
+        *("num_rounds", "nrounds", "num_boost_round", "max_iter"),
+    ),
+    "boosting_type": ("boosting", "boost"),
+    "objective": ("objective_type", "app", "application", "loss"),
+    "n_jobs": ("num_threads", "num_thread", "nthread", "nthreads"),
+}
+_STOPPING = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 
 
 class BoostingObjective:
@@ -43,7 +59,7 @@ class BoostingObjective:
 
     Parameters
     ----------
-    rows : TrainingRows
+    people : People
         The rows, with their labels and weights.
     fairness_weight : float
         Weight of the penalty, the paper's lambda.
@@ -71,16 +87,17 @@ class BoostingObjective:
 
     def __init__(
         self,
-        rows: TrainingRows,
+        people: People,
         fairness_weight: float,
         penalty: TreePenalty | None,
         learning_rate: float = 1.0,
         scale_pos_weight: float = 1.0,
         loss: Loss = LOGISTIC,
     ) -> None:
-        self.labels, self.loss = rows.labels, loss
-        self.mass = rows.mass * np.where(rows.labels > 0.0, scale_pos_weight, 1.0)
-        self.total = rows.mass.sum()
+        labels = labels_of(people)
+        self.labels, self.loss = labels.values, loss
+        self.mass = people.mass * np.where(labels.positive, scale_pos_weight, 1.0)
+        self.total = people.mass.sum()
         self.fairness_weight, self.learning_rate = fairness_weight, learning_rate
         self.penalty = penalty if fairness_weight > 0.0 else None
 
@@ -207,33 +224,160 @@ def _hold(condition: Any, otherwise: str) -> None:
         raise ValueError(f"{otherwise}.")
 
 
-_FOLDS = 5
+@dataclass(frozen=True)
+class TreeSettings:
+    """How trees are grown, as LightGBM and the training loop need it.
 
-
-class TreeTrainer:
-    """A trainer of trees on one table, with early stopping if rows are held out.
-
-    Parameters
+    Attributes
     ----------
     parameters : dict
         Parameters of LightGBM.
-    rows : TrainingRows
-        Rows to grow trees on.
-    held_out : TrainingRows, optional
-        Rows that decide when training stops.
+    n_rounds : int
+        Number of trees.
+    scale_pos_weight : float
+        Factor on the loss of positive rows.
+    n_jobs : int or None
+        Number of threads.
+    verbose : int or None
+        1 shows a progress bar on a terminal, and 0 shows none. None shows one if training takes
+        longer than two seconds.
+    """
+
+    parameters: dict[str, Any]
+    n_rounds: int = 200
+    scale_pos_weight: float = 1.0
+    n_jobs: int | None = 1
+    verbose: int | None = None
+
+
+def read_trees(estimator: Any, kind: type[Any], random_state: Any) -> TreeSettings:
+    """Return how a user's LightGBM estimator grows trees; raise if its settings cannot be used.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier, LGBMRegressor or None
+        The unfitted estimator. None grows 200 trees with LightGBM's own defaults and one thread.
+    kind : class
+        The class that the estimator must have.
+    random_state : int, optional
+        The seed. None takes the estimator's own.
+
+    Examples
+    --------
+    >>> found = read_trees(lgb.LGBMClassifier(num_leaves=7), lgb.LGBMClassifier, 0)
+    >>> found.n_rounds, found.parameters["num_leaves"]
+    (100, 7)
+    """
+    settings = TreeSettings({}) if estimator is None else _read_lightgbm(estimator, kind)
+    if random_state is None and estimator is not None:
+        random_state = estimator.random_state
+    defaults = {
+        "learning_rate": 0.1,
+        "num_leaves": 31,
+        "min_child_samples": 20,
+        "reg_lambda": 0.0,
+        "subsample": 1.0,
+        "subsample_freq": 1,
+        "colsample_bytree": 1.0,
+    }
+    ours = {
+        "seed": int(seed_sequence(random_state).generate_state(1)[0] >> 1),
+        "num_threads": settings.n_jobs,
+        "deterministic": True,
+        "force_row_wise": True,
+        "feature_pre_filter": False,  # with it, LightGBM fails if no column is left
+        "verbosity": -1,
+    }
+    return replace(settings, parameters={**defaults, **settings.parameters, **ours})
+
+
+def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
+    """Return the settings of a LightGBM estimator."""
+    if not isinstance(estimator, kind):
+        raise InputError(
+            f"estimator must be an instance of LightGBM's {kind.__name__}, such as "
+            f"{kind.__name__}(num_leaves=15), or None; got {estimator!r}.",
+            parameter="estimator",
+        )
+    given: dict[str, Any] = estimator.get_params()
+
+    def refuse(what: str, advice: str) -> None:
+        raise InputError(
+            f"The estimator has {what}, which cannot be used here. {advice}", parameter="estimator"
+        )
+
+    for name, value in given.items():
+        if callable(value):
+            refuse(
+                f"a function as its {name}", "fairmatch sets the objective itself; leave it out."
+            )
+        if name in _STOPPING and value is not None:
+            refuse(f"{name}={value!r}", "Set early_stopping_rounds beside estimator instead.")
+        if "file" in name or name in ("machines", "config", "data", "valid", "input_model"):
+            refuse(f"{name}={value!r}", "Trees are grown on the table alone; leave it out.")
+        for known, aliases in _ALIASES.items():
+            if name in aliases:
+                refuse(f"{name}={value!r}", f"Write {known}= instead.")
+    if given["boosting_type"] not in ("gbdt", "goss"):
+        refuse(
+            f"boosting_type={given['boosting_type']!r}",
+            "Its trees change after they were grown, or ignore the scores so far. Use 'gbdt'.",
+        )
+    if given.get("linear_tree") or given.get("linear_trees"):
+        refuse("linear trees", "Leave linear_tree out.")
+    usual = "binary" if kind is lgb.LGBMClassifier else "regression"
+    if given["objective"] not in (None, usual):
+        refuse(f"objective={given['objective']!r}", "fairmatch sets the objective; leave it out.")
+    for name in ("class_weight", "is_unbalance", "unbalance", "unbalanced_sets"):
+        if given.get(name):
+            refuse(f"{name}={given[name]!r}", "Use scale_pos_weight, or pass sample_weight to fit.")
+    heavier = given.pop("scale_pos_weight", 1.0)
+    check_number("scale_pos_weight", heavier, "(0, inf)")
+    if heavier != 1.0 and usual == "regression":
+        refuse(f"scale_pos_weight={heavier!r}", "Numbers have no classes; leave it out.")
+    check_count("n_estimators", given["n_estimators"])
+    check_count("n_jobs", given["n_jobs"], -1, optional=True)
+    check_number("learning_rate", given["learning_rate"], "(0, 1]")
+    verbose = given.get("verbose", given.get("verbosity"))
+    left_out = (*_OURS, "n_estimators", "class_weight")
+    return TreeSettings(
+        {name: value for name, value in given.items() if name not in left_out},
+        int(given["n_estimators"]),
+        float(heavier),
+        0 if given["n_jobs"] is None else given["n_jobs"],
+        None if verbose is None else int(verbose > 0),
+    )
+
+
+def restored_lightgbm(kind: type[Any], parameters: dict[str, Any]) -> Any:
+    """Return a LightGBM estimator with parameters of a file; raise if they are none of trees."""
+    known = kind().get_params()
+    for name in parameters:
+        # LightGBM's constructor sets any name as an attribute, even that of a method.
+        if name not in known and (hasattr(kind, name) or name.startswith("_")):
+            raise ModelFileError(f"The file is damaged: {kind.__name__} has no parameter {name!r}.")
+    return kind(**parameters)
+
+
+class TreeTrainer:
+    """A trainer of trees on one table, with early stopping if people are held out.
+
+    Parameters
+    ----------
+    settings : TreeSettings
+        How to grow the trees.
+    people : People
+        People to grow trees on.
+    held_out : People, optional
+        People who decide when training stops.
     categorical : list of int
         Positions of the categorical columns.
-    n_rounds : int
-        Greatest number of trees.
+    loss : Loss
+        The loss, which compares margins with labels.
     warmup : int
         Number of trees that see the loss without the penalty; they come first.
     patience : int, optional
-        How many more trees are grown after the best one on the held-out rows.
-    verbose : int, optional
-        1 shows a progress bar on a terminal, and 0 shows none. None shows one if training takes
-        longer than two seconds.
-    loss : Loss
-        The loss, which compares margins with labels.
+        How many more trees are grown after the best one on the held-out people.
 
     Attributes
     ----------
@@ -243,38 +387,37 @@ class TreeTrainer:
 
     def __init__(
         self,
-        parameters: dict[str, Any],
-        rows: TrainingRows,
-        held_out: TrainingRows | None = None,
+        settings: TreeSettings,
+        people: People,
+        held_out: People | None = None,
         *,
         categorical: list[int],
-        n_rounds: int,
+        loss: Loss,
         warmup: int = 0,
         patience: int | None = None,
-        verbose: int | None = 0,
-        loss: Loss = LOGISTIC,
     ) -> None:
-        self.parameters, self.n_rounds, self.warmup = parameters, n_rounds, warmup
-        self.patience, self.verbose = patience, verbose
-        self.base_margin = loss.start(rows.labels, rows.mass)
+        self.settings, self.warmup, self.patience = settings, warmup, patience
+        labels = labels_of(people).values
+        self.base_margin = loss.start(labels, people.mass)
         self.data = lgb.Dataset(
-            rows.inputs,
-            rows.labels,
-            init_score=np.full(len(rows.labels), self.base_margin),
+            encoded(people).inputs,
+            labels,
+            init_score=np.full(len(people), self.base_margin),
             categorical_feature=categorical,
-            params=parameters,
+            params=settings.parameters,
         )
         self.held_out = None
         if held_out is not None:
-            start = np.full(len(held_out.labels), self.base_margin)
             self.held_out = self.data.create_valid(
-                held_out.inputs, held_out.labels, init_score=start
+                encoded(held_out).inputs,
+                labels_of(held_out).values,
+                init_score=np.full(len(held_out), self.base_margin),
             )
 
     def train(
         self, objective: BoostingObjective, held_out: BoostingObjective | None = None
     ) -> tuple[lgb.Booster, FloatArray]:
-        """Return the trees, and the objective on the held-out rows after every round."""
+        """Return the trees, and the objective on the held-out people after every round."""
         warmup = 0 if objective.penalty is None else self.warmup
         rounds, watched = count(), list[float]()
 
@@ -299,12 +442,11 @@ class TreeTrainer:
         watching: dict[str, Any] = {}
         if self.held_out is not None:
             watching = {"valid_sets": [self.held_out], "feval": watch, "callbacks": [stop]}
-        parameters = {**self.parameters, "objective": derivatives}
+        parameters = {**self.settings.parameters, "objective": derivatives}
         weight = np.array([objective.fairness_weight])
-        with TrainingProgress(
-            self.n_rounds, weight, verbose=self.verbose, unit="round"
-        ) as progress:
-            trees = lgb.train(parameters, self.data, self.n_rounds, **watching)
+        n_rounds, verbose = self.settings.n_rounds, self.settings.verbose
+        with TrainingProgress(n_rounds, weight, verbose=verbose, unit="round") as progress:
+            trees = lgb.train(parameters, self.data, n_rounds, **watching)
         best = int(np.argmin(watched)) + 1 if watched else -1
         # Keep the trees in the form that is saved; this frees the training rows.
         text = trees.model_to_string(num_iteration=best)
@@ -312,163 +454,24 @@ class TreeTrainer:
 
 
 def unseen_scores(
-    parameters: dict[str, Any],
-    rows: TrainingRows,
-    *,
-    categorical: list[int],
-    n_rounds: int,
-    loss: Loss = LOGISTIC,
+    settings: TreeSettings, people: People, *, categorical: list[int], loss: Loss = LOGISTIC
 ) -> FloatArray:
     """Return the score of every row by plain trees that were grown on the other folds."""
-    strata = rows.groups.n_groups * rows.positive + rows.groups.codes
-    order = np.random.default_rng(parameters["seed"]).permutation(len(strata))
+    groups, inputs = people.groups, encoded(people).inputs
+    strata = groups.n_groups * labels_of(people).positive + groups.codes
+    order = np.random.default_rng(settings.parameters["seed"]).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
     fold = np.empty(len(strata), dtype=np.intp)
     fold[order] = np.arange(len(strata)) % _FOLDS
     scores = np.empty(len(strata))
+    quiet = replace(settings, verbose=0)
     for number in np.unique(fold):
-        index, unseen = np.flatnonzero(fold != number), fold == number
-        part = rows.take(index)
-        trainer = TreeTrainer(
-            parameters, part, categorical=categorical, n_rounds=n_rounds, loss=loss
-        )
+        part, unseen = people.take(np.flatnonzero(fold != number)), fold == number
+        trainer = TreeTrainer(quiet, part, categorical=categorical, loss=loss)
         trees, _ = trainer.train(BoostingObjective(part, 0.0, None, loss=loss))
-        margins = np.asarray(trees.predict(rows.inputs[unseen], raw_score=True))
+        margins = np.asarray(trees.predict(inputs[unseen], raw_score=True))
         scores[unseen] = loss.link(trainer.base_margin + margins)
     return scores
-
-
-@dataclass(frozen=True)
-class GrowingSettings(Settings):
-    """How trees are grown.
-
-    Parameters
-    ----------
-    n_rounds : int, default=200
-        Number of trees.
-    n_estimators : int, optional
-        Number of trees under scikit-learn's name. If it is given, it replaces ``n_rounds``.
-    warmup : float, default=0.0
-        Share of the trees that see the loss without the penalty; they come first. With a large
-        weight, the penalty then pulls together scores that the trees have already learned. Without
-        a warm-up it may keep the trees from learning them.
-    learning_rate : float, default=0.1
-        Factor on the step of every tree, above 0 and at most 1.
-    num_leaves : int, default=31
-        Greatest number of leaves of a tree.
-    min_child_samples : int, default=20
-        Smallest number of rows in a leaf.
-    reg_lambda : float, default=0.0
-        L2 penalty on the leaf values.
-    subsample : float, default=1.0
-        Share of the rows that each tree is grown on.
-    colsample_bytree : float, default=1.0
-        Share of the columns that each tree is grown on.
-    early_stopping_rounds : int, optional
-        Stop after this many rounds without a better objective on held-out rows, and keep the trees
-        up to the best round. For this, ``validation_size`` of the training rows is held out, and
-        these rows are compared only with each other. A ready ``coupling`` is then an error.
-    validation_size : float, default=0.2
-        Share of the rows held out for ``early_stopping_rounds``, and for the choice by
-        ``max_gap``, stratified by label and group.
-    n_jobs : int or None, default=1
-        Threads of LightGBM; 0, -1 and None leave the number to LightGBM, which takes all cores.
-    random_state : int, optional
-        Seed. The same seed gives the same model on the same machine and versions.
-    verbose : int, optional
-        1 shows a progress bar on a terminal, and 0 shows none. By default there is one if training
-        takes longer than two seconds.
-
-    Attributes
-    ----------
-    n_rounds_ : int
-        Number of trees.
-    feature_importances_ : array
-        Share of each column in the gain of all splits. If the trees see the group, its share comes
-        last.
-    held_out_objective_ : array
-        The objective on the held-out rows after every round. It is infinite in the warm-up, and
-        the array is empty without early stopping.
-    """
-
-    n_rounds: int = 200
-    n_estimators: int | None = None
-    warmup: float = 0.0
-    learning_rate: float = 0.1
-    num_leaves: int = 31
-    min_child_samples: int = 20
-    reg_lambda: float = 0.0
-    subsample: float = 1.0
-    colsample_bytree: float = 1.0
-    early_stopping_rounds: int | None = None
-    validation_size: float = 0.2
-    n_jobs: int | None = 1
-    random_state: Any = None
-    verbose: int | None = None
-
-    def check(self) -> None:
-        """Raise an error that names the first setting of a wrong type or size."""
-        for name, least in {"n_rounds": 1, "num_leaves": 2, "min_child_samples": 0}.items():
-            check_count(name, getattr(self, name), least)
-        for name in ("early_stopping_rounds", "n_estimators"):
-            check_count(name, getattr(self, name), optional=True)
-        if self.early_stopping_rounds is not None:
-            check_number("validation_size", self.validation_size, "(0, 1)")
-        check_number("warmup", self.warmup, "[0, 1)")
-        check_number("reg_lambda", self.reg_lambda, "[0, inf]")
-        for name in ("learning_rate", "subsample", "colsample_bytree"):
-            check_number(name, getattr(self, name), "(0, 1]")
-        check_count("n_jobs", self.n_jobs, -1, optional=True)
-        check_verbose(0 if self.verbose is None else self.verbose)
-
-    @property
-    def rounds(self) -> int:
-        """Number of trees, from ``n_estimators`` or ``n_rounds``."""
-        return self.n_rounds if self.n_estimators is None else self.n_estimators
-
-    def lightgbm(self) -> dict[str, Any]:
-        """Return the settings as LightGBM names them."""
-        return {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.num_leaves,
-            "min_child_samples": self.min_child_samples,
-            "reg_lambda": self.reg_lambda,
-            "subsample": self.subsample,
-            "subsample_freq": 1,
-            "colsample_bytree": self.colsample_bytree,
-            "seed": int(seed_sequence(self.random_state).generate_state(1)[0] >> 1),
-            "num_threads": self.n_jobs,
-            "deterministic": True,
-            "force_row_wise": True,
-            "feature_pre_filter": False,  # with it, LightGBM fails if no column is left
-            "verbosity": -1,
-        }
-
-
-@dataclass(frozen=True)
-class TreeSettings(GrowingSettings):
-    """How trees of classifiers are grown.
-
-    Parameters
-    ----------
-    scale_pos_weight : float, default=1.0
-        Factor on the loss of positive rows, as in LightGBM. It does not change the matching or the
-        penalty. ``sample_weight`` changes the loss, the matching and the penalty.
-
-    Attributes
-    ----------
-    trees_ : lightgbm.Booster
-        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class.
-    base_margin_ : float
-        Log-odds of the positive class in the rows that trees are grown on, where boosting starts.
-    """
-
-    scale_pos_weight: float = 1.0
-
-    def check(self) -> None:
-        """Raise an error that names the first setting of a wrong type or size."""
-        super().check()
-        check_number("scale_pos_weight", self.scale_pos_weight, "(0, inf)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -495,27 +498,20 @@ class TreeScorer:
     n_jobs: int | None = 1
     loss: Loss = LOGISTIC
 
-    FILE: ClassVar[str] = FILE
-
     def scores(self, inputs: FloatArray) -> FloatArray:
         """Return the score of every row."""
         margins = self.trees.predict(inputs, raw_score=True, num_threads=self.n_jobs)
         return np.asarray(self.loss.link(self.base_margin + np.asarray(margins)))
 
-    @property
-    def importances(self) -> FloatArray:
-        """Share of each input in the gain of all splits."""
-        gains = np.asarray(self.trees.feature_importance("gain"), dtype=np.float64)
-        return gains / gains.sum() if gains.sum() > 0.0 else gains
-
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
+        gains = np.asarray(self.trees.feature_importance("gain"), dtype=np.float64)
         return {
             "scorer_": self,
             "trees_": self.trees,
             "base_margin_": self.base_margin,
             "n_rounds_": self.trees.num_trees(),
-            "feature_importances_": self.importances,
+            "feature_importances_": gains / gains.sum() if gains.sum() > 0.0 else gains,
             "held_out_objective_": self.watched,
         }
 
@@ -526,158 +522,108 @@ class TreeScorer:
         facts = {"base_margin": self.base_margin, "held_out_objective": watched}
         return State(FILE, self.trees.model_to_string().encode(), facts)
 
-    @classmethod
-    def from_state(
-        cls, content: bytes, facts: dict[str, Any], reader: TableReader, model: Any
-    ) -> "TreeScorer":
-        """Return the scorer of a saved state; raise an error if it is damaged."""
-        base_margin = float(facts["base_margin"])
-        if not np.isfinite(base_margin):
-            raise ModelFileError("The file is damaged: base_margin must be finite.")
-        watched = facts.get("held_out_objective", [])  # older files lack it
-        if reader.encoder_ is None:
-            raise ModelFileError("The file is damaged: trees need the encoder of their table.")
-        return cls(
-            checked_trees(content, reader.n_inputs),
-            base_margin,
-            np.array([np.inf if v is None else float(v) for v in watched]),
-            model.n_jobs,
-            model._target.loss,
-        )
 
+class BoostedTrees(FairEstimator):
+    """Estimators that grow a path of trees with one binning of the table.
 
-class TreeLearner:
-    """A learner that grows a path of trees with one binning of the table.
-
-    Parameters
-    ----------
-    settings : GrowingSettings
-        How to grow the trees.
-    categorical : list of int
-        Positions of the categorical inputs.
+    A subclass is also a `FairClassifier` or a `FairRegressor`. It names the class of its LightGBM
+    estimator, and its `_penalty` returns a `TreePenalty`.
     """
 
-    def __init__(self, settings: GrowingSettings, categorical: list[int]) -> None:
-        self.settings, self.categorical = settings, categorical
+    _sees: ClassVar[str] = "codes"
+    _state_file: ClassVar[str] = FILE
+    _lightgbm: ClassVar[type[Any]]
 
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Any],
-        weights: Sequence[float],
-    ) -> list[TreeScorer]:
-        """Return one scorer per weight.
+    estimator: Any = None
+    warmup: float = 0.0
+    early_stopping_rounds: int | None = None
 
-        Parameters
-        ----------
-        rows : TrainingRows
-            Rows to learn from.
-        loss : Loss
-            The loss, which compares margins with labels.
-        compare : callable
-            Returns the penalty on given rows. It is called only if a weight is positive.
-        weights : sequence of float
-            Weights of the penalty.
-        """
-        settings = self.settings
-        heavier = settings.scale_pos_weight if isinstance(settings, TreeSettings) else 1.0
-        parts = [rows]
-        if settings.early_stopping_rounds is not None:
-            split = stratified_split(
-                rows.labels, rows.groups, settings.validation_size, settings.random_state
+    def _encoder(self) -> TableEncoder:
+        # Its numbers are for the matching; the trees see one column per column of the table.
+        return TableEncoder(missing="encode")
+
+    def _settings(self) -> TreeSettings:
+        return read_trees(self.estimator, self._lightgbm, self.random_state)
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        self._settings()
+        check_number("warmup", self.warmup, "[0, 1)")
+        check_count("early_stopping_rounds", self.early_stopping_rounds, optional=True)
+        if coupling is not None and self.early_stopping_rounds is not None:
+            raise CouplingError(
+                "With early_stopping_rounds, part of the rows is held out, so a ready coupling of "
+                "all the rows does not fit. Leave one of the two out."
             )
-            parts = [rows.take(index) for index in split]
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[TreeScorer]:
+        """Return one scorer per weight."""
+        settings, loss, parts = self._settings(), self._outcome.loss, [people]
+        if self.early_stopping_rounds is not None:
+            labels = labels_of(people).values
+            split = stratified_split(labels, people.groups, self.validation_size, self.random_state)
+            parts = [people.take(rows) for rows in split]
         for part in parts:
             rows_with_mass(part.groups, part.weights)
-        penalties = [compare(part) if any(weights) else None for part in parts]
+        penalties = [self._penalty(part, coupling) if any(weights) else None for part in parts]
         trainer = TreeTrainer(
-            settings.lightgbm(),
+            settings,
             *parts,
-            categorical=self.categorical,
-            n_rounds=settings.rounds,
-            warmup=int(settings.warmup * settings.rounds),
-            patience=settings.early_stopping_rounds,
-            verbose=settings.verbose,
+            categorical=self.reader_.categorical,
             loss=loss,
+            warmup=int(self.warmup * settings.n_rounds),
+            patience=self.early_stopping_rounds,
         )
+        rate, heavier = settings.parameters["learning_rate"], settings.scale_pos_weight
         scorers = []
         for weight in map(float, weights):
             objectives = [
-                BoostingObjective(part, weight, penalty, settings.learning_rate, heavier, loss)
+                BoostingObjective(part, weight, penalty, rate, heavier, loss)
                 for part, penalty in zip(parts, penalties, strict=True)
             ]
             trees, watched = trainer.train(*objectives)
             scorers.append(TreeScorer(trees, trainer.base_margin, watched, settings.n_jobs, loss))
         return scorers
 
-    def unseen_scores(self, rows: TrainingRows, loss: Loss = LOGISTIC) -> FloatArray:
-        """Return the score of every row by plain trees that were not grown on it."""
+    def _transport(self) -> Transport:
+        return Transport(
+            self.transport,
+            self._outcome,
+            self.criterion,
+            self.reference,
+            names=("predicted", "marginal", "joint"),
+            unseen=self._unseen_scores,
+            match_rows=self.match_rows,
+            random_state=self.random_state,
+        )
+
+    def _unseen_scores(self, people: People) -> FloatArray:
         return unseen_scores(
-            self.settings.lightgbm(),
-            rows,
-            categorical=self.categorical,
-            n_rounds=self.settings.rounds,
-            loss=loss,
+            self._settings(),
+            people,
+            categorical=self.reader_.categorical,
+            loss=self._outcome.loss,
         )
 
-
-def refuse_coupling_and_stopping(settings: Any, coupling: Any) -> None:
-    """Raise if early stopping would hold out rows of a ready coupling."""
-    if coupling is not None and settings.early_stopping_rounds is not None:
-        raise CouplingError(
-            "With early_stopping_rounds, part of the rows is held out, so a ready coupling of all "
-            "the rows does not fit. Leave one of the two out."
+    def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> TreeScorer:
+        if reader.encoder_ is None:
+            raise ModelFileError("The file is damaged: trees need the encoder of their table.")
+        return TreeScorer(
+            checked_trees(content, reader.n_inputs),
+            number_from(facts["base_margin"], "base_margin"),
+            np.array([np.inf if v is None else float(v) for v in facts["held_out_objective"]]),
+            self._settings().n_jobs,
+            self._outcome.loss,
         )
 
-
-def _tree_learner(settings: GrowingSettings, reader: TableReader) -> TreeLearner:
-    return TreeLearner(settings, reader.categorical)
-
-
-# The encoder's numbers are for the matching; the trees see one column per column of the table.
-TREES = Family(
-    "codes", TreeSettings, _tree_learner, TreeScorer, lambda: TableEncoder(missing="encode")
-)
-REGRESSION_TREES = replace(TREES, settings=GrowingSettings)
+    @classmethod
+    def _restored_estimator(cls, parameters: dict[str, Any]) -> Any:
+        return restored_lightgbm(cls._lightgbm, parameters)
 
 
-@estimator(Comparison, GapChoice, TreeSettings, GroupSettings, GroupSizes)
-class GapRegularizedBoostingClassifier(FairClassifier):
-    r"""Boosted trees whose penalty is the squared gap of mean scores: the rival of FTM.
-
-    Parameters
-    ----------
-    fairness_weight : float, default=1.0
-        Weight of the penalty; 0 is plain LightGBM.
-
-    Notes
-    -----
-    The trees minimise :math:`E\, l(Y, f) + \lambda\, \Delta\overline{\mathrm{DP}}(f)^2`, the
-    objective of `GapRegularizedClassifier`. With more than two groups, or a criterion that compares
-    people of the same label, the squared gap is the weighted mean over the parts.
-
-    Examples
-    --------
-    >>> from fairmatch import GapRegularizedBoostingClassifier
-    >>> from fairmatch.datasets import load_german
-    >>> german = load_german()
-    >>> model = GapRegularizedBoostingClassifier(10.0, n_rounds=5).fit(
-    ...     german.X, german.y, sensitive_features=german.sensitive_features)
-    """
-
-    fairness_weight: float = 1.0
-
-    _family: ClassVar[Family] = TREES
-    _state_file: ClassVar[str] = TreeScorer.FILE
-    _curve_weights: ClassVar[tuple[float, ...]] = REG_WEIGHTS
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> TreePenalty:
-        return SquaredMeanGap(Comparison.of(self).parts(rows), rows)
-
-
-@estimator(Comparison, Sampling, GapChoice, TreeSettings, GroupSettings, GroupSizes)
-class FTMBoostingClassifier(FairClassifier):
+class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     r"""Fairness Through Matching for gradient-boosted trees.
 
     First, people of different groups are matched by optimal transport on an encoded copy of the
@@ -686,6 +632,14 @@ class FTMBoostingClassifier(FairClassifier):
 
     Parameters
     ----------
+    estimator : LGBMClassifier, optional
+        LightGBM's estimator, unfitted. It holds everything about the trees: their number, their
+        leaves, the learning rate, threads. By default it grows 200 trees with LightGBM's own
+        defaults and one thread. fairmatch sets its objective and its seed. Boosting by "dart" or
+        "rf", linear trees, functions and early stopping inside it are errors.
+        ``scale_pos_weight`` multiplies the loss of positive rows and does not change the matching
+        or the penalty. In a grid search its parameters are called ``estimator__num_leaves`` and so
+        on.
     transport : {"predicted", "marginal", "joint"} or a matcher, default="predicted"
         What people are matched on. "predicted" uses their features and a score of every row, by
         plain trees that were grown on other rows. It keeps the most accuracy at a given gap.
@@ -693,12 +647,81 @@ class FTMBoostingClassifier(FairClassifier):
         are matched with, and a small gap then costs more accuracy. "joint" uses features and
         labels. Scores and labels have a weight of 100. A matcher is any object with a ``match``
         method like that of `OptimalTransportMatcher`.
-    fairness_weight : float, default=1.0
-        Weight of the penalty, the paper's lambda; 0 is plain LightGBM.
+    fairness_weight : float or a list of float, default=1.0
+        Weight of the penalty, the paper's lambda; 0 is plain LightGBM. With ``max_gap``, a
+        list of weights to choose from; a single number then leaves the weights to the method.
     warmup : float, default=0.5
         Share of the trees that see the loss without the penalty; they come first. The penalty then
         pulls together scores that the trees have already learned. Without a warm-up, a large
         weight may keep the trees from learning them.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Who is compared: by default everybody, with "equal_opportunity" people with a positive
+        label, and with "equalized_odds" people with the same label, for each class.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
+        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap`` and for
+        ``early_stopping_rounds``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    early_stopping_rounds : int, optional
+        Stop after this many rounds without a better objective on held-out rows, and keep the trees
+        up to the best round. For this, ``validation_size`` of the training rows is held out, and
+        these rows are compared only with each other. A ready ``coupling`` is then an error.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
+    random_state : int, optional
+        Seed. The same seed gives the same model on the same machine and versions. By
+        default it is that of ``estimator``.
+
+    Attributes
+    ----------
+    trees_ : lightgbm.Booster
+        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class.
+    base_margin_ : float
+        Log-odds of the positive class in the rows that trees are grown on, where boosting starts.
+    n_rounds_ : int
+        Number of trees.
+    feature_importances_ : array
+        Share of each column in the gain of all splits. If the trees see the group, its share comes
+        last.
+    held_out_objective_ : array
+        The objective on the held-out rows after every round. It is infinite in the warm-up, and
+        the array is empty without early stopping.
+    classes_ : array of shape (2,)
+        The two labels; the second is the positive one.
+    groups_ : tuple
+        Labels of the groups.
+    fairness_weight_ : float
+        The fairness weight that the model was trained with.
+    path_ : FairnessPath
+        With ``max_gap``: the models that the choice was made from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: the measures of these models on the held-out rows.
 
     Notes
     -----
@@ -709,47 +732,59 @@ class FTMBoostingClassifier(FairClassifier):
 
     Examples
     --------
+    >>> from lightgbm import LGBMClassifier
     >>> from fairmatch import FTMBoostingClassifier
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
-    >>> model = FTMBoostingClassifier(fairness_weight=2.0, n_rounds=5)
+    >>> model = FTMBoostingClassifier(LGBMClassifier(n_estimators=5), fairness_weight=2.0)
     >>> model = model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
     >>> model.predict_proba(german.X[:3], sensitive_features=german.sensitive_features[:3]).shape
     (3, 2)
     """
 
-    transport: str | Matcher = "predicted"
-    fairness_weight: float = 1.0
-    warmup: float = field(default=0.5, kw_only=True)
-
-    _family: ClassVar[Family] = TREES
-    _state_file: ClassVar[str] = TreeScorer.FILE
+    _lightgbm: ClassVar[type[Any]] = lgb.LGBMClassifier
     _choice_weights: ClassVar[tuple[float, ...] | None] = BOOSTING_CHOICES
     _matches: ClassVar[bool] = True
 
-    def _transport(self) -> Transport:
-        names = ("predicted", "marginal", "joint")
-        return Transport(
-            self.transport,
-            Comparison.of(self),
-            names,
-            self._unseen_scores,
-            sampling=Sampling.of(self),
-        )
-
-    def _unseen_scores(self, rows: TrainingRows) -> FloatArray:
-        scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
-        return scores
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        transport: str | Matcher = "predicted",
+        fairness_weight: float | Sequence[float] = 1.0,
+        warmup: float = 0.5,
+        criterion: str = "demographic_parity",
+        reference: Any = None,
+        match_rows: int | None = 50_000,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        early_stopping_rounds: int | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
     ) -> None:
-        super()._check_parameters(fairness_weights, coupling)
-        refuse_coupling_and_stopping(self, coupling)
+        self.estimator = estimator
+        self.transport = transport
+        self.fairness_weight = fairness_weight
+        self.warmup = warmup
+        self.criterion = criterion
+        self.reference = reference
+        self.match_rows = match_rows
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.early_stopping_rounds = early_stopping_rounds
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state
 
 
-@estimator(GroupComparison, Sampling, RealGapChoice, GrowingSettings, GroupSettings, GroupSizes)
-class FTMBoostingRegressor(FairRegressor):
+class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     r"""Fairness Through Matching for a real target, by gradient-boosted trees.
 
     First, people of different groups are matched by optimal transport on an encoded copy of the
@@ -758,19 +793,67 @@ class FTMBoostingRegressor(FairRegressor):
 
     Parameters
     ----------
+    estimator : LGBMRegressor, optional
+        LightGBM's estimator, unfitted. It holds everything about the trees: their number, their
+        leaves, the learning rate, threads. By default it grows 200 trees with LightGBM's own
+        defaults and one thread. fairmatch sets its objective and its seed. Boosting by "dart" or
+        "rf", linear trees, functions and early stopping inside it are errors. In a grid
+        search its parameters are called ``estimator__num_leaves`` and so on.
     transport : {"predicted", "marginal", "joint"} or a matcher, default="predicted"
         What people are matched on. "predicted" uses their features and a prediction for every row,
         by plain trees that were grown on other rows. "marginal" uses the features alone, as in the
         paper. "joint" uses features and the target. A difference of one standard deviation of the
         prediction or the target costs 25. A matcher is any object with a ``match`` method like
         that of `OptimalTransportMatcher`.
-    fairness_weight : float, default=1.0
+    fairness_weight : float or a list of float, default=1.0
         Weight of the penalty, the paper's lambda; 0 is plain LightGBM. The trees learn the target
-        in standard deviations, so a weight means the same in every unit.
+        in standard deviations, so a weight means the same in every unit. With ``max_gap``, a
+        list of weights to choose from; a single number then leaves the weights to the method.
     warmup : float, default=0.5
         Share of the trees that see the loss without the penalty; they come first. The penalty then
         pulls together predictions that the trees have already learned. Without a warm-up, a large
         weight may keep the trees from learning them.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the model with the least squared error whose gap on the held-out rows is
+        at most this. The gap is in units of the target, or in standard deviations if the measure
+        is relative.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
+        By default it is "mean_parity_gap".
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap`` and for
+        ``early_stopping_rounds``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    early_stopping_rounds : int, optional
+        Stop after this many rounds without a better objective on held-out rows, and keep the trees
+        up to the best round. For this, ``validation_size`` of the training rows is held out, and
+        these rows are compared only with each other. A ready ``coupling`` is then an error.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
+    random_state : int, optional
+        Seed. The same seed gives the same model on the same machine and versions. By
+        default it is that of ``estimator``.
 
     Attributes
     ----------
@@ -779,6 +862,24 @@ class FTMBoostingRegressor(FairRegressor):
         the mean.
     base_margin_ : float
         Where boosting starts: the mean of the rows that trees are grown on, which is about 0.
+    n_rounds_ : int
+        Number of trees.
+    feature_importances_ : array
+        Share of each column in the gain of all splits. If the trees see the group, its share comes
+        last.
+    held_out_objective_ : array
+        The objective on the held-out rows after every round. It is infinite in the warm-up, and
+        the array is empty without early stopping.
+    groups_ : tuple
+        Labels of the groups.
+    target_mean_, target_scale_ : float
+        Mean and standard deviation of the target in the training rows.
+    fairness_weight_ : float
+        The fairness weight that the model was trained with.
+    path_ : FairnessPath
+        With ``max_gap``: the models that the choice was made from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: the measures of these models on the held-out rows.
 
     Notes
     -----
@@ -789,41 +890,51 @@ class FTMBoostingRegressor(FairRegressor):
 
     Examples
     --------
+    >>> from lightgbm import LGBMRegressor
     >>> from fairmatch import FTMBoostingRegressor
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
     >>> X, amount = german.X.drop(columns="credit_amount"), german.X["credit_amount"]
-    >>> model = FTMBoostingRegressor(fairness_weight=2.0, n_rounds=5)
+    >>> model = FTMBoostingRegressor(LGBMRegressor(n_estimators=5), fairness_weight=2.0)
     >>> model = model.fit(X, amount, sensitive_features=german.sensitive_features)
     >>> model.predict(X[:3], sensitive_features=german.sensitive_features[:3]).shape
     (3,)
     """
 
-    transport: str | Matcher = "predicted"
-    fairness_weight: float = 1.0
-    warmup: float = field(default=0.5, kw_only=True)
-
-    _family: ClassVar[Family] = REGRESSION_TREES
-    _state_file: ClassVar[str] = TreeScorer.FILE
+    _lightgbm: ClassVar[type[Any]] = lgb.LGBMRegressor
     _matches: ClassVar[bool] = True
 
-    def _transport(self) -> Transport:
-        names = ("predicted", "marginal", "joint")
-        return Transport(
-            self.transport,
-            Comparison.of(self),
-            names,
-            self._unseen_scores,
-            real=True,
-            sampling=Sampling.of(self),
-        )
-
-    def _unseen_scores(self, rows: TrainingRows) -> FloatArray:
-        scores: FloatArray = self._learner().unseen_scores(rows, self._target.loss)
-        return scores
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        transport: str | Matcher = "predicted",
+        fairness_weight: float | Sequence[float] = 1.0,
+        warmup: float = 0.5,
+        reference: Any = None,
+        match_rows: int | None = 50_000,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        early_stopping_rounds: int | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
     ) -> None:
-        super()._check_parameters(fairness_weights, coupling)
-        refuse_coupling_and_stopping(self, coupling)
+        self.estimator = estimator
+        self.transport = transport
+        self.fairness_weight = fairness_weight
+        self.warmup = warmup
+        self.reference = reference
+        self.match_rows = match_rows
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.early_stopping_rounds = early_stopping_rounds
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state

@@ -1,7 +1,7 @@
 """Fairness around any model that a user already has."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -14,8 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairmatch.exceptions import InputError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
-from fairmatch.learning.choice import GapChoice, RealGapChoice
-from fairmatch.learning.estimator import FairClassifier, FairRegressor, Family
+from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import (
     ClassOutput,
     Learner,
@@ -25,27 +24,32 @@ from fairmatch.learning.learners import (
     clone_wrapper,
     wrapped_tags,
 )
-from fairmatch.learning.penalties import Comparison, GroupComparison, Sampling, Transport
+from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import (
-    GroupSettings,
-    GroupSizes,
-    TableReader,
-    TrainingRows,
+    Columns,
+    EncodedTable,
+    Reader,
+    SmallGroups,
     as_list,
+    encoded,
     group_columns,
+    labels_of,
     table_width,
 )
-from fairmatch.learning.settings import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS, Settings
-from fairmatch.learning.settings import estimator as with_parameters
-from fairmatch.learning.smoothing import Matched, match_compared, refuse_scores, smooth_matched
+from fairmatch.learning.smoothing import match_compared, refuse_scores, smooth_matched
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
-from fairmatch.people.checks import FloatArray, check_flag, check_number, check_weights
-from fairmatch.people.encoding import Points, TableEncoder, read_points
+from fairmatch.people.checks import FloatArray, check_flag, check_number
+from fairmatch.people.encoding import Points, Table, TableEncoder, read_points
 from fairmatch.people.groups import listed, read_criterion
-from fairmatch.people.outcome import Loss
-from fairmatch.people.people import Labels, People
-from fairmatch.people.weights import Weights
+from fairmatch.people.people import People
+
+# Strengths of quantile alignment: shares of the way to the common distribution.
+ALIGNMENT_STRENGTHS = (
+    *(0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0),
+)
+# Weights of match smoothing, whose penalty is a squared difference.
+SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,7 @@ class SeenRows:
 
 
 @dataclass(eq=False)
-class WholeTableReader(TableReader):
+class WholeTableReader(Reader):
     """A reader for a learner that takes tables as they are.
 
     If the groups are a column of the table, the learner sees the whole table. If they are given
@@ -102,9 +106,10 @@ class WholeTableReader(TableReader):
 
     def read_new(
         self, X: Any, sensitive_features: Any, where: str = "predict"
-    ) -> tuple[Any, NDArray[np.intp] | None]:
+    ) -> tuple[Table, NDArray[np.intp] | None]:
         """Return the table of new rows, and the codes of their groups if the model uses them."""
-        features, codes = super().read_new(read_table(X), sensitive_features, where)
+        table, codes = super().read_new(read_table(X), sensitive_features, where)
+        features = table.native
         self._check_names(features)
         apart = 0 if self.at_prediction else len(as_list(self.columns))
         if table_width(features) != self.n_features_in_ - apart:
@@ -112,29 +117,29 @@ class WholeTableReader(TableReader):
                 f"X has {table_width(features)} features, but {self.who} is expecting "
                 f"{self.n_features_in_ - apart} features as input. Pass the columns of fit."
             )
-        return features, codes
+        return table, codes
 
-    def fit_encoder(self, features: Any, n_rows: int) -> Points:
+    def fit_encoder(self, table: Table) -> Points:
         """Return the encoded features as points, or points without columns if nobody is matched."""
-        if _num_samples(features) != n_rows:
-            raise InputError(
-                f"X has {_num_samples(features)} rows, y has {n_rows}. Pass one label for every "
-                "row of X."
-            )
         if not self.matches:
-            return read_points(np.empty((n_rows, 0)))
-        return super().fit_encoder(self._without_groups(features), n_rows)
+            return read_points(np.empty((len(table), 0)))
+        return super().fit_encoder(self._described(table))
 
-    def points(self, features: Any) -> Points:
-        """Return the features of new rows as points, without columns if nobody is matched."""
+    def points(self, table: Table) -> Points:
+        """Return a table as points, without columns if nobody is matched."""
         if not self.matches:
-            return read_points(np.empty((_num_samples(features), 0)))
-        return super().points(self._without_groups(features))
+            return read_points(np.empty((len(table), 0)))
+        return super().points(self._described(table))
+
+    def _described(self, table: Table) -> Table:
+        """Return a table without the groups' columns."""
+        return table if self.columns is None else Table(self._without_groups(table.native))
 
     def inputs(
-        self, features: Any, codes: NDArray[Any] | None, points: Points | None = None
+        self, table: Table, codes: NDArray[Any] | None, points: Points | None = None
     ) -> SeenRows:
         """Return rows in the form that the learner sees."""
+        features = table.native
         if codes is not None and len(codes) != _num_samples(features):
             raise InputError(
                 f"sensitive_features has {len(codes)} rows, X has {_num_samples(features)}. Pass "
@@ -164,21 +169,6 @@ class WholeTableReader(TableReader):
                 f"The feature names should match those that were passed during fit: X {what}. "
                 "Pass a table with the same columns in the same order."
             )
-
-
-def whole_table_reader(model: Any, *, matches: bool, adds_groups: bool) -> WholeTableReader:
-    """Return a reader with an estimator's parameters that has seen no table yet."""
-    groups = GroupSettings.of(model)
-    return WholeTableReader(
-        type(model).__name__,
-        groups.sensitive_column,
-        groups.sensitive_at_prediction,
-        model._encoder(),
-        optional=matches,
-        keep=groups.keep,
-        matches=matches,
-        adds_groups=adds_groups,
-    )
 
 
 def read_table(X: Any) -> Any:
@@ -246,40 +236,6 @@ SAVE_INSTEAD = (
 )
 
 
-@dataclass(frozen=True)
-class AlignmentSettings(Settings):
-    """What is adjusted and how; the estimator itself declares and describes the parameters."""
-
-    estimator: Any = None
-    criterion: str = "demographic_parity"
-    decisions: str = "align"
-    prefit: bool = False
-    cv: Any = 5
-
-    def check(self) -> None:
-        """Raise an error that names the first setting that cannot be used."""
-        check_adjustment(read_criterion(self.criterion), self.decisions)
-        Learner(self.estimator).check(real=self.real)
-        check_flag("prefit", self.prefit)
-        if self.prefit:
-            check_prefit(self.estimator)
-
-    @property
-    def real(self) -> bool:
-        """Whether the scores are real numbers instead of probabilities."""
-        return False
-
-
-@dataclass(frozen=True)
-class RealAlignmentSettings(AlignmentSettings):
-    """What is adjusted and how, for predictions that are real numbers."""
-
-    @property
-    def real(self) -> bool:
-        """Whether the scores are real numbers instead of probabilities."""
-        return True
-
-
 def check_prefit(model: Any) -> None:
     """Raise unless a model has been fitted."""
     try:
@@ -314,8 +270,6 @@ class AlignmentScorer:
     adjustment: ScoreAdjustment
     places: NDArray[np.intp]
 
-    FILE: ClassVar[str] = ""
-
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the adjusted score of every row."""
         raw = inputs.scored(self.model, self.output.raw)
@@ -327,88 +281,7 @@ class AlignmentScorer:
         return {"scorer_": self, "estimator_": self.model, "adjustment_": self.adjustment}
 
 
-@dataclass(frozen=True, eq=False)
-class AlignmentLearner:
-    """A learner that fits a model once, and one adjustment of its scores per strength.
-
-    Parameters
-    ----------
-    settings : AlignmentSettings
-        What is adjusted, and how.
-    output : Output
-        The kind of the model's output.
-    pooled : tuple
-        Labels of the groups that are pooled as "other".
-    """
-
-    settings: AlignmentSettings
-    output: Any
-    pooled: tuple[Any, ...] = ()
-
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Any],
-        weights: Sequence[float],
-    ) -> list[AlignmentScorer]:
-        """Return one scorer per strength; ``loss`` and ``compare`` are not used."""
-        model, scores = self._scored(rows)
-        groups = replace(rows.groups, apart=rows.ignored)
-        people = People(groups, None, Labels(rows.labels, (0, 1)), Weights(len(rows), rows.weights))
-        adjustments = adjust_people(
-            people,
-            scores,
-            strengths=weights,
-            criterion=self.settings.criterion,
-            decisions=self.settings.decisions,
-            scale=self.output.scale,
-        )
-        return [
-            AlignmentScorer(model, self.output, replace(one, pooled=self.pooled), places_of(groups))
-            for one in adjustments
-        ]
-
-    def _scored(self, rows: TrainingRows) -> tuple[Any, FloatArray]:
-        """Return the model for new rows, and the scores that the adjustment is fitted on."""
-        table, learner = rows.inputs.table, Learner(self.settings.estimator)
-        if self.settings.prefit:
-            check_columns(learner.estimator, table)
-            return learner.estimator, self.output.raw(learner.estimator, table)
-        self.output.check(learner, weighted=rows.weights is not None)
-        labels, folds = self.output.own(rows.labels), self.output.folds(self.settings.cv, rows)
-        scores = learner.unseen_scores(table, labels, rows.weights, folds, self.output.raw)
-        return learner.fit(table, labels, rows.weights), scores
-
-
 softening_SAVE_INSTEAD = "Save model.estimator_, which is the whole model, with its own library."
-
-
-@dataclass(frozen=True)
-class SmoothingSettings(Settings):
-    """The learner and its folds; the estimator itself declares and describes the parameters."""
-
-    estimator: Any = None
-    score_weight: float = 5.0
-    cv: Any = 5
-
-    def check(self) -> None:
-        """Raise an error that names the first setting that cannot be used."""
-        check_number("score_weight", self.score_weight, "[0, inf)")
-        self.check_learner(Learner(self.estimator))
-
-    def check_learner(self, learner: Learner) -> None:
-        """Raise unless the learner has scores and takes weights of rows."""
-        learner.check(weighted=True)
-
-
-@dataclass(frozen=True)
-class RealSmoothingSettings(SmoothingSettings):
-    """The learner of real numbers, and its folds."""
-
-    def check_learner(self, learner: Learner) -> None:
-        """Raise unless the learner is a regressor; it need not take weights."""
-        learner.check(real=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,8 +302,6 @@ class ModelScorer:
     output: Output
     targets: FloatArray
 
-    FILE: ClassVar[str] = ""
-
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the score of every row."""
         return self.output.standard(self.output.raw(self.model, inputs.table))
@@ -440,75 +311,177 @@ class ModelScorer:
         return {"scorer_": self, "estimator_": self.model, "targets_": self.targets}
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothingLearner:
-    """A learner that fits one model per fairness weight.
+class Wrapper(FairEstimator):
+    """Estimators around a model of another library."""
+
+    estimator: Any
+    cv: Any = 5
+
+    def __sklearn_clone__(self) -> Any:
+        return clone_wrapper(self)
+
+    def __sklearn_tags__(self) -> Any:
+        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
+
+    def _whole_table_reader(self, *, matches: bool, adds_groups: bool) -> WholeTableReader:
+        return WholeTableReader(
+            type(self).__name__,
+            self._outcome,
+            self.sensitive_column,
+            self.sensitive_at_prediction,
+            self._encoder(),
+            small_groups=self.small_groups,
+            optional=matches,
+            matches=matches,
+            adds_groups=adds_groups,
+        )
+
+    def _output(self) -> Any:
+        """Return the kind of the model's output."""
+        if self._outcome.decides:
+            return ClassOutput(self.reader_.classes_)
+        return RealOutput(self.reader_.mean_, self.reader_.scale_)
+
+
+class AlignedModel(Wrapper):
+    """A wrapper that fits a model once, and one adjustment of its scores per strength."""
+
+    _weight_name: ClassVar[str | None] = "strength"
+    _weight_range: ClassVar[str] = "[0, 1]"
+    _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
+    _save_instead: ClassVar[str | None] = SAVE_INSTEAD
+
+    prefit: bool = False
+    decisions: str = "align"
+
+    def _encoder(self) -> None:
+        return None
+
+    def _reader(self) -> WholeTableReader:
+        return self._whole_table_reader(matches=False, adds_groups=not self.prefit)
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        if not self.sensitive_at_prediction:
+            kind = "Classifier" if self._outcome.decides else "Regressor"
+            raise InputError(
+                "sensitive_at_prediction=False was given, but scores are adjusted by group, so new "
+                f"rows need their groups. Leave it out, or use MatchSmoothing{kind}, which can "
+                "predict without groups.",
+                parameter="sensitive_at_prediction",
+            )
+        check_adjustment(read_criterion(self.criterion), self.decisions)
+        Learner(self.estimator).check(real=not self._outcome.decides)
+        check_flag("prefit", self.prefit)
+        if self.prefit:
+            check_prefit(self.estimator)
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[AlignmentScorer]:
+        output = self._output()
+        model, scores = self._scored(people, output)
+        adjustments = adjust_people(
+            replace(people, table=None, labels=replace(labels_of(people), classes=(0, 1))),
+            scores,
+            strengths=weights,
+            criterion=self.criterion,
+            decisions=self.decisions,
+            scale=output.scale,
+        )
+        pooled, places = self.reader_.pooled_, places_of(people.groups)
+        return [
+            AlignmentScorer(model, output, replace(one, pooled=pooled), places)
+            for one in adjustments
+        ]
+
+    def _scored(self, people: People, output: Any) -> tuple[Any, FloatArray]:
+        """Return the model for new rows, and the scores that the adjustment is fitted on."""
+        table, learner = encoded(people).inputs.table, Learner(self.estimator)
+        if self.prefit:
+            check_columns(learner.estimator, table)
+            return learner.estimator, output.raw(learner.estimator, table)
+        weights = people.weights
+        output.check(learner, weighted=weights is not None)
+        labels, folds = output.own(labels_of(people).values), output.folds(self.cv, people)
+        scores = learner.unseen_scores(table, labels, weights, folds, output.raw)
+        return learner.fit(table, labels, weights), scores
+
+
+class SmoothedModel(Wrapper):
+    """A wrapper that fits one model per fairness weight on smoothed scores.
 
     All models share the out-of-fold scores and the matching.
-
-    Parameters
-    ----------
-    settings : SmoothingSettings
-        The learner, its folds and the weight of scores in the matching.
-    output : Output
-        The kind of the model's output.
     """
 
-    settings: SmoothingSettings
-    output: Any
+    _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
+    _save_instead: ClassVar[str | None] = softening_SAVE_INSTEAD
+    _matches: ClassVar[bool] = True
 
-    def fit_path(
-        self,
-        rows: TrainingRows,
-        loss: Loss,
-        compare: Callable[[TrainingRows], Matched],
-        weights: Sequence[float],
+    score_weight: float = 5.0
+
+    def _encoder(self) -> TableEncoder:
+        return TableEncoder(missing="encode")
+
+    def _reader(self) -> WholeTableReader:
+        return self._whole_table_reader(matches=True, adds_groups=True)
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        check_number("score_weight", self.score_weight, "[0, inf)")
+        real = not self._outcome.decides
+        Learner(self.estimator).check(weighted=not real, real=real)
+
+    def _transport(self) -> Transport:
+        return Transport(
+            self.transport,
+            self._outcome,
+            self.criterion,
+            self.reference,
+            match_rows=self.match_rows,
+            random_state=self.random_state,
+        )
+
+    def _match(self, people: People) -> Coupling:
+        refuse_scores(self.score_weight)
+        return self._transport().match(people)
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
     ) -> list[ModelScorer]:
-        """Return one scorer per weight.
-
-        Parameters
-        ----------
-        rows : TrainingRows
-            Rows to learn from.
-        loss : Loss
-            Not used, because the learner has its own.
-        compare : callable
-            Returns the matching of given rows. It is called only if a weight is positive. The rows
-            have one more number: the out-of-fold score times the root of ``score_weight``.
-        weights : sequence of float
-            Fairness weights; 0 fits the learner on the labels.
-        """
-        learner, table = Learner(self.settings.estimator), rows.inputs.table
-        self.output.check(learner, weighted=rows.weights is not None)
-        labels = self.output.own(rows.labels)
-        targets = np.tile(rows.labels, (len(weights), 1))
+        output, learner = self._output(), Learner(self.estimator)
+        seen = encoded(people)
+        table, given = seen.inputs.table, people.weights
+        output.check(learner, weighted=given is not None)
+        numbers = labels_of(people).values
+        labels = output.own(numbers)
+        targets = np.tile(numbers, (len(weights), 1))
         smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
         soft = None
         if smoothed:
-            folds = self.output.folds(self.settings.cv, rows)
-            raw = learner.unseen_scores(table, labels, rows.weights, folds, self.output.raw)
-            scores = self.output.standard(raw)
-            column = np.sqrt(self.settings.score_weight) * scores
-            matched = compare(replace(rows, points=rows.points.with_number(column)))
+            folds = output.folds(self.cv, people)
+            raw = learner.unseen_scores(table, labels, given, folds, output.raw)
+            scores = output.standard(raw)
+            column = np.sqrt(self.score_weight) * scores
+            points = seen.points.with_number(column)
+            near = replace(people, table=EncodedTable(seen.inputs, points, len(people)))
+            matched = match_compared(self._transport(), near, coupling)
             positive = [weights[place] for place in smoothed]
-            targets[smoothed] = smooth_matched(
-                scores, matched, positive, rows, learner, self.output
-            )
-            soft = learner.soften(table, labels, rows.weights)
+            targets[smoothed] = smooth_matched(scores, matched, positive, near, learner, output)
+            soft = learner.soften(table, labels, given)
         return [
             ModelScorer(
-                learner.fit(table, labels, rows.weights)
+                learner.fit(table, labels, given)
                 if weight == 0.0 or soft is None
-                else soft.fit(self.output.soft(target)),
-                self.output,
-                self.output.soft(target),
+                else soft.fit(output.soft(target)),
+                output,
+                output.soft(target),
             )
             for weight, target in zip(weights, targets, strict=True)
         ]
 
 
-@with_parameters(GapChoice, GroupSettings, GroupSizes)
-class QuantileAlignmentClassifier(FairClassifier):
+class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     r"""Any classifier, with its scores adjusted by group.
 
     Either every group's scores are moved towards one common distribution, or one threshold is set
@@ -521,7 +494,7 @@ class QuantileAlignmentClassifier(FairClassifier):
         ``predict_proba``, a Pipeline, or a regressor of probabilities. If ``sensitive_column``
         names a column of X, it sees the whole of X. If groups are given beside X, it sees X and,
         after its columns, one column of 0 and 1 for every group but the first.
-    strength : float, default=1.0
+    strength : float or a list of float, default=1.0
         How far to go: 0 does not move the scores, and 1 aligns them fully. With
         ``decisions="threshold"`` it is the share of the model's own gap that is taken away.
     criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
@@ -538,6 +511,32 @@ class QuantileAlignmentClassifier(FairClassifier):
     cv : int, splitter or list of (train, test), default=5
         How rows are split into folds. The adjustment is fitted on the score of every row by a model
         that was trained on the other folds.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
+        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -578,52 +577,41 @@ class QuantileAlignmentClassifier(FairClassifier):
     (200,)
     """
 
-    estimator: Any
-    _: KW_ONLY
-    strength: float = 1.0
-    criterion: str = "demographic_parity"
-    decisions: str = "align"
-    prefit: bool = False
-    cv: Any = 5
-    random_state: Any = None
-
-    _weight_name: ClassVar[str | None] = "strength"
-    _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
-    _save_instead: ClassVar[str | None] = SAVE_INSTEAD
-    _family: ClassVar[Family] = Family(
-        "table", AlignmentSettings, AlignmentLearner, AlignmentScorer, lambda: None
-    )
-
-    def __sklearn_clone__(self) -> Any:
-        return clone_wrapper(self)
-
-    def __sklearn_tags__(self) -> Any:
-        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
-
-    def _reader(self) -> WholeTableReader:
-        return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
-
-    def _learner(self) -> AlignmentLearner:
-        return AlignmentLearner(
-            AlignmentSettings.of(self), ClassOutput(self.classes_), self.reader_.pooled_
-        )
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        strength: float | Sequence[float] = 1.0,
+        criterion: str = "demographic_parity",
+        decisions: str = "align",
+        prefit: bool = False,
+        cv: Any = 5,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
     ) -> None:
-        check_weights("strength", fairness_weights, "[0, 1]")
-        AlignmentSettings.of(self)
-        if not self.sensitive_at_prediction:
-            raise InputError(
-                "sensitive_at_prediction=False was given, but scores are adjusted by group, so new "
-                "rows need their groups. Leave it out, or use MatchSmoothingClassifier, which can "
-                "predict without groups."
-            )
-        self._refuse_coupling(coupling)
+        self.estimator = estimator
+        self.strength = strength
+        self.criterion = criterion
+        self.decisions = decisions
+        self.prefit = prefit
+        self.cv = cv
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state
 
 
-@with_parameters(Comparison, Sampling, GapChoice, GroupSettings, GroupSizes)
-class MatchSmoothingClassifier(FairClassifier):
+class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
     r"""Fairness Through Matching (FTM) around any learner that takes weights of rows.
 
     First, every row gets a score from a learner that was not trained on it. Then people of
@@ -640,7 +628,7 @@ class MatchSmoothingClassifier(FairClassifier):
         If ``sensitive_column`` names a column of X, the learner sees the whole of X. If groups are
         given beside X, it sees X and, after its columns, one column of 0 and 1 for every group but
         the first. With ``sensitive_at_prediction=False`` it sees no groups.
-    fairness_weight : float, default=1.0
+    fairness_weight : float or a list of float, default=1.0
         How much the differences of matched people count; 0 fits the learner on the labels.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
         What people are matched on besides their scores. "marginal" uses their features, and "joint"
@@ -653,6 +641,41 @@ class MatchSmoothingClassifier(FairClassifier):
     cv : int, splitter or list of (train, test), default=5
         How rows are split into folds. Every row is scored by a learner that was trained on the
         other folds.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Who is compared: by default everybody, with "equal_opportunity" people with a positive
+        label, and with "equalized_odds" people with the same label, for each class.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
+        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -689,50 +712,45 @@ class MatchSmoothingClassifier(FairClassifier):
     (200,)
     """
 
-    estimator: Any
-    _: KW_ONLY
-    fairness_weight: float = 1.0
-    transport: str | Matcher = "marginal"
-    score_weight: float = 5.0
-    cv: Any = 5
-    random_state: Any = None
-
-    _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
-    _save_instead: ClassVar[str | None] = softening_SAVE_INSTEAD
-    _matches: ClassVar[bool] = True
-    _family: ClassVar[Family] = Family(
-        "table",
-        SmoothingSettings,
-        SmoothingLearner,
-        ModelScorer,
-        lambda: TableEncoder(missing="encode"),
-    )
-
-    def __sklearn_clone__(self) -> Any:
-        return clone_wrapper(self)
-
-    def __sklearn_tags__(self) -> Any:
-        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
-
-    def _reader(self) -> WholeTableReader:
-        return whole_table_reader(self, matches=True, adds_groups=True)
-
-    def _learner(self) -> SmoothingLearner:
-        return SmoothingLearner(SmoothingSettings.of(self), ClassOutput(self.classes_))
-
-    def _transport(self) -> Transport:
-        return Transport(self.transport, Comparison.of(self), sampling=Sampling.of(self))
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Matched:
-        return match_compared(self._transport(), rows, coupling)
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        refuse_scores(self.score_weight)
-        return self._transport().match(rows)
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        fairness_weight: float | Sequence[float] = 1.0,
+        transport: str | Matcher = "marginal",
+        score_weight: float = 5.0,
+        criterion: str = "demographic_parity",
+        reference: Any = None,
+        match_rows: int | None = 50_000,
+        cv: Any = 5,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.fairness_weight = fairness_weight
+        self.transport = transport
+        self.score_weight = score_weight
+        self.criterion = criterion
+        self.reference = reference
+        self.match_rows = match_rows
+        self.cv = cv
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state
 
 
-@with_parameters(RealGapChoice, GroupSettings, GroupSizes)
-class QuantileAlignmentRegressor(FairRegressor):
+class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     r"""Any regressor, with its predictions aligned by group.
 
     Every group's predictions are moved towards one common distribution. Within a group the order
@@ -745,7 +763,7 @@ class QuantileAlignmentRegressor(FairRegressor):
         ends with one. If ``sensitive_column`` names a column of X, it sees the whole of X. If
         groups are given beside X, it sees X and, after its columns, one column of 0 and 1 for
         every group but the first.
-    strength : float, default=1.0
+    strength : float or a list of float, default=1.0
         How far to go: 0 does not move the predictions, and 1 aligns them fully.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
@@ -754,6 +772,33 @@ class QuantileAlignmentRegressor(FairRegressor):
     cv : int, splitter or list of (train, test), default=5
         How rows are split into folds. The adjustment is fitted on the prediction for every row by a
         model that was trained on the other folds.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the model with the least squared error whose gap on the held-out rows is
+        at most this. The gap is in units of the target, or in standard deviations if the measure
+        is relative.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
+        By default it is "mean_parity_gap".
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -789,50 +834,37 @@ class QuantileAlignmentRegressor(FairRegressor):
     (200,)
     """
 
-    estimator: Any
-    _: KW_ONLY
-    strength: float = 1.0
-    prefit: bool = False
-    cv: Any = 5
-    random_state: Any = None
-
-    _weight_name: ClassVar[str | None] = "strength"
-    _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
-    _save_instead: ClassVar[str | None] = SAVE_INSTEAD
-    _family: ClassVar[Family] = Family(
-        "table", RealAlignmentSettings, AlignmentLearner, AlignmentScorer, lambda: None
-    )
-    decisions: ClassVar[str] = "align"
-
-    def __sklearn_clone__(self) -> Any:
-        return clone_wrapper(self)
-
-    def __sklearn_tags__(self) -> Any:
-        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
-
-    def _reader(self) -> WholeTableReader:
-        return whole_table_reader(self, matches=False, adds_groups=not self.prefit)
-
-    def _learner(self) -> AlignmentLearner:
-        output = RealOutput(self.target_mean_, self.target_scale_)
-        return AlignmentLearner(RealAlignmentSettings.of(self), output, self.reader_.pooled_)
-
-    def _check_parameters(
-        self, fairness_weights: Sequence[float], coupling: Coupling | None
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        strength: float | Sequence[float] = 1.0,
+        prefit: bool = False,
+        cv: Any = 5,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
     ) -> None:
-        check_weights("strength", fairness_weights, "[0, 1]")
-        RealAlignmentSettings.of(self)
-        if not self.sensitive_at_prediction:
-            raise InputError(
-                "sensitive_at_prediction=False was given, but predictions are adjusted by group, "
-                "so new rows need their groups. Leave it out, or use MatchSmoothingRegressor, "
-                "which can predict without groups."
-            )
-        self._refuse_coupling(coupling)
+        self.estimator = estimator
+        self.strength = strength
+        self.prefit = prefit
+        self.cv = cv
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state
 
 
-@with_parameters(GroupComparison, Sampling, RealGapChoice, GroupSettings, GroupSizes)
-class MatchSmoothingRegressor(FairRegressor):
+class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
     r"""Fairness Through Matching around any regressor.
 
     First, every row gets a prediction from a regressor that was not trained on it. Then people of
@@ -846,7 +878,7 @@ class MatchSmoothingRegressor(FairRegressor):
         If ``sensitive_column`` names a column of X, it sees the whole of X. If groups are given
         beside X, it sees X and, after its columns, one column of 0 and 1 for every group but the
         first. With ``sensitive_at_prediction=False`` it sees no groups.
-    fairness_weight : float, default=1.0
+    fairness_weight : float or a list of float, default=1.0
         How much the differences of matched people count; 0 fits the regressor on the target.
     transport : {"marginal", "joint"} or a matcher, default="marginal"
         What people are matched on besides their predictions. "marginal" uses their features, and
@@ -859,6 +891,39 @@ class MatchSmoothingRegressor(FairRegressor):
     cv : int, splitter or list of (train, test), default=5
         How rows are split into folds. The prediction for every row is by a regressor that was
         trained on the other folds.
+    reference : a group label, optional
+        The group that every other group is compared with; by default the largest.
+    match_rows : int or None, default=50000
+        Greatest number of rows of two groups that are matched. In a larger table a sample is
+        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
+        sample's pairs, and the loss sees all rows. None matches everybody.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
+        the rows and keeps the model with the least squared error whose gap on the held-out rows is
+        at most this. The gap is in units of the target, or in standard deviations if the measure
+        is relative.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
+        By default it is "mean_parity_gap".
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
+        gap itself must be at most ``max_gap``.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. With several columns, the
+        combinations of their values are the groups. With groups in X, scikit-learn's
+        meta-estimators and scorers work without further settings. Those that pass on arrays, such
+        as ``BaggingClassifier``, need the position.
+    sensitive_at_prediction : bool, default=True
+        Whether the model sees the group. With False only training needs the group. A column of X
+        that is a copy of the group is then an error, and one that gives it away is a warning.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -893,44 +958,37 @@ class MatchSmoothingRegressor(FairRegressor):
     (200,)
     """
 
-    estimator: Any
-    _: KW_ONLY
-    fairness_weight: float = 1.0
-    transport: str | Matcher = "marginal"
-    score_weight: float = 1.25
-    cv: Any = 5
-    random_state: Any = None
-
-    _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
-    _save_instead: ClassVar[str | None] = softening_SAVE_INSTEAD
-    _matches: ClassVar[bool] = True
-    _family: ClassVar[Family] = Family(
-        "table",
-        RealSmoothingSettings,
-        SmoothingLearner,
-        ModelScorer,
-        lambda: TableEncoder(missing="encode"),
-    )
-
-    def __sklearn_clone__(self) -> Any:
-        return clone_wrapper(self)
-
-    def __sklearn_tags__(self) -> Any:
-        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
-
-    def _reader(self) -> WholeTableReader:
-        return whole_table_reader(self, matches=True, adds_groups=True)
-
-    def _learner(self) -> SmoothingLearner:
-        output = RealOutput(self.target_mean_, self.target_scale_)
-        return SmoothingLearner(RealSmoothingSettings.of(self), output)
-
-    def _transport(self) -> Transport:
-        return Transport(self.transport, Comparison.of(self), real=True, sampling=Sampling.of(self))
-
-    def _compare(self, rows: TrainingRows, coupling: Coupling | None) -> Matched:
-        return match_compared(self._transport(), rows, coupling)
-
-    def _match_held_out(self, rows: TrainingRows) -> Coupling:
-        refuse_scores(self.score_weight)
-        return self._transport().match(rows)
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        fairness_weight: float | Sequence[float] = 1.0,
+        transport: str | Matcher = "marginal",
+        score_weight: float = 1.25,
+        reference: Any = None,
+        match_rows: int | None = 50_000,
+        cv: Any = 5,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        sensitive_column: Columns = None,
+        sensitive_at_prediction: bool = True,
+        small_groups: SmallGroups = "warn",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.fairness_weight = fairness_weight
+        self.transport = transport
+        self.score_weight = score_weight
+        self.reference = reference
+        self.match_rows = match_rows
+        self.cv = cv
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.sensitive_column = sensitive_column
+        self.sensitive_at_prediction = sensitive_at_prediction
+        self.small_groups = small_groups
+        self.random_state = random_state

@@ -153,9 +153,9 @@ class TestAlignment:
     def test_small_groups_are_left_alone_if_asked(self, rows):
         X, y, group = rows
         three = np.where(np.arange(len(y)) < 6, "few", np.where(group == 1, "m", "f"))
-        model = QuantileAlignmentClassifier(
-            LogisticRegression(), min_group_size=10, small_groups="ignore"
-        ).fit(X, y, sensitive_features=three)
+        model = QuantileAlignmentClassifier(LogisticRegression(), small_groups=("ignore", 10)).fit(
+            X, y, sensitive_features=three
+        )
         assert model.adjustment_.labels == ("f", "m")
         moved = model.predict_proba(X, sensitive_features=three)[:, 1]
         seen = np.column_stack([X, *(three == name for name in model.groups_[1:])])
@@ -283,7 +283,7 @@ class TestSmoothing:
         given = {"max_gap": 1.0, "gap_measure": "matched_parity_gap", "cv": 3, "random_state": 0}
         with pytest.raises(InputError, match="score_weight=5 people are matched on scores"):
             smooth().set_params(**given).fit(X, y, sensitive_features=group)
-        model = smooth().set_params(score_weight=0, **given, fairness_weights=[1.0])
+        model = smooth().set_params(score_weight=0, **given, fairness_weight=[1.0])
         model.fit(X, y, sensitive_features=group)
         assert 0.0 < model.validation_curve_.matched_parity_gap[0] < 1.0
 

@@ -435,14 +435,14 @@ def test_groups_are_given_to_those_who_ask_for_them():
         "fairmatch:FTMBoostingClassifier",
         weight_parameter="fairness_weight",
         weights=[0, 50],
-        settings={"n_rounds": 5},
+        settings={"warmup": 0.1},
     )
     problem = small_problem()
     curve = method.fit(problem, {"weights": [0, 50]}, 0)
     from fairmatch import FTMBoostingClassifier
 
     split = problem.split
-    direct = FTMBoostingClassifier(fairness_weight=50, n_rounds=5, random_state=0)
+    direct = FTMBoostingClassifier(fairness_weight=50, warmup=0.1, random_state=0)
     direct.fit(split.X_train, split.y_train, sensitive_features=split.group_train)
     expected = direct.predict_proba(split.X_test, sensitive_features=split.group_test)[:, 1]
     assert np.array_equal(curve.scorers[1](split.group_test), expected)
