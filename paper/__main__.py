@@ -16,9 +16,8 @@ from fairmatch.exceptions import FairmatchError, InputError
 
 if TYPE_CHECKING:
     from paper.records import Record, RecordStore
-    from paper.runs import Failure
-    from paper.specs import RunSpec
-    from paper.study import Study
+    from paper.runs import Failure, Task
+    from paper.specs import RunSpec, Study
 
 
 class Names(click.ParamType):
@@ -108,8 +107,7 @@ class Where:
         from paper.custom import extend_study
         from paper.pages import RECORDS
         from paper.records import RecordStore
-        from paper.specs import PROFILES
-        from paper.study import Study
+        from paper.specs import PROFILES, Study
 
         # The paper's whole study has a folder of its own: its page and records are committed.
         usual = "quick-results" if quick else "results"
@@ -164,15 +162,55 @@ def run(
     jobs: int,
     **where: Any,
 ) -> int:
-    """Do the runs that have no record yet; stop and start as you like."""
+    """Do the runs of the paper's tables; stop and start as you like."""
+    from paper.runs import study_tasks
+
+    found = Where.of(**where)
+    return _add(study_tasks(found.study, found.runs(only, methods)), found.store, jobs, debug)
+
+
+@cli.command()
+@_options(*_STUDY, _JOBS)
+@click.pass_obj
+def matchings(debug: bool, jobs: int, **where: Any) -> int:
+    """Match people by the recorded models nearest to the levels of ΔDP and ΔWDP."""
+    from paper.matchings import FOLDER, matching_tasks
+    from paper.records import RecordStore
+
+    found = Where.of(**where)
+    tasks = matching_tasks(found.study, found.store)
+    return _add(tasks, RecordStore(found.out / FOLDER), jobs, debug)
+
+
+@cli.command()
+@click.option("--out", metavar="DIR", default="results", show_default=True, help="Folder.")
+@_names("--cases", "Only these cases.")
+@_names("--methods", "Only these methods.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
+@_JOBS
+@click.pass_obj
+def groups(
+    debug: bool,
+    out: str,
+    cases: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    seeds: int,
+    jobs: int,
+) -> int:
+    """Study several groups and other criteria, beside the usual alternatives."""
+    from paper.groups import FOLDER, group_tasks
+    from paper.records import RecordStore
+
+    return _add(group_tasks(cases, methods, seeds), RecordStore(Path(out) / FOLDER), jobs, debug)
+
+
+def _add(tasks: Sequence[Task], store: RecordStore, jobs: int, debug: bool) -> int:
+    """Do the runs that have no record yet, and say how many were done."""
     from paper import runs
     from paper.runs import Failure
 
-    found = Where.of(**where)
-    study, store = found.study, found.store
-    specs = found.runs(only, methods)
-    missing = len(store.missing(specs))
-    print(f"{len(specs) - missing} of {len(specs)} runs are recorded in {store.folder}.")
+    missing = len(store.missing(task.spec for task in tasks))
+    print(f"{len(tasks) - missing} of {len(tasks)} runs are recorded in {store.folder}.")
     n_added = 0
     with follow_runs(missing) as advance:
 
@@ -186,9 +224,7 @@ def run(
                 if debug:
                     print(result.traceback, file=sys.stderr)
 
-        failures = runs.run_all(
-            specs, store, loaders=study.loaders, methods=study.methods, jobs=jobs, on_done=done
-        )
+        failures = runs.run_all(tasks, store, jobs=jobs, on_done=done)
     print(f"{n_added} runs were added, {len(failures)} failed.")
     if any(failure.traceback for failure in failures) and not debug:
         print("python -m paper --debug run shows where each run failed.", file=sys.stderr)
@@ -198,61 +234,11 @@ def run(
 
 
 @cli.command()
-@_options(*_STUDY)
-def matchings(**where: Any) -> int:
-    """Match people by the recorded models nearest to the levels of ΔDP and ΔWDP."""
-    from paper.matchings import FOLDER, matched_cases, run_case
-    from paper.records import RecordStore
-
-    given = Where.of(**where)
-    found = RecordStore(given.out / FOLDER)
-    cases = list(matched_cases(given.study, given.store))
-    missing = [case for case in cases if case.spec not in found]
-    print(f"{len(cases) - len(missing)} of {len(cases)} models are matched in {found.folder}.")
-    with follow_runs(len(missing)) as advance:
-        for case in missing:
-            spec = case.spec
-            load, method = given.study.loaders[spec.dataset], given.study.methods[spec.method]
-            found.write(run_case(spec, load, method))
-            advance(spec.name)
-    return 0
-
-
-@cli.command()
-@click.option("--out", metavar="DIR", default="results", show_default=True, help="Folder.")
-@_names("--cases", "Only these cases.")
-@_names("--methods", "Only these methods.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
-def groups(out: str, cases: Sequence[str] | None, methods: Sequence[str] | None, seeds: int) -> int:
-    """Study several groups and other criteria; do the runs that have no record yet."""
-    from paper.groups import CASES, FOLDER, METHODS, case_spec, find_case, run_trial
-    from paper.records import RecordStore
-
-    methods = methods or list(METHODS)
-    for name in methods:
-        if name not in METHODS:
-            raise InputError(f"There is no method {name!r}. There are: {', '.join(METHODS)}.")
-    chosen = [find_case(name) for name in cases or CASES]
-    store = RecordStore(Path(out) / FOLDER)
-    for seed in range(seeds):
-        for case in chosen:
-            for method in methods:
-                if not METHODS[method].suits(case.criterion):
-                    continue
-                if case_spec(case.name, method, seed) in store:
-                    continue
-                record = run_trial(case, method, seed)
-                store.write(record)
-                print(f"{record.spec.name}: {record.seconds:.0f} s", file=sys.stderr)
-    return 0
-
-
-@cli.command()
 @_options(*_STUDY, *_PART)
 def status(only: Sequence[str] | None, methods: Sequence[str] | None, **where: Any) -> int:
     """Show what is recorded and what is missing."""
     from paper.records import estimate_seconds
-    from paper.study import EXPERIMENTS
+    from paper.specs import EXPERIMENTS
 
     found = Where.of(**where)
     study, store = found.study, found.store

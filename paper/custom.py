@@ -4,7 +4,8 @@ import hashlib
 import json
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -22,9 +23,8 @@ from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.people.checks import FloatArray, check_names
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import MISSING_WORDS, read_table
-from paper.methods import Curve, Method, Scorer
-from paper.specs import Problem, Series
-from paper.study import Study
+from paper.methods import Curve, Method, Model, Problem, Rows
+from paper.specs import Series, Study
 
 
 def own_method(
@@ -34,6 +34,7 @@ def own_method(
     weight_parameter: str | None = None,
     weights: Sequence[float] = (),
     settings: Mapping[str, Any] | None = None,
+    folders: Sequence[str] = (),
 ) -> Method:
     """Return a method that trains a scikit-learn-like classifier.
 
@@ -49,6 +50,8 @@ def own_method(
         Values of that parameter, from the most accurate to the fairest.
     settings : mapping, optional
         The other parameters of the class.
+    folders : sequence of str
+        Folders that may hold the module. A change of a module there makes another method.
 
     Returns
     -------
@@ -80,11 +83,13 @@ def own_method(
             f"Method {name!r}: weight_parameter is 'random_state', which is set to the seed of the "
             "split. Name the parameter that trades accuracy for fairness."
         )
-    kind = _find_class(name, estimator)
+    fit = OwnFit(name, estimator, weight_parameter, settings or {}, tuple(folders))
     try:
-        plain = clone(kind(**(settings or {})))
+        plain = fit.unfitted()
         if weight_parameter is not None:
-            clone(plain).set_params(**{weight_parameter: weights[0]})
+            plain.set_params(**{weight_parameter: weights[0]})
+    except InputError:
+        raise
     except Exception as error:  # a researcher's class may fail in any way
         raise InputError(
             f"Method {name!r}: {estimator} cannot be made with these parameters "
@@ -96,23 +101,7 @@ def own_method(
                 f"Method {name!r}: {estimator} has no method {needed!r}. Name a classifier with "
                 "fit and predict."
             )
-
-    def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
-        scorers, training = [], []
-        for weight in given["weights"]:
-            model = clone(plain)
-            chosen = {} if weight_parameter is None else {weight_parameter: weight}
-            if "random_state" in model.get_params():
-                chosen["random_state"] = seed
-            try:
-                scorer, scores = _fit_any(model.set_params(**chosen), problem)
-            except Exception as error:
-                error.add_note(f"{type(model).__name__} with {chosen}")
-                raise
-            scorers.append(scorer)
-            training.append(scores)
-        return Curve(scorers, training)
-
+    code = fit.code()
     return Method(
         name,
         tuple(weights) or (0.0,),  # not converted: the parameter may need whole numbers
@@ -123,8 +112,56 @@ def own_method(
             "weight_parameter": weight_parameter,
             # As text, because 1 and 1.0 may differ, as they do in scikit-learn's forests.
             "parameters": json.dumps([settings or {}, weights], sort_keys=True),
+            **({"code": code} if code else {}),
         },
     )
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFit:
+    """The training of a researcher's classifier, held as names alone.
+
+    A worker process unpickles this before it knows the folder of the class. So it holds no object
+    of the class, and imports the class when it is called.
+    """
+
+    name: str
+    estimator: str
+    weight_parameter: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+
+    def unfitted(self) -> Any:
+        """Return the classifier with its settings."""
+        # Appended, because a researcher's file must not hide a package that others import.
+        sys.path += [folder for folder in self.folders if folder not in sys.path]
+        return clone(_find_class(self.name, self.estimator)(**self.settings))
+
+    def code(self) -> str | None:
+        """Return the SHA-256 of the module's file, if it is the researcher's own."""
+        module = self.estimator.partition(":")[0]
+        file = getattr(import_module(module), "__file__", None)
+        inside = Path(*module.split("."))
+        own = (
+            Path(folder, *ending.parts)
+            for folder in self.folders
+            for ending in (inside.with_suffix(".py"), inside / "__init__.py")
+        )
+        for path in own:
+            if file is not None and path.exists() and path.samefile(file):
+                return sha256_of(path)
+        return None
+
+    def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        """Return the curve of a problem, trained at the weights of the settings."""
+        models = []
+        for weight in settings["weights"]:
+            model = self.unfitted()
+            chosen = {} if self.weight_parameter is None else {self.weight_parameter: weight}
+            if "random_state" in model.get_params():
+                chosen["random_state"] = seed
+            models.append(_fit_any(model.set_params(**chosen), chosen, problem.train))
+        return Curve(settings["weights"], models)
 
 
 def _find_class(name: str, path: str) -> Any:
@@ -146,26 +183,36 @@ def _find_class(name: str, path: str) -> Any:
         ) from error
 
 
-def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
-    split = problem.split
+def _fit_any(model: Any, chosen: Mapping[str, Any], train: Rows) -> Model:
+    """Train a researcher's classifier; its errors tell the parameters that were chosen."""
 
     def takes_groups(method: str) -> bool:
         return "sensitive_features" in signature(getattr(model, method)).parameters
 
+    @contextmanager
+    def told() -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"{type(model).__name__} with {dict(chosen)}")
+            raise
+
     apart = takes_groups("fit")
 
-    def rows(features: FloatArray, groups: Any) -> FloatArray:
-        return features if apart else np.column_stack([features, groups])
+    def features(rows: Rows, group: Any) -> Any:
+        return rows.encoded if apart else np.column_stack([rows.encoded, group])
 
-    def scores(features: FloatArray, groups: Any) -> FloatArray:
+    def scores(rows: Rows, group: Any) -> FloatArray:
         how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-        given = {"sensitive_features": groups} if apart and takes_groups(how) else {}
-        found = getattr(model, how)(rows(features, groups), **given)
-        return _as_scores(found, f"{type(model).__name__}.{how}", len(features))
+        given = {"sensitive_features": group} if apart and takes_groups(how) else {}
+        with told():
+            found = getattr(model, how)(features(rows, group), **given)
+            return _as_scores(found, f"{type(model).__name__}.{how}", len(rows))
 
-    given = {"sensitive_features": split.group_train} if apart else {}
-    model.fit(rows(split.X_train, split.group_train), split.y_train, **given)
-    return lambda groups: scores(split.X_test, groups), scores(split.X_train, split.group_train)
+    with told():
+        given = {"sensitive_features": train.group} if apart else {}
+        model.fit(features(train, train.group), train.y, **given)
+    return scores
 
 
 def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
@@ -471,8 +518,7 @@ def extend_study(study: Study, path: str | Path) -> Study:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from paper.specs import QUICK
-    >>> from paper.study import Study
+    >>> from paper.specs import QUICK, Study
     >>> text = '[methods.forest]\nestimator = "sklearn.ensemble:RandomForestClassifier"\n'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "mine.toml"
@@ -595,57 +641,6 @@ def _read_table(name: str, content: Any, folder: Path) -> OwnTable:
     return OwnTable.read(name, folder / given.pop("file"), **given)
 
 
-@dataclass(frozen=True, eq=False)
-class OwnFit:
-    """The training of a researcher's method, held as names alone.
-
-    A worker process unpickles this before it knows the folder of the class. So it holds no object
-    of the class, and imports the class when it is called.
-    """
-
-    folders: tuple[str, ...]
-    name: str
-    estimator: str
-    weight_parameter: str | None = None
-    weights: tuple[float, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def method(self) -> Method:
-        """Return the method, with its class imported."""
-        # Appended, because a researcher's file must not hide a package that others import.
-        for folder in self.folders:
-            if folder not in sys.path:
-                sys.path.append(folder)
-        return own_method(
-            self.name,
-            self.estimator,
-            weight_parameter=self.weight_parameter,
-            weights=self.weights,
-            settings=self.settings,
-        )
-
-    def code(self) -> str | None:
-        """Return the SHA-256 of the module's file, if it is the researcher's own."""
-        module = self.estimator.partition(":")[0]
-        file = getattr(import_module(module), "__file__", None)
-        inside = Path(*module.split("."))
-        own = (
-            Path(folder, *ending.parts)
-            for folder in self.folders
-            for ending in (inside.with_suffix(".py"), inside / "__init__.py")
-        )
-        for path in own:
-            if file is not None and path.exists() and path.samefile(file):
-                return sha256_of(path)
-        return None
-
-    def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        """Return the curve of a problem, trained with the settings and the seed."""
-        fit = self.method().fit
-        assert fit is not None
-        return fit(problem, settings, seed)
-
-
 def _read_method(
     name: str, content: Any, folders: tuple[str, ...], labels: set[str]
 ) -> tuple[Method, Series]:
@@ -663,15 +658,12 @@ def _read_method(
     for weight in given["weights"]:
         if not isinstance(weight, int | float) or isinstance(weight, bool):
             raise InputError(f"{where}: weights must be numbers, got {weight!r}.")
-    fit = OwnFit(
-        folders,
+    method = own_method(
         name,
         given["estimator"],
-        given["weight_parameter"],
-        tuple(given["weights"]),
-        given["settings"],
+        weight_parameter=given["weight_parameter"],
+        weights=given["weights"],
+        settings=given["settings"],
+        folders=folders,
     )
-    method = fit.method()
-    code = fit.code()
-    settings = {**method.settings, **({"code": code} if code else {})}
-    return replace(method, fit=fit, settings=settings), Series(name, label, name)
+    return method, Series(name, label, name)

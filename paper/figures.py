@@ -9,15 +9,8 @@ import pandas as pd
 from fairmatch.measures import MEASURES
 from fairmatch.report.charts import require_charts
 from paper.illustrations import AppendixB, Counterfactuals
-from paper.questions import (
-    GAPS,
-    SUBJECTS,
-    Answers,
-    interpolated,
-    mean_curve,
-    nearest_index,
-    reported,
-)
+from paper.questions import GAPS, SUBJECTS, Answers, reported
+from paper.readings import interpolated, mean_curve, nearest_index
 from paper.specs import PAPER_RIVALS, SERIES
 from paper.tables import LARGEST, read_frontier
 

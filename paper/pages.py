@@ -15,34 +15,28 @@ from fairmatch.measures import MEASURES
 from fairmatch.people.files import whole_file, write_whole
 from fairmatch.report.charts import require_charts
 from paper import groups
-from paper.claims import Verdict, verdicts
+from paper.claims import UNKNOWN, Verdict, verdicts
 from paper.figures import appendix_b_chart, counterfactual_chart, recorded_charts
 from paper.illustrations import appendix_b, counterfactuals
 from paper.matchings import CLAIM, matching_verdict, matchings_section
-from paper.questions import (
+from paper.questions import SUBJECTS, Answer, Answers, Question, reported
+from paper.readings import (
     FEWEST_ACCEPTED,
     MOST_ACCEPTED,
-    SUBJECTS,
-    UNKNOWN,
-    Answer,
-    Answers,
-    Question,
-    reported,
+    mean_cell,
+    paper_cell,
+    plain_text,
+    table,
 )
 from paper.records import RecordStore
-from paper.specs import SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
-from paper.study import EXPERIMENTS, Study
+from paper.specs import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES, Study
 from paper.tables import (
     frontier_section,
     label_weights,
-    mean_cell,
-    paper_cell,
     picked_on_training,
-    plain_text,
     schedules,
     short_answer,
     stability,
-    table,
     unconstrained,
 )
 
@@ -106,7 +100,7 @@ def pages(
     folder = Path(folder)
     found = {folder / PAGE: render_page(Answers(study, store), folder, options)}
     if (folder / groups.FOLDER).exists():
-        found[folder / groups.PAGE] = groups.page_text(folder / groups.FOLDER)
+        found[folder / groups.PAGE] = groups.page_text(RecordStore(folder / groups.FOLDER))
     return found
 
 

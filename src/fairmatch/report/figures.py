@@ -52,13 +52,11 @@ from fairmatch.report.charts import (
 )
 from fairmatch.report.wording import (
     MATCHINGS,
-    RELATIVE,
     by_size,
     certain,
     column_words,
     compared_groups,
     gap_title,
-    gap_unit,
     gap_words,
     group_words,
     is_drawn,
@@ -521,29 +519,33 @@ def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _in_order(gaps: Iterable[Gap]) -> list[str]:
-    """Return the names of some gaps in the order of the registry, relative ones last."""
+    """Return the names of some gaps in the order of the registry of measures."""
     found = {gap.name for gap in gaps}
-    known = [*MEASURES, *(f"{RELATIVE}{name}" for name in MEASURES)]
-    return [*(name for name in known if name in found), *sorted(found - {*known})]
+    return [*(name for name in MEASURES if name in found), *sorted(found - MEASURES.keys())]
 
 
 def _unit(name: str, audit: Audit) -> str:
     """Return the unit of a gap of predictions, as the title of the chart of all that share it."""
     if audit.scale != "real":
         return ""
-    deviations = f"In standard deviations of the {audit.spread.of if audit.spread else 'target'}"
-    titles = {"score": "In units of the target", "share": "As a share of the people"}
-    return titles.get(gap_unit(name), deviations)
+    spread = audit.spread.of if audit.spread else "target"
+    titles = {
+        "score": "In units of the target",
+        "deviation": f"In standard deviations of the {spread}",
+        "share": "As a share of the people",
+    }
+    return titles[MEASURES[name].unit]
 
 
 def _is_drawn_by_pair(name: str) -> bool:
-    """Return whether a gap is drawn for every pair and attribute: the difference of one rate.
+    """Return whether a gap is drawn for every pair and attribute: a difference of one rate.
 
-    The other gaps are in the table.
+    The other gaps, and relative gaps, which would repeat the picture, are in the table.
     """
     measure = MEASURES.get(name)
-    simple = measure is not None and measure.distance is None and not measure.needs_coupling
-    return simple and measure is not None and len(measure.labels) == 1
+    if measure is None or measure.distance is not None or len(measure.labels) > 1:
+        return False
+    return not (measure.needs_coupling or measure.is_relative)
 
 
 def pair_figure(audits: Sequence[Audit]) -> Figure | None:
