@@ -134,6 +134,8 @@ def adjust(
     how = {name: value for name, value in typed.items() if value is not None}
     check_outputs([table, *([ready] if ready else [])], out=out, save=save)
     _refuse_contradictions(how, ready, save, y_true)
+    if "small_groups" in how or "min_group_size" in how:
+        how["small_groups"] = how.pop("small_groups", "error"), how.pop("min_group_size", 2)
     adjustment = ScoreAdjustment.load(ready) if ready else None
     # Groups are read as text, so that a saved adjustment finds them again in any file.
     texts = sorted({*sensitive_features, *split_names(sensitive_features, ())})
