@@ -164,8 +164,8 @@ class TestGaps:
         assert said(some).startswith("Each group with enough people for a statement is compared")
 
     def test_where_low_scores_are_good_the_label_is_named(self):
-        high = SimpleNamespace(favourable="high", scale="probability")
-        low = SimpleNamespace(favourable="low", scale="probability")
+        high = SimpleNamespace(favourable="high", kind="probability")
+        low = SimpleNamespace(favourable="low", kind="probability")
         assert gap_title("true_positive_gap", high) == "True positive rates"
         assert gap_title("true_positive_gap", low) == "Selection rates with a negative label"
         assert gap_words("false_positive_gap", low).endswith("people with a positive label")

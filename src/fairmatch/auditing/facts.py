@@ -1104,8 +1104,8 @@ class Audit(JsonFacts):
     impact : tuple of ImpactTable
         Selection and scoring rates with their impact ratios, by category of each attribute and of
         all attributes crossed, as bias audits are filed. It is empty for predictions.
-    scale : {"probability", "real"}
-        What the scores are. With "probability" they are probabilities or decisions. With "real"
+    kind : {"probability", "number"}
+        What the scores are. With "probability" they are probabilities or decisions. With "number"
         they are predictions, and scores and their gaps are in units of the target.
     spread : Spread or None
         The unit of relative gaps: a standard deviation. It is None for probabilities.
@@ -1154,7 +1154,7 @@ class Audit(JsonFacts):
     leaks: tuple[LeakFacts, ...] = ()
     notes: tuple[str, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
-    scale: str = "probability"
+    kind: str = "probability"
     spread: Spread | None = None
     score_values: tuple[float, ...] = ()
 

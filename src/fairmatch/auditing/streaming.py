@@ -424,11 +424,11 @@ def audit_dataset(
         seed fixes.
     """
     files = ParquetFiles(pattern)
-    if settings.get("scale", "probability") != "probability":
+    if settings.get("kind", "probability") != "probability":
         raise InputError(
             f"{pattern} is read as one table, in which scores in [0, 1] are counted, and "
-            f"scale={settings['scale']!r} was given. Audit predictions in one file.",
-            parameter="scale",
+            f"kind={settings['kind']!r} was given. Audit predictions in one file.",
+            parameter="kind",
         )
     if roles.weight is not None:
         raise InputError(

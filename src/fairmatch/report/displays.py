@@ -295,7 +295,7 @@ class GapDisplay(Display):
             for gap in audit.gaps
             # Gaps of predictions share an axis only if they have the unit of the predictions.
             if gap.value is not None
-            and (audit.scale != "real" or MEASURES[gap.name].unit == "score")
+            and (audit.kind != "number" or MEASURES[gap.name].unit == "score")
         ]
 
     def _title(self) -> str:

@@ -346,7 +346,7 @@ def group_figure(audits: Sequence[Audit]) -> Figure:
     said = outcome_words(audits[0])
     title, dot, axis = (
         ("Mean prediction of each group", "A dot is the mean of the predictions", "mean prediction")
-        if audits[0].scale == "real"
+        if audits[0].kind == "number"
         else (
             f"Share {said} of each group",
             f"A dot is the share of people {said}",
@@ -386,7 +386,7 @@ def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
         for attribute in model.audit.attributes
         if (said := _on_ratio(attribute))
     ]
-    real = audits[0].scale == "real"
+    real = audits[0].kind == "number"
     return Figure(
         "Each attribute by itself",
         (
@@ -420,7 +420,7 @@ def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
     compared = [group for group in facts.groups if group.label not in facts.unknown]
     most = max((group.selection_rate.value or 0.0 for group in compared), default=0.0)
     rows: list[Row] = []
-    real = model.audit.scale == "real"
+    real = model.audit.kind == "number"
     for group in by_size(facts.groups):
         rate = group.selection_rate.value
         own = _estimate(group.mean_score if real else group.selection_rate)
@@ -443,7 +443,7 @@ def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
 
 def _group_domain(audit: Audit) -> Domain | Callable[[Sequence[Row]], Domain]:
     """Return the ends of the axis: 0 and 1 for shares, and for means those of what is drawn."""
-    return _around if audit.scale == "real" else (0.0, 1.0)
+    return _around if audit.kind == "number" else (0.0, 1.0)
 
 
 def _around(rows: Sequence[Row]) -> Domain:
@@ -526,7 +526,7 @@ def _in_order(gaps: Iterable[Gap]) -> list[str]:
 
 def _unit(name: str, audit: Audit) -> str:
     """Return the unit of a gap of predictions, as the title of the chart of all that share it."""
-    if audit.scale != "real":
+    if audit.kind != "number":
         return ""
     spread = audit.spread.of if audit.spread else "target"
     titles = {
@@ -789,7 +789,7 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the scores of all groups; None if every group is too small."""
     if not any(map(_stated, audits)):
         return None
-    what = "prediction" if audits[0].scale == "real" else "score"
+    what = "prediction" if audits[0].kind == "number" else "score"
     rows: list[Row] = []
     panels: list[Panel] = []
     for model in _models(audits):
@@ -1464,7 +1464,7 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
 def changed_figure(comparison: Comparison) -> Figure:
     """Return the figure of what differs from the reference model: decisions, and people's order."""
     first = _models(comparison.audits)[0]
-    decides = first.audit.scale != "real"
+    decides = first.audit.kind != "number"
     sizes = {group.label: group.n_rows for group in first.audit.groups}
     least = _least_people(first.audit)
     columns = _columns(

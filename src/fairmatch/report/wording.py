@@ -219,7 +219,7 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
         return name.replace("_", " ").capitalize()
     if audit is None:
         return measure.title
-    if audit.scale == "real":
+    if audit.kind == "number":
         plain = name.removeprefix("relative_")
         title = _PREDICTED[plain][0] if plain in _PREDICTED else measure.title
         return f"{title}, relative" if measure.is_relative and plain in _PREDICTED else title
@@ -231,7 +231,7 @@ def gap_words(name: str, audit: Audit) -> str:
     """Return what the value of a gap measures; an empty text for an unknown gap."""
     if (measure := MEASURES.get(name)) is None:
         return ""
-    if audit.scale == "real":
+    if audit.kind == "number":
         words = _PREDICTED.get(name.removeprefix("relative_"), ("", measure.words))[1]
         if measure.is_relative and audit.spread is not None:
             words += f", in standard deviations of the {audit.spread.of}"
@@ -299,7 +299,7 @@ def sentences(audit: Audit) -> list[str]:
 def _on_groups(audit: Audit) -> str:
     """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
-    if audit.scale == "real":
+    if audit.kind == "number":
         said = _means(audit, known) + _on_gap(audit, audit.gap("mean_parity_gap"))
     else:
         rates = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
@@ -312,7 +312,7 @@ def _on_gap(audit: Audit, gap: Gap) -> str:
     """Return the end of a sentence on a gap: how large it is, or why that is not stated."""
     if gap.value is None:
         return f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
-    real = audit.scale == "real"
+    real = audit.kind == "number"
 
     def written(value: float) -> str:
         return shown_number(value) if real else f"{100 * value:.1f}"
