@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from fairmatch.datasets import Dataset
 from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.learning.path import categorised
 from fairmatch.people.checks import FloatArray, check_names
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import MISSING_WORDS, read_table
@@ -253,89 +254,50 @@ class OwnTable:
         Name of the table in the study.
     file : Path
         A .csv or .parquet file.
-    sha256 : str
-        SHA-256 of the file's bytes.
-    target, sensitive : str
-        Columns with the labels and with the groups.
-    positive : str
-        The label that counts as Y = 1.
-    groups : tuple of two str
-        The group S = 0, then the group S = 1, which is the favoured one.
-    batch_size : int
-        Number of rows in a mini-batch.
-    drop : tuple of str
-        Columns that are left out.
+    roles : mapping
+        Everything about the table that a run's result depends on, as specs hold it: the SHA-256 of
+        the file, the columns with labels and groups, those that are left out, the positive label,
+        both groups with the favoured one last, and the size of a mini-batch.
     """
 
     name: str
     file: Path
-    sha256: str
-    target: str
-    sensitive: str
-    positive: str
-    groups: tuple[str, str]
-    batch_size: int
-    drop: tuple[str, ...]
+    roles: Mapping[str, Any]
 
     @classmethod
-    def read(
-        cls,
-        name: str,
-        file: Path,
-        *,
-        target: str,
-        positive: Any,
-        sensitive: str,
-        favoured: Any = None,
-        batch_size: int | None = None,
-        drop: Sequence[str] = (),
-    ) -> "OwnTable":
-        """Return the table of a file, or raise if the file cannot be used.
-
-        Parameters
-        ----------
-        name : str
-            Name of the table in the study.
-        file : Path
-            A .csv or .parquet file.
-        target, sensitive : str
-            Columns with the labels and with the groups.
-        positive : object
-            The label that counts as Y = 1.
-        favoured : object, optional
-            The favoured group; by default the group with the larger share of positive labels.
-        batch_size : int, optional
-            Number of rows in a mini-batch; by default a fifth of the rows, at most 1024.
-        drop : sequence of str
-            Columns that are left out.
-        """
+    def read(cls, name: str, content: Any, folder: Path) -> "OwnTable":
+        """Return the table that a file of a study describes, or raise if it cannot be used."""
         where = f"[tables.{name}]"
-        frame = read_table(file)
+        given = _read_keys(content, _TABLE_KEYS, where)
+        for column in given["drop"]:
+            if not isinstance(column, str):
+                raise InputError(
+                    f"{where}: drop must hold names of columns as text, got {column!r}."
+                )
+        file, target, sensitive = folder / given["file"], given["target"], given["sensitive"]
+        frame, drop = read_table(file), sorted(set(given["drop"]))
         for column in (target, sensitive, *drop):
             check_names([column], list(frame.columns), table=f"{where}: {file.name}")
-        drop = tuple(dict.fromkeys(drop))
         if len({target, sensitive, *drop}) < 2 + len(drop):
             raise InputError(
                 f"{where}: target, sensitive and drop must be different columns. Name each column "
                 "once."
             )
         labels = _two_values(frame[target], LabelError, f"{where}: target", "labels")
-        label = _one_of(positive, labels, f"{where}: positive")
+        positive = _one_of(given["positive"], labels, f"{where}: positive")
         groups = _two_values(frame[sensitive], GroupError, f"{where}: sensitive", "groups")
         rows = frame[sensitive].astype(str)
-        accepted = frame[target].astype(str) == label
-        parts = pd.crosstab(rows, accepted)
-        if (smallest := int(parts.to_numpy().min())) < SMALLEST_PART:
+        accepted = frame[target].astype(str) == positive
+        if (smallest := int(pd.crosstab(rows, accepted).to_numpy().min())) < SMALLEST_PART:
             raise GroupError(
                 f"{where}: a group of {sensitive!r} has {smallest} rows of one label. "
                 f"{SMALLEST_PART} are needed, because only a fifth of them are test rows. Add "
                 "rows, or choose other groups."
             )
-        if favoured is None:
-            rates = accepted.groupby(rows).mean()
-            first = str(rates.idxmax())
-        else:
-            first = _one_of(favoured, groups, f"{where}: favoured")
+        favoured = str(accepted.groupby(rows).mean().idxmax())
+        if given["favoured"] is not None:
+            favoured = _one_of(given["favoured"], groups, f"{where}: favoured")
+        batch_size = given["batch_size"]
         if batch_size is None:
             batch_size = min(1024, len(frame) // 5)
         if not 2 <= batch_size <= len(frame):
@@ -343,56 +305,41 @@ class OwnTable:
                 f"{where}: batch_size must be from 2 to {len(frame)}, the number of rows; got "
                 f"{batch_size}."
             )
-        table = cls(
-            name=name,
-            file=file,
-            sha256=sha256_of(file),
-            target=target,
-            sensitive=sensitive,
-            positive=label,
-            groups=(groups[1 - groups.index(first)], first),
-            batch_size=batch_size,
-            drop=tuple(drop),
-        )
+        roles = {
+            "sha256": sha256_of(file),
+            "target": target,
+            "positive": positive,
+            "sensitive": sensitive,
+            "groups": [groups[1 - groups.index(favoured)], favoured],
+            "batch_size": batch_size,
+            "drop": drop,
+        }
+        table = cls(name, file, roles)
         _check_features(table.features(frame), where)
         return table
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything about the table that a run's result depends on, for its spec."""
-        return {
-            "table": {
-                "sha256": self.sha256,
-                "target": self.target,
-                "positive": self.positive,
-                "sensitive": self.sensitive,
-                "groups": list(self.groups),
-                "batch_size": self.batch_size,
-                "drop": sorted(self.drop),
-            }
-        }
-
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns that are neither labels nor groups, and are not left out."""
-        return frame.drop(columns=[self.target, self.sensitive, *self.drop])
+        return frame.drop(
+            columns=[self.roles["target"], self.roles["sensitive"], *self.roles["drop"]]
+        )
 
     def load(self) -> Dataset:
         """Return the table as a dataset, or raise if its file is not the one in the specs."""
-        if sha256_of(self.file) != self.sha256:
+        roles = self.roles
+        if sha256_of(self.file) != roles["sha256"]:
             raise InputError(f"{self.file} has changed since the runs were planned. Start again.")
         frame = read_table(self.file)
-        features = self.features(frame)
-        text = features.select_dtypes(exclude=["number", "bool", "category"]).columns
-        labels = (frame[self.target].astype(str) == self.positive).astype(np.int64)
         return Dataset(
             name=self.name,
             # The encoding has a place for every level, also for those of test rows alone.
-            X=features.astype(dict.fromkeys(text, "category")),
-            y=labels,
-            sensitive_features=frame[self.sensitive].astype(str),
-            groups=self.groups,
-            favoured_group=self.groups[1],
-            positive_label=f"{self.target} is {self.positive}",
-            batch_size=self.batch_size,
+            X=categorised(self.features(frame)),
+            y=(frame[roles["target"]].astype(str) == roles["positive"]).astype(np.int64),
+            sensitive_features=frame[roles["sensitive"]].astype(str),
+            groups=tuple(roles["groups"]),
+            favoured_group=roles["groups"][1],
+            positive_label=f"{roles['target']} is {roles['positive']}",
+            batch_size=roles["batch_size"],
             description=f"The table {self.file.name}.",
         )
 
@@ -532,7 +479,7 @@ def extend_study(study: Study, path: str | Path) -> Study:
     folders = (str(file.parent), str(Path.cwd()))
     labels = {series.label for series in study.series.values()}
     tables = [
-        _read_table(name, given, file.parent)
+        OwnTable.read(name, given, file.parent)
         for name, given in _entries(content, "tables", file, study.loaders)
     ]
     methods = [
@@ -551,7 +498,7 @@ def extend_study(study: Study, path: str | Path) -> Study:
         series={**study.series, **{series.key: series for _, series in methods}},
         methods={**study.methods, **{method.name: method for method, _ in methods}},
         loaders=loaders,
-        identities={**study.identities, **{table.name: table.identity() for table in tables}},
+        identities={**study.identities, **{table.name: {"table": table.roles} for table in tables}},
     )
 
 
@@ -630,15 +577,6 @@ def _chosen(names: list[Any], known: Mapping[str, Any], file: Path) -> tuple[str
         if not isinstance(name, str) or name not in known:
             raise InputError(f"{file}: there is no dataset {name!r}. {_hint(name, known)}")
     return tuple(dict.fromkeys(names))
-
-
-def _read_table(name: str, content: Any, folder: Path) -> OwnTable:
-    where = f"[tables.{name}]"
-    given = _read_keys(content, _TABLE_KEYS, where)
-    for column in given["drop"]:
-        if not isinstance(column, str):
-            raise InputError(f"{where}: drop must hold names of columns as text, got {column!r}.")
-    return OwnTable.read(name, folder / given.pop("file"), **given)
 
 
 def _read_method(

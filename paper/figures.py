@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts import require_charts
 from paper.illustrations import AppendixB, Counterfactuals
 from paper.questions import GAPS, SUBJECTS, Answers, reported
 from paper.readings import interpolated, mean_curve, nearest_index
@@ -22,16 +22,7 @@ _GROUPS = ("S = 0", "S = 1")
 def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     """Draw both models, with a row of people for each group and lines between matched people.
 
-    Parameters
-    ----------
-    facts : AppendixB
-        The result of `appendix_b`.
-    n_shown : int, default=20
-        At least this many people of each group are drawn, evenly spaced; all if there are fewer.
-
-    Returns
-    -------
-    altair.VConcatChart
+    At least `n_shown` people of each group are drawn, evenly spaced; all if there are fewer.
 
     Examples
     --------
@@ -39,9 +30,6 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     >>> type(appendix_b_chart(appendix_b(20))).__name__
     'VConcatChart'
     """
-    require_charts()
-    import altair as alt
-
     half = len(facts.x) // 2
     step = -(-half // n_shown)
     colour = alt.Color(
@@ -95,26 +83,12 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
 def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
     """Draw both groups, and where some people of group 0 would be if they were in group 1.
 
-    Parameters
-    ----------
-    facts : Counterfactuals
-        The result of `counterfactuals`.
-    n_arrows : int, default=14
-        Number of people of group 0 whose counterfactuals are drawn.
-
-    Returns
-    -------
-    altair.LayerChart
-
     Examples
     --------
     >>> from paper.illustrations import counterfactuals
     >>> type(counterfactual_chart(counterfactuals(20))).__name__
     'LayerChart'
     """
-    require_charts()
-    import altair as alt
-
     points = pd.DataFrame(np.concatenate([facts.people, facts.others]), columns=["x1", "x2"])
     points["group"] = np.repeat(_GROUPS, [len(facts.people), len(facts.others)])
     kinds = {
@@ -226,8 +200,6 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "")
 
     With a subject, its lines are drawn too. Then the chart is None if none of these is recorded.
     """
-    import altair as alt
-
     study = answers.study
     subjects = SUBJECTS.get(subject, ())
     own = [key for key in study.series if key not in SERIES]
@@ -254,15 +226,12 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "")
                 (_, x, y) = mean_curve(records, GAPS[gap], "accuracy")[0]
                 points.append({"gap": x, "accuracy": y, "method": answers.study.series[key].label})
         if curves:
-            panels.append(_panel(alt, dataset, curves, points, gap, shown, answers))
-    if not panels:
-        return None
+            panels.append(_panel(dataset, curves, points, gap, shown, answers))
     told = "Means over the splits, a point per fairness weight; crosses: unconstrained models"
-    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+    return _grid(panels, title=_caption(told))
 
 
 def _panel(
-    alt: Any,
     dataset: str,
     curves: list[dict[str, Any]],
     points: list[dict[str, Any]],
@@ -314,8 +283,6 @@ def _range(curves: list[dict[str, Any]]) -> list[float]:
 
 def frontier(answers: Answers) -> Any:
     """Draw accuracy against consistency of trees at the paper's levels; None without records."""
-    import altair as alt
-
     found = read_frontier(answers)
     keys = [key for key in SUBJECTS["trees"] if any(key in by_line for by_line in found.values())]
     labels = [answers.study.series[key].label.removeprefix("trees: ") for key in keys]
@@ -358,10 +325,8 @@ def frontier(answers: Answers) -> Any:
                 ),
             ).properties(width=330, height=230, title=f"{_titled(dataset)}, ΔDP = {level:g}")
         )
-    if not panels:
-        return None
     told = "Boosted trees at equal gap, means over the splits. Best: up, right and small"
-    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+    return _grid(panels, title=_caption(told))
 
 
 def subset_boxes(answers: Answers) -> Any:
@@ -369,8 +334,6 @@ def subset_boxes(answers: Answers) -> Any:
 
     None without records.
     """
-    import altair as alt
-
     keys = (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted")
     panels = []
     for dataset, level in reported()["random_subsets"]["at_meanDP"].items():
@@ -395,15 +358,12 @@ def subset_boxes(answers: Answers) -> Any:
             found = first.curve["half-spaces: outliers"][index]
             outliers += [{"method": label, "gap": value} for value in found]
         if boxes:
-            panels.append(_box_panel(alt, dataset, level, boxes, outliers))
+            panels.append(_box_panel(dataset, level, boxes, outliers))
     told = "Nearest weight on the first split; box plots of 1,000 half-spaces, points: outliers"
-    if not panels:
-        return None
-    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+    return _grid(panels, title=_caption(told))
 
 
 def _box_panel(
-    alt: Any,
     dataset: str,
     level: float,
     boxes: list[dict[str, Any]],
@@ -429,8 +389,6 @@ def _box_panel(
 
 def label_weights(answers: Answers) -> Any:
     """Draw transport cost against accuracy for every label weight; None without records."""
-    import altair as alt
-
     if "adult" not in answers.study.datasets:
         return None
     panels = []
@@ -458,9 +416,9 @@ def label_weights(answers: Answers) -> Any:
             told = f"standard errors about ± {accuracy:.4f} (accuracy) and ± {cost:.3f} (cost)"
             if not np.isfinite([cost, accuracy]).all():
                 told = "one split"
-            title = _titles(alt, f"Adult, ΔDP = {level:g} (points: α)", told)
+            title = _titles(f"Adult, ΔDP = {level:g} (points: α)", told)
             panels.append((dots + text).properties(width=330, height=230, title=title))
-    return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
+    return _grid(panels)
 
 
 def _titled(dataset: str) -> str:
@@ -468,17 +426,21 @@ def _titled(dataset: str) -> str:
     return dataset[:1].upper() + dataset[1:]
 
 
-def _titles(alt: Any, text: str, below: str) -> Any:
+def _titles(text: str, below: str) -> Any:
     return alt.TitleParams(text, subtitle=below, subtitleFontSize=11, subtitleColor="#555555")
 
 
-def _caption(alt: Any, text: str) -> Any:
+def _caption(text: str) -> Any:
     return alt.TitleParams(text, fontSize=11, fontWeight="normal", color="#555555", offset=12)
 
 
-def _finished(chart: Any) -> Any:
+def _grid(panels: Sequence[Any], **settings: Any) -> Any:
+    """Return panels in two columns, in the style of all figures; None if there are none."""
+    if not panels:
+        return None
     return (
-        chart.configure(font="Helvetica Neue, Arial, sans-serif", background="white")
+        alt.concat(*panels, columns=2, spacing=28, **settings)
+        .configure(font="Helvetica Neue, Arial, sans-serif", background="white")
         .configure_view(stroke=None)
         .configure_axis(gridColor="#e5e5e5", domainColor="#888888", titleFontWeight="normal")
         .configure_title(anchor="start", fontSize=13)

@@ -1,6 +1,6 @@
 """The pages that show the records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from hashlib import sha256
 from itertools import groupby
@@ -12,12 +12,10 @@ import pandas as pd
 from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.people.files import whole_file, write_whole
+from fairmatch.people.files import whole_file
 from fairmatch.report.charts import require_charts
 from paper import groups
 from paper.claims import UNKNOWN, Verdict, verdicts
-from paper.figures import appendix_b_chart, counterfactual_chart, recorded_charts
-from paper.illustrations import appendix_b, counterfactuals
 from paper.matchings import CLAIM, matching_verdict, matchings_section
 from paper.questions import SUBJECTS, Answer, Answers, Question, reported
 from paper.readings import (
@@ -102,11 +100,6 @@ def pages(
     if (folder / groups.FOLDER).exists():
         found[folder / groups.PAGE] = groups.page_text(RecordStore(folder / groups.FOLDER))
     return found
-
-
-def write_pages(texts: Mapping[Path, str]) -> list[Path]:
-    """Write pages and return their files."""
-    return [write_whole(file, text) for file, text in texts.items()]
 
 
 def check_page(file: Path, text: str) -> list[str]:
@@ -344,34 +337,40 @@ ILLUSTRATIONS = ("appendix-b", "counterfactual")
 
 def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
     """Draw the illustrations and every figure that the records allow as SVG; return the files."""
-    charts = _charts(answers)
-    pictures = appendix_b_chart(appendix_b()), counterfactual_chart(counterfactuals())
-    charts |= zip(ILLUSTRATIONS, pictures, strict=True)
+    from paper.illustrations import appendix_b, counterfactuals
+
+    charts, figures = _charts(answers)
+    drawn = figures.appendix_b_chart(appendix_b()), figures.counterfactual_chart(counterfactuals())
+    charts |= zip(ILLUSTRATIONS, drawn, strict=True)
     return [_save(chart, Path(folder) / f"{name}.svg") for name, chart in charts.items()]
 
 
 def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
     """Return the files of figures that are missing, edited, or differ from the records."""
-    charts = _charts(answers)
+    charts, _ = _charts(answers)
     stale = []
     for name in (*charts, *ILLUSTRATIONS):
         file = Path(folder) / f"{name}.svg"
-        drawing, _, marks = _text(file).rpartition("\n<!-- ")
+        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        drawing, _, marks = text.rpartition("\n<!-- ")
         data = _of_data(charts[name]) if name in charts else ""
         if not marks or _of_drawing(drawing) not in marks or data not in marks:
             stale.append(file)
     return stale
 
 
-def _charts(answers: Answers) -> dict[str, Any]:
+def _charts(answers: Answers) -> tuple[dict[str, Any], Any]:
+    """Return the charts that the records allow, and the module that draws."""
     require_charts()
-    charts = recorded_charts(answers)
+    from paper import figures
+
+    charts = figures.recorded_charts(answers)
     if not charts:
         raise InputError(
             f"There are no records in {answers.store.folder}. Run the study first, with "
             "python -m paper run."
         )
-    return charts
+    return charts, figures
 
 
 def _save(chart: Any, file: Path) -> Path:
@@ -382,10 +381,6 @@ def _save(chart: Any, file: Path) -> Path:
         marks = f"{_of_data(chart)} {_of_drawing(drawing)}"
         partial.write_text(f"{drawing}\n<!-- {marks} -->\n", encoding="utf-8")
     return file
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
 def _of_data(chart: Any) -> str:

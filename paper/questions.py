@@ -105,56 +105,47 @@ def reported() -> dict[str, Any]:
 
 def questions() -> list[Question]:
     """Return all questions of the tables."""
-    return [
-        *_tradeoff(),
-        *_subsets(),
-        *_variables(),
-        *_joint(),
-        *_imbalance(),
-        *_consistency(),
-        *_ranks(),
-        *_flips(),
-        *_representation(),
-        *_boosting(),
-    ]
+    parts = (_tradeoff, _in_subsets, _joint, _imbalance, _consistency, _against_unfair, _others)
+    return [question for part in parts for question in part(reported())]
 
 
-def _tradeoff() -> Iterator[Question]:
+def _ask(
+    experiment: str,
+    dataset: str,
+    gap: str,
+    level: float,
+    quantity: str,
+    label: str | None = None,
+    better: int = 1,
+    **further: Any,
+) -> Question:
+    """Return a question; the gap has its short name, and the label is by default the quantity."""
+    label = quantity if label is None else label
+    return Question(experiment, dataset, GAPS[gap], level, quantity, label, better, **further)
+
+
+def _tradeoff(paper: Mapping[str, Any]) -> Iterator[Question]:
     for dataset, levels in TRADEOFF_LEVELS.items():
         for level in levels:
-            yield Question("tradeoff", dataset, GAPS["WDP"], level, "accuracy", "accuracy", 1)
+            yield _ask("tradeoff", dataset, "WDP", level, "accuracy")
 
 
-def _subsets() -> Iterator[Question]:
-    part = reported()["random_subsets"]
-    std = {name: values for name, values in part["reported_std"].items()}
+def _in_subsets(paper: Mapping[str, Any]) -> Iterator[Question]:
+    part = paper["random_subsets"]
     for dataset, level in part["at_meanDP"].items():
-        for quantity, label in (
-            ("half-spaces: outliers, number", "outliers"),
-            ("half-spaces: high outliers", "outliers above the box"),
-            ("half-spaces: std", "standard deviation"),
-            ("half-spaces: largest", "largest"),
-        ):
-            paper = std.get(dataset, {}) if quantity == "half-spaces: std" else {}
-            yield Question(
-                "subsets", dataset, GAPS["meanDP"], level, quantity, label, -1, paper=paper
-            )
-
-
-def _variables() -> Iterator[Question]:
-    for dataset, part in reported()["subsets_by_variable"].items():
+        at = ("subsets", dataset, "meanDP", level)
+        yield _ask(*at, "half-spaces: outliers, number", "outliers", -1)
+        yield _ask(*at, "half-spaces: high outliers", "outliers above the box", -1)
+        std = part["reported_std"].get(dataset, {})
+        yield _ask(*at, "half-spaces: std", "standard deviation", -1, paper=std)
+        yield _ask(*at, "half-spaces: largest", "largest", -1)
+    for dataset, part in paper["subsets_by_variable"].items():
+        at = ("variables", dataset, "meanDP", part["at_meanDP"])
         for half, name in _HALVES[dataset].items():
             for short, gap in GAPS.items():
-                yield Question(
-                    "variables",
-                    dataset,
-                    GAPS["meanDP"],
-                    part["at_meanDP"],
-                    f"{name}: {gap}",
-                    f"{_SYMBOLS[short]}, {name}",
-                    -1,
-                    paper={m: v["value"] for m, v in part[half][short].items()},
-                )
+                values = {method: found["value"] for method, found in part[half][short].items()}
+                label = f"{_SYMBOLS[short]}, {name}"
+                yield _ask(*at, f"{name}: {gap}", label, -1, paper=values)
 
 
 _HALVES = {
@@ -162,133 +153,76 @@ _HALVES = {
     "dutch": {"married": "married", "not_married": "not married"},
 }
 _SYMBOLS = {"DP": "ΔDP", "meanDP": "Δ‾DP", "WDP": "ΔWDP"}
-
-
-def _joint() -> Iterator[Question]:
-    part = reported()["marginal_vs_joint_adult"]
-    for level in (0.033, 0.054):
-        values = part[f"at_DP_{level}"]
-        for short, quantity in {"Acc": "accuracy", **_ERROR_GAPS}.items():
-            yield Question(
-                "joint",
-                "adult",
-                GAPS["DP"],
-                level,
-                quantity,
-                "accuracy" if short == "Acc" else f"Δ{short}",
-                1 if short == "Acc" else -1,
-                lines=("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", *_TREES),
-                paper={"FTM": values["marginal"][short], "FTM joint": values["joint"][short]},
-            )
-
-
 _TREES = ("trees-ftm", "trees-ftm-joint", "trees-predicted")
 
 
-def _imbalance() -> Iterator[Question]:
-    part = reported()["imbalance_adult"]
-    yield Question(
-        "imbalance",
-        "adult",
-        GAPS["meanDP"],
-        part["at_meanDP"],
-        "accuracy",
-        "accuracy",
-        1,
-        lines=(*PAPER_RIVALS, "ftm-batch", "ftm"),
-        paper=part["Acc"]["Avg"],
-        settings={"minority_share": MINORITY_SHARE},
-    )
+def _joint(paper: Mapping[str, Any]) -> Iterator[Question]:
+    lines = ("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", *_TREES)
+    for level in (0.033, 0.054):
+        values = paper["marginal_vs_joint_adult"][f"at_DP_{level}"]
+        for short, quantity in {"Acc": "accuracy", **_ERROR_GAPS}.items():
+            told = {"FTM": values["marginal"][short], "FTM joint": values["joint"][short]}
+            label, better = ("accuracy", 1) if short == "Acc" else (f"Δ{short}", -1)
+            at = ("joint", "adult", "DP", level)
+            yield _ask(*at, quantity, label, better, lines=lines, paper=told)
 
 
-def _consistency() -> Iterator[Question]:
-    for dataset, part in reported()["consistency"].items():
+def _imbalance(paper: Mapping[str, Any]) -> Iterator[Question]:
+    part = paper["imbalance_adult"]
+    further = {
+        "lines": (*PAPER_RIVALS, "ftm-batch", "ftm"),
+        "paper": part["Acc"]["Avg"],
+        "settings": {"minority_share": MINORITY_SHARE},
+    }
+    yield _ask("imbalance", "adult", "meanDP", part["at_meanDP"], "accuracy", **further)
+
+
+def _consistency(paper: Mapping[str, Any]) -> Iterator[Question]:
+    for dataset, part in paper["consistency"].items():
         for short, quantity in {"Con": "consistency", "Acc": "accuracy"}.items():
-            yield Question(
-                "consistency",
-                dataset,
-                GAPS["DP"],
-                part["at_DP"],
-                quantity,
-                quantity,
-                1,
-                paper=part[short],
-            )
+            at = ("consistency", dataset, "DP", part["at_DP"])
+            yield _ask(*at, quantity, paper=part[short])
 
 
-def _ranks() -> Iterator[Question]:
-    for dataset, part in reported()["spearman_with_unfair"].items():
+def _against_unfair(paper: Mapping[str, Any]) -> Iterator[Question]:
+    for dataset, part in paper["spearman_with_unfair"].items():
         for group in ("S=0", "S=1"):
-            yield Question(
-                "ranks",
-                dataset,
-                GAPS["meanDP"],
-                part["at_meanDP"],
-                f"rank agreement: {group}",
-                f"Spearman, {group}",
-                1,
-                paper={m: v["value"] for m, v in part[group].items()},
-            )
-
-
-def _flips() -> Iterator[Question]:
-    part = reported()["undesirable_flips"]
+            values = {method: found["value"] for method, found in part[group].items()}
+            at = ("ranks", dataset, "meanDP", part["at_meanDP"])
+            yield _ask(*at, f"rank agreement: {group}", f"Spearman, {group}", paper=values)
+    part = paper["undesirable_flips"]
     for dataset in ("adult", "german", "dutch", "bank"):
-        for group, cell, way in (("S=1", (1, 0), "1"), ("S=0", (0, 1), "0")):
-            tables = part["full_2x2"][group][dataset]
-            yield Question(
-                "flips",
-                dataset,
-                GAPS["meanDP"],
-                part[dataset]["at_meanDP"],
-                f"flips to {way} per 1,000: {group}",
-                f"flips to {way} per 1,000, {group}",
-                -1,
-                # The paper's test sets have other sizes, so counts are read as shares. Its labels
-                # of German seem to be swapped.
-                paper={
-                    method: 1000.0 * table[cell[0]][cell[1]] / sum(map(sum, table))
-                    for method, table in tables.items()
-                    if dataset != "german"
-                },
-            )
+        for group, (row, column), way in (("S=1", (1, 0), "1"), ("S=0", (0, 1), "0")):
+            # The paper's test sets have other sizes, so counts are read as shares. Its labels of
+            # German seem to be swapped.
+            shares = {
+                method: 1000.0 * table[row][column] / sum(map(sum, table))
+                for method, table in part["full_2x2"][group][dataset].items()
+                if dataset != "german"
+            }
+            words = f"flips to {way} per 1,000"
+            at = ("flips", dataset, "meanDP", part[dataset]["at_meanDP"])
+            yield _ask(*at, f"{words}: {group}", f"{words}, {group}", -1, paper=shares)
 
 
-def _representation() -> Iterator[Question]:
-    for dataset, values in reported()["fair_representation"]["Acc"].items():
-        yield Question(
-            "representation",
-            dataset,
-            GAPS["meanDP"],
-            values["level"],
-            "accuracy",
-            "accuracy",
-            1,
-            lines=(*SUBJECTS["representation"], "ftm-batch", "ftm", *_TREES),
-            paper={method: value for method, value in values.items() if method != "level"},
-        )
-
-
-def _boosting() -> Iterator[Question]:
-    """Yield questions on what matching adds for trees, at the levels of the consistency table."""
-    for dataset, part in reported()["consistency"].items():
+def _others(paper: Mapping[str, Any]) -> Iterator[Question]:
+    """Yield questions on representations, and on what matching adds for trees."""
+    lines = (*SUBJECTS["representation"], "ftm-batch", "ftm", *_TREES)
+    for dataset, values in paper["fair_representation"]["Acc"].items():
+        told = {method: value for method, value in values.items() if method != "level"}
+        at = ("representation", dataset, "meanDP", values["level"])
+        yield _ask(*at, "accuracy", lines=lines, paper=told)
+    lines = ("ftm", "ftm-joint", *SUBJECTS["trees"])
+    for dataset, part in paper["consistency"].items():
         for quantity, label, better in (
-            ("accuracy", "accuracy", 1),
+            ("accuracy", None, 1),
             ("transport_cost", "transport cost", -1),
             ("half-spaces: std", "standard deviation over half-spaces", -1),
             ("half-spaces: largest", "largest in half-spaces", -1),
-            ("consistency", "consistency", 1),
+            ("consistency", None, 1),
         ):
-            yield Question(
-                "trees",
-                dataset,
-                GAPS["DP"],
-                part["at_DP"],
-                quantity,
-                label,
-                better,
-                lines=("ftm", "ftm-joint", *SUBJECTS["trees"]),
-            )
+            at = ("trees", dataset, "DP", part["at_DP"])
+            yield _ask(*at, quantity, label, better, lines=lines)
 
 
 @dataclass(frozen=True)
@@ -380,20 +314,16 @@ class Answers:
 
     def _own(self, dataset: str) -> Iterator[Question]:
         """Yield questions at three quarters, half and a quarter of the unconstrained gap."""
-        gap = "wasserstein_parity_gap"
         records = self.records("unfair", dataset).values()
         if not records:
             return
-        start = float(np.mean([record.curve[gap][0] for record in records]))
+        start = float(np.mean([record.curve[GAPS["WDP"]][0] for record in records]))
         for share in (0.75, 0.5, 0.25):
-            for quantity, label, better in (
-                ("accuracy", "accuracy", 1),
-                ("consistency", "consistency", 1),
-                ("half-spaces: std", "standard deviation over half-spaces", -1),
-            ):
-                level = round(share * start, 3)
-                lines = tuple(SERIES)
-                yield Question("own", dataset, gap, level, quantity, label, better, lines)
+            at, lines = ("own", dataset, "WDP", round(share * start, 3)), tuple(SERIES)
+            yield _ask(*at, "accuracy", lines=lines)
+            yield _ask(*at, "consistency", lines=lines)
+            words = "standard deviation over half-spaces"
+            yield _ask(*at, "half-spaces: std", words, -1, lines=lines)
 
     def answer(self, question: Question) -> list[Answer]:
         """Return the answer of every recorded line to a question; a researcher's own come last."""
