@@ -312,6 +312,16 @@ class Answers:
         own = [name for name in self.study.datasets if name not in PAPER_DATASETS]
         return [*questions(), *(question for name in own for question in self._own(name))]
 
+    def asked(self, experiment: str, **fields: object) -> Iterator[Question]:
+        """Yield an experiment's questions about the paper's tables; `fields` must be equal."""
+        for question in questions():
+            if (
+                question.experiment == experiment
+                and question.dataset in self.study.datasets
+                and all(getattr(question, name) == value for name, value in fields.items())
+            ):
+                yield question
+
     def _own(self, dataset: str) -> Iterator[Question]:
         """Yield questions at three quarters, half and a quarter of the unconstrained gap."""
         records = self.records("unfair", dataset).values()
