@@ -313,10 +313,8 @@ class Study:
         return RunSpec(dataset, series.method, seed, given)
 
     def of_label_weight(self, key: str, value: float) -> tuple[str, dict[str, Any]]:
-        """Return the key of the line with a label weight, and the settings that its runs need.
-
-        The main lines have the label weights 0 and 100, and need no further settings.
-        """
+        """Return the key of the line with a label weight, and the settings that its runs need."""
+        # The main lines have the label weights 0 and 100, and need no further settings.
         main = {0.0: key, 100.0: f"{key}-joint"}
         if value in main:
             return main[value], {}
