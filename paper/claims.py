@@ -139,17 +139,7 @@ Judge: TypeAlias = Callable[[Answers], Judgement]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what the records say of it.
-
-    Attributes
-    ----------
-    claim : str
-        The paper's claim, in other words.
-    state : str
-        "holds", "holds in part", "does not hold" or "not recorded".
-    numbers : str
-        The numbers that the verdict rests on.
-    """
+    """The paper's claim in other words, what the records say of it, and the numbers behind that."""
 
     claim: str
     state: str

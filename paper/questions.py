@@ -227,19 +227,7 @@ def _others(paper: Mapping[str, Any]) -> Iterator[Question]:
 
 @dataclass(frozen=True)
 class Answer:
-    """One line's answer to a question.
-
-    Attributes
-    ----------
-    series : Series
-        The line.
-    nearest : Reading
-        The quantity at the weight nearest to the level.
-    interpolated : Reading
-        The quantity at the level itself, interpolated.
-    paper : float or None
-        The number that the paper reports.
-    """
+    """One line's answer: at the weight nearest to the level, at the level, and in the paper."""
 
     series: Series
     nearest: Reading
@@ -258,15 +246,7 @@ class Answer:
 
 
 class Answers:
-    """Answers to all questions. Each record is read once.
-
-    Parameters
-    ----------
-    study : Study
-        The study that the records are of.
-    store : RecordStore
-        The folder of the records.
-    """
+    """Answers of a study's records to all questions. Each record is read once."""
 
     def __init__(self, study: Study, store: RecordStore) -> None:
         self.study, self.store = study, store
