@@ -19,7 +19,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from fairmatch.exceptions import InputError
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.fair import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     gap_table,
@@ -29,6 +28,7 @@ from fairmatch.measures import (
 )
 from fairmatch.people.checks import BoolArray, FloatArray
 from paper.methods import Curve, Method, Model, Problem
+from paper.minibatches import minibatch_transport_cost
 from paper.records import Record, RecordStore
 from paper.specs import Loader, RunSpec, Study, check_names
 

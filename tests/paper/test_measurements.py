@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from paper.methods import Problem, Rows
+from paper.minibatches import minibatch_transport_cost
 from paper.runs import measure_test, measure_training, pack_scores, unpack_scores
 from scipy.stats import iqr, spearmanr
 from smallruns import small_problem
 
 from fairmatch import fair_matching, measures
 from fairmatch.datasets import load_german
-from fairmatch.matching.fair import minibatch_transport_cost
 
 close = pytest.approx
 

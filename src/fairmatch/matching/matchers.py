@@ -257,9 +257,8 @@ class OptimalTransportMatcher:
             random_state=self.random_state,
             on_unproven=self.on_unproven,
         )
-        proof = Certificate(float(plan.cost), float(plan.bound), plan.solver)
         pairs = first[plan.source], second[plan.target], plan.mass
-        return couple(people, part, *pairs, certificate=proof)
+        return couple(people, part, *pairs, certificate=plan.certificate)
 
     def _couple_blocks(
         self, people: People, part: Comparison, points: Points, *, n_jobs: int | None, **more: Any
