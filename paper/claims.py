@@ -1,6 +1,6 @@
 """The claims of the paper, checked against the records."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairmatch.datasets import PAPER_DATASETS
-from paper.questions import GAPS, Answer, Answers, Question, questions, reported
+from paper.questions import GAPS, Answer, Answers, Question, reported
 from paper.readings import Reading, interpolated, least_gap
 from paper.specs import PAPER_RIVALS
 
@@ -31,17 +31,6 @@ def graded_by_majority(n_held: int, n_all: int) -> str:
     if n_all == 0:
         return UNKNOWN
     return HOLDS if 2 * n_held > n_all else DOES_NOT
-
-
-def asked_of(answers: Answers, experiment: str, **fields: object) -> Iterator[Question]:
-    """Yield an experiment's questions about the tables of a study; `fields` must be equal."""
-    for question in questions():
-        if (
-            question.experiment == experiment
-            and question.dataset in answers.study.datasets
-            and all(getattr(question, name) == value for name, value in fields.items())
-        ):
-            yield question
 
 
 @dataclass(frozen=True)
@@ -86,24 +75,14 @@ def count_wins(
 ) -> Judgement:
     """Return a grade and a sentence on the cells where fewer than `places` rivals beat FTM.
 
-    A cell is compared only if FTM comes to the level, and a rival does on the same splits.
-
-    Parameters
-    ----------
-    answers : Answers
-        The answers that the records hold.
-    asked : iterable of Question
-        The questions, one for each cell.
-    grade : callable
-        Takes the number of cells won and of cells compared; returns the grade.
-    places : int, default=1
-        FTM wins a cell if fewer rivals than this are better.
+    A cell is compared only if FTM comes to the level, and a rival does on the same splits. `grade`
+    takes the number of cells won and of cells compared.
     """
     cells = fill_cells(answers, asked)
     held, close, compared = 0, 0, []
     told: dict[str, list[str]] = {}
     for cell in cells:
-        leads, mine = cell.leads(), cell.ftm.interpolated
+        leads, mine, digits = cell.leads(), cell.ftm.interpolated, cell.question.digits
         better = {label: lead for label, lead in leads.items() if lead.mean > 0.0}
         if leads and mine.stated:
             compared.append(mine)
@@ -111,12 +90,13 @@ def count_wins(
             held += won
             clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
             close += not won and len(clearly) < places
-            beside = _listed({label: lead.mean for label, lead in better.items()}, cell.question)
+            named = [f"{label} by {lead.mean:.{digits}f}" for label, lead in better.items()]
+            beside = f" ({', '.join(named)})" if named else ""
         else:
             beside = " (no rival there)" if mine.stated else ""
-        told.setdefault(f"{cell.question.dataset} at {cell.question.level:g}", []).append(
-            f"{cell.question.label} {_shown(cell.question, mine)}{beside}"
-        )
+        shown = f"{mine.mean:.{digits}f}" if mine.stated else "not reached"
+        where = f"{cell.question.dataset} at {cell.question.level:g}"
+        told.setdefault(where, []).append(f"{cell.question.label} {shown}{beside}")
     rank = "best" if places == 1 else "best or second"
     counts = f"FTM is {rank} in {held} of {len(compared)}"
     if len(compared) < len(cells):
@@ -125,18 +105,6 @@ def count_wins(
         counts += f", within two standard errors of it in {close} more"
     listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
     return grade(held, len(compared)), f"{counts} ({count_splits(compared)}). {listed}."
-
-
-def _listed(better: dict[str, float], question: Question) -> str:
-    """Return the rivals that are better, and by how much, in brackets."""
-    named = [f"{label} by {value:.{question.digits}f}" for label, value in better.items()]
-    return f" ({', '.join(named)})" if named else ""
-
-
-def _shown(question: Question, reading: Reading) -> str:
-    if not reading.stated:
-        return "not reached"
-    return f"{reading.mean:.{question.digits}f}"
 
 
 def count_splits(found: Iterable[Reading]) -> str:
@@ -171,17 +139,7 @@ Judge: TypeAlias = Callable[[Answers], Judgement]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what the records say of it.
-
-    Attributes
-    ----------
-    claim : str
-        The paper's claim, in other words.
-    state : str
-        "holds", "holds in part", "does not hold" or "not recorded".
-    numbers : str
-        The numbers that the verdict rests on.
-    """
+    """The paper's claim in other words, what the records say of it, and the numbers behind that."""
 
     claim: str
     state: str
@@ -203,9 +161,7 @@ def verdicts(answers: Answers) -> list[Verdict]:
 
 def _competitive(answers: Answers) -> Judgement:
     told, n_tables, n_competitive, n_any = [], 0, 0, 0
-    for dataset, asked in groupby(
-        asked_of(answers, "tradeoff"), key=lambda question: question.dataset
-    ):
+    for dataset, asked in groupby(answers.asked("tradeoff"), key=lambda question: question.dataset):
         cells = fill_cells(answers, asked)
         compared = [found for cell in cells if (found := cell.leads())]
         leads = [lead.mean for found in compared for lead in found.values()]
@@ -228,7 +184,7 @@ def _competitive(answers: Answers) -> Judgement:
 
 
 def _german(answers: Answers) -> Judgement:
-    won, numbers = count_wins(answers, asked_of(answers, "tradeoff", dataset="german"))
+    won, numbers = count_wins(answers, answers.asked("tradeoff", dataset="german"))
     records = answers.records("reduction", "german")
     if won == UNKNOWN:
         return UNKNOWN, ""
@@ -241,14 +197,14 @@ def _german(answers: Answers) -> Judgement:
 
 
 def _outliers(answers: Answers) -> Judgement:
-    state, numbers = count_wins(answers, asked_of(answers, "subsets", label="outliers"))
-    asked = asked_of(answers, "subsets", label="outliers above the box")
+    state, numbers = count_wins(answers, answers.asked("subsets", label="outliers"))
+    asked = answers.asked("subsets", label="outliers above the box")
     return state, f"{numbers} Of those above the box alone: {count_wins(answers, asked)[1]}"
 
 
 def _joint_map(answers: Answers) -> Judgement:
     held, n_all, told = 0, 0, []
-    for question in asked_of(answers, "joint"):
+    for question in answers.asked("joint"):
         if question.quantity not in ("accuracy", "equalized_odds_gap"):
             continue
         found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
@@ -330,7 +286,7 @@ def _cost_trend(answers: Answers) -> Judgement:
 
 
 def _stability(answers: Answers) -> Judgement:
-    cells = fill_cells(answers, asked_of(answers, "imbalance"))
+    cells = fill_cells(answers, answers.asked("imbalance"))
     if not cells:
         return UNKNOWN, ""
     found = {a.series.label: a.interpolated for a in (cells[0].ftm, *cells[0].rivals)}
@@ -347,7 +303,7 @@ def _stability(answers: Answers) -> Judgement:
 
 def _representations(answers: Answers) -> Judgement:
     held, n_all, told = 0, 0, []
-    for question in asked_of(answers, "representation"):
+    for question in answers.asked("representation"):
         found = {answer.series.key: answer for answer in answers.answer(question)}
         for key in ("laftr", "sipm", "repair"):
             if key not in found or "ftm-batch" not in found:
@@ -363,7 +319,7 @@ def _representations(answers: Answers) -> Judgement:
 def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:
     """Return a judge that counts the cells of an experiment in which FTM is ahead."""
     fields = {} if label is None else {"label": label}
-    return lambda answers: count_wins(answers, asked_of(answers, experiment, **fields), **how)
+    return lambda answers: count_wins(answers, answers.asked(experiment, **fields), **how)
 
 
 _ALL = PAPER_DATASETS

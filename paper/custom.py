@@ -41,10 +41,8 @@ def own_method(
 
     Parameters
     ----------
-    name : str
-        Name of the method.
-    estimator : str
-        Import path of the class, as ``"package.module:Class"``.
+    name, estimator : str
+        Name of the method, and import path of the class, as ``"package.module:Class"``.
     weight_parameter : str, optional
         The parameter that trades accuracy for fairness. Without it the method has one model.
     weights : sequence of float
@@ -53,20 +51,6 @@ def own_method(
         The other parameters of the class.
     folders : sequence of str
         Folders that may hold the module. A change of a module there makes another method.
-
-    Returns
-    -------
-    Method
-
-    Raises
-    ------
-    InputError
-        If the class cannot be imported or made, or the weights do not go with the parameter.
-
-    Notes
-    -----
-    If ``fit`` takes ``sensitive_features``, the groups are passed to it, and to the prediction if
-    that takes them too. Otherwise the group is the last column of X.
 
     Examples
     --------
@@ -438,33 +422,14 @@ _METHOD_KEYS = {
 def extend_study(study: Study, path: str | Path) -> Study:
     r"""Return a study with the tables and methods of a file added.
 
-    Parameters
-    ----------
-    study : Study
-        The study to add to.
-    path : str or Path
-        A TOML file with ``[tables.NAME]`` and ``[methods.NAME]``; see docs/howto/own-study.md.
-
-    Returns
-    -------
-    Study
-        The study's tables, then the file's, and a line for each of the file's methods. If the
-        file has ``datasets = ["NAME", ...]``, the study has only those tables.
-
-    Raises
-    ------
-    InputError
-        If the file, a table or a method cannot be used as it is.
-
-    Notes
-    -----
-    An estimator may be in a Python module beside the file or in the working folder. A run is
-    identified by its content. It is done again when the table's file, the roles of its columns or
-    the module's file change.
+    The file is TOML, with ``[tables.NAME]`` and ``[methods.NAME]``; docs/howto/own-study.md
+    describes it. The result has the study's tables, then the file's, and a line for each of the
+    file's methods; with ``datasets = ["NAME", ...]`` in the file, only those tables. An estimator
+    may be in a Python module beside the file or in the working folder.
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import pathlib, tempfile
     >>> from paper.specs import QUICK, Study
     >>> text = '[methods.forest]\nestimator = "sklearn.ensemble:RandomForestClassifier"\n'
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ from fairmatch.measures import MEASURES
 from paper.illustrations import AppendixB, Counterfactuals
 from paper.questions import GAPS, SUBJECTS, Answers, reported
 from paper.readings import interpolated, mean_curve, nearest_index
-from paper.specs import PAPER_RIVALS, SERIES
+from paper.specs import PAPER_RIVALS, SERIES, Study
 from paper.tables import LARGEST, read_frontier
 
 _COLOURS = ("#2b6cb0", "#c05621")
@@ -210,75 +210,64 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "")
     ]
     if subject and not set(shown) & set(subjects):
         return None
+    starts = ("unfair", *(["trees-unfair"] if subject == "trees" else []))
     panels = []
     for dataset in study.datasets:
-        curves, points = [], []
-        for key in shown:
-            records = answers.records(key, dataset)
-            if not records:
-                continue
-            label = answers.study.series[key].label
-            for weight, x, y in mean_curve(records, GAPS[gap], "accuracy"):
-                curves.append({"method": label, "weight": weight, "gap": x, "accuracy": y})
-        starts = ("unfair", *(["trees-unfair"] if subject == "trees" else []))
-        for key in starts:
-            if records := answers.records(key, dataset):
-                (_, x, y) = mean_curve(records, GAPS[gap], "accuracy")[0]
-                points.append({"gap": x, "accuracy": y, "method": answers.study.series[key].label})
-        if curves:
-            panels.append(_panel(dataset, curves, points, gap, shown, answers))
+        curves = _curve_rows(answers, dataset, gap, shown)
+        if curves.empty:
+            continue
+        points = _curve_rows(answers, dataset, gap, starts).groupby("method", sort=False).head(1)
+        panels.append(_panel(study, dataset, curves, points, gap, shown))
     told = "Means over the splits, a point per fairness weight; crosses: unconstrained models"
     return _grid(panels, title=_caption(told))
 
 
+def _curve_rows(answers: Answers, dataset: str, gap: str, keys: Sequence[str]) -> pd.DataFrame:
+    """Return the mean curves of some lines as rows of a table."""
+    rows = [
+        (answers.study.series[key].label, *point)
+        for key in keys
+        if (records := answers.records(key, dataset))
+        for point in mean_curve(records, GAPS[gap], "accuracy")
+    ]
+    return pd.DataFrame(rows, columns=["method", "weight", "gap", "accuracy"])
+
+
 def _panel(
+    study: Study,
     dataset: str,
-    curves: list[dict[str, Any]],
-    points: list[dict[str, Any]],
+    curves: pd.DataFrame,
+    points: pd.DataFrame,
     gap: str,
     keys: Sequence[str],
-    answers: Answers,
 ) -> Any:
-    labels = [answers.study.series[key].label for key in keys]
     others = iter(_OWN_STYLES * len(keys))
     styles = [_STYLES[key] if key in _STYLES else next(others) for key in keys]
-    symbol = MEASURES[GAPS[gap]].symbol
-    axis = alt.Axis(tickCount=6)  # more would run into each other
-    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
-    y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False, domain=_range(curves)))
-    legend = alt.Legend(
-        title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
-    )
-    colour = alt.Color(
-        "method:N",
-        legend=legend,
-        scale=alt.Scale(domain=labels, range=[colour for colour, _ in styles]),
-    )
-    dash = alt.StrokeDash(
-        "method:N",
-        legend=legend,
-        scale=alt.Scale(domain=labels, range=[list(dash) or [1, 0] for _, dash in styles]),
-    )
-    lines = (
-        alt.Chart(pd.DataFrame(curves))
-        .mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=14))
-        .encode(x=x, y=y, color=colour, strokeDash=dash, order="weight:Q")
-    )
-    layers = [lines]
-    if points:
-        ends = alt.Chart(pd.DataFrame(points)).mark_point(
-            shape="cross", filled=True, color="#222222", size=70, clip=True
-        )
-        layers.append(ends.encode(x=x, y=y))
-    return alt.layer(*layers).properties(width=330, height=230, title=_titled(dataset))
-
-
-def _range(curves: list[dict[str, Any]]) -> list[float]:
-    """Return a range without the bottom, where a collapsed curve would squeeze the others."""
-    values = pd.Series([row["accuracy"] for row in curves])
-    low, high = float(values.quantile(0.05)), float(values.max())
+    # The range leaves out its bottom, where a collapsed curve would squeeze the others. More ticks
+    # would run into each other.
+    low, high = float(curves["accuracy"].quantile(0.05)), float(curves["accuracy"].max())
     margin = 0.08 * (high - low)
-    return [low - margin, high + margin]
+    span = alt.Scale(zero=False, domain=[low - margin, high + margin])
+    axis, symbol = alt.Axis(tickCount=6), MEASURES[GAPS[gap]].symbol
+    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
+    y = alt.Y("accuracy:Q", title="accuracy", scale=span)
+    given: dict[str, Any] = {
+        "shorthand": "method:N",
+        "legend": alt.Legend(
+            title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
+        ),
+    }
+    labels = [study.series[key].label for key in keys]
+    colours = alt.Scale(domain=labels, range=[colour for colour, _ in styles])
+    dashes = alt.Scale(domain=labels, range=[list(dash) or [1, 0] for _, dash in styles])
+    lines = alt.Chart(curves).mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=14))
+    ends = alt.Chart(points[["gap", "accuracy", "method"]]).mark_point(
+        shape="cross", filled=True, color="#222222", size=70, clip=True
+    )
+    colour, dash = alt.Color(scale=colours, **given), alt.StrokeDash(scale=dashes, **given)
+    layers = [lines.encode(x=x, y=y, color=colour, strokeDash=dash, order="weight:Q")]
+    layers += [ends.encode(x=x, y=y)] if len(points) else []
+    return alt.layer(*layers).properties(width=330, height=230, title=_titled(dataset))
 
 
 def frontier(answers: Answers) -> Any:
@@ -286,12 +275,16 @@ def frontier(answers: Answers) -> Any:
     found = read_frontier(answers)
     keys = [key for key in SUBJECTS["trees"] if any(key in by_line for by_line in found.values())]
     labels = [answers.study.series[key].label.removeprefix("trees: ") for key in keys]
-    colours, shapes = (
-        [_STYLES[key][0] for key in keys],
-        [_SHAPES.get(key, "circle") for key in keys],
-    )
+    colours = alt.Scale(domain=labels, range=[_STYLES[key][0] for key in keys])
+    shapes = alt.Scale(domain=labels, range=[_SHAPES.get(key, "circle") for key in keys])
     legend = alt.Legend(title=None, orient="bottom", columns=3, symbolSize=90, labelLimit=0)
-    scale = alt.Scale(zero=False, padding=14)
+    along = {"scale": alt.Scale(zero=False, padding=14), "axis": alt.Axis(tickCount=5)}
+    size = alt.Size(
+        "largest:Q",
+        title="largest gap of half-spaces",
+        legend=alt.Legend(orient="bottom", tickCount=3),
+        scale=alt.Scale(domain=[0.2, 1.0], range=[50, 420]),
+    )
     panels = []
     for (dataset, level), by_line in found.items():
         rows = [
@@ -306,25 +299,19 @@ def frontier(answers: Answers) -> Any:
         ]
         if not rows:
             continue
-        points = alt.Chart(pd.DataFrame(rows)).mark_point(filled=True, opacity=0.9)
-        panels.append(
-            points.encode(
-                x=alt.X("consistency:Q", scale=scale, axis=alt.Axis(tickCount=5)),
-                y=alt.Y("accuracy:Q", scale=scale, axis=alt.Axis(tickCount=5)),
-                color=alt.Color(
-                    "method:N", legend=legend, scale=alt.Scale(domain=labels, range=colours)
-                ),
-                shape=alt.Shape(
-                    "method:N", legend=legend, scale=alt.Scale(domain=labels, range=shapes)
-                ),
-                size=alt.Size(
-                    "largest:Q",
-                    title="largest gap of half-spaces",
-                    legend=alt.Legend(orient="bottom", tickCount=3),
-                    scale=alt.Scale(domain=[0.2, 1.0], range=[50, 420]),
-                ),
-            ).properties(width=330, height=230, title=f"{_titled(dataset)}, ΔDP = {level:g}")
+        points = (
+            alt.Chart(pd.DataFrame(rows))
+            .mark_point(filled=True, opacity=0.9)
+            .encode(
+                x=alt.X("consistency:Q", **along),
+                y=alt.Y("accuracy:Q", **along),
+                color=alt.Color("method:N", legend=legend, scale=colours),
+                shape=alt.Shape("method:N", legend=legend, scale=shapes),
+                size=size,
+            )
         )
+        title = f"{_titled(dataset)}, ΔDP = {level:g}"
+        panels.append(points.properties(width=330, height=230, title=title))
     told = "Boosted trees at equal gap, means over the splits. Best: up, right and small"
     return _grid(panels, title=_caption(told))
 

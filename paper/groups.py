@@ -167,20 +167,16 @@ def group_tasks(
     """Return the runs of some cases and methods; by default of all."""
     check_names("case", cases or (), CASES)
     check_names("method", methods or (), TITLES)
-    return [
-        Task(
-            case_spec(case, method, seed),
-            METHODS[method],
-            draw_case,
-            measure_tuned,
-            times_training=True,
-        )
+    specs = [
+        case_spec(case, method, seed)
         for seed in range(n_seeds)
         for case in cases or CASES
         for method in methods or TITLES
         # Alignment cannot compare people of each label apart.
         if method != "alignment" or CASES[case].criterion != "equalized_odds"
     ]
+    how = {"draw": draw_case, "measure": measure_tuned, "times_training": True}
+    return [Task(spec, METHODS[spec.method], **how) for spec in specs]
 
 
 def draw_case(spec: RunSpec) -> Problem:
@@ -199,10 +195,8 @@ def measure_tuned(
     """
     models = curve.models if spec.method == SLOW else [_decisions(m) for m in curve.models]
     found = [judge(problem, model) for model in models]
-    picked = {
-        pick_index(*(_column(found, name) for name in _JUDGED), level)
-        for level in CASES[spec.dataset].levels
-    }
+    columns = [[facts[name] for facts in found] for name in _JUDGED]
+    picked = {pick_index(*columns, level) for level in CASES[spec.dataset].levels}
     for index, (model, facts) in enumerate(zip(models, found, strict=True)):
         seen = look(problem, model) if index in picked else dict.fromkeys(_LOOKED)
         yield {**facts, **seen}
@@ -210,10 +204,6 @@ def measure_tuned(
 
 _JUDGED = ("tune_gap", "tune_accepted", "tune_accuracy")
 _LOOKED = ("half_space_gap", "consistency")
-
-
-def _column(found: Sequence[Facts], name: str) -> list[Any]:
-    return [facts[name] for facts in found]
 
 
 def _decisions(model: Model) -> Model:
@@ -290,19 +280,13 @@ def read_records(store: RecordStore) -> Found:
 
 def picked(records: Mapping[int, Record], level: float) -> dict[str, Reading]:
     """Read every column at the model picked on the tuning rows of each split."""
-    best = {
-        seed: pick_index(*(record.curve[name] for name in _JUDGED), level)
-        for seed, record in records.items()
-    }
-    return {
-        name: Reading.of(
-            {
-                seed: None if best[seed] is None else record.curve[name][best[seed]]
-                for seed, record in records.items()
-            }
-        )
-        for name in _COLUMNS
-    }
+    curves = {seed: record.curve for seed, record in records.items()}
+    best = {s: pick_index(*(curve[name] for name in _JUDGED), level) for s, curve in curves.items()}
+
+    def value(seed: int, name: str) -> Any:
+        return None if best[seed] is None else curves[seed][name][best[seed]]
+
+    return {name: Reading.of({seed: value(seed, name) for seed in curves}) for name in _COLUMNS}
 
 
 def _cell(reading: Reading, digits: int) -> str:

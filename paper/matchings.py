@@ -36,15 +36,7 @@ _SCORE_LEVELS = {"adult": 0.042, "german": 0.05, "bank": 0.045, "dutch": 0.1}
 
 @dataclass(frozen=True)
 class Level:
-    """A value of a gap at which models are compared.
-
-    Attributes
-    ----------
-    gap : str
-        "DP" or "WDP".
-    value : float
-        The gap that the models have approximately.
-    """
+    """A value of a gap, "DP" or "WDP", that models are compared at and have approximately."""
 
     gap: str
     value: float
@@ -56,17 +48,7 @@ class Level:
 
 @dataclass(frozen=True)
 class MatchedCase:
-    """A model to match people by.
-
-    Attributes
-    ----------
-    key : str
-        Key of the model's line.
-    level : Level
-        The level that the model is nearest to.
-    spec : RunSpec
-        The run that trains the model, with one fairness weight.
-    """
+    """A model to match people by: its line, its level, and the run that trains it alone."""
 
     key: str
     level: Level

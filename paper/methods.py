@@ -444,6 +444,8 @@ EPSILONS = (0.002, 0.005, 0.01, 0.02, 0.04)
 _TREES: dict[str, Any] = {"schedule": "trees", "reference": "trees-unfair"}
 _TUNED: dict[str, Any] = {"schedule": "tuned", "reference": None}
 _NO_LABELS = {"label_weight": 0}
+_searched = {name: _trees(method.make) for name, method in SEARCHED.items()}
+_predicted = _searched["FTM with the predicted map"]
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -459,27 +461,15 @@ METHODS: dict[str, Method] = {
         Method("repair", rivals.REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
         Method("trees-unfair", (0.0,), _trees(_plain_boosting), "trees", None),
         Method("trees-reg", rivals.REG_WEIGHTS, _trees(_plain_boosting), **_TREES),
-        Method(
-            "trees-ftm", PAPER_WEIGHTS, _trees(SEARCHED["FTM"].make), **_TREES, settings=_NO_LABELS
-        ),
-        Method(
-            "trees-predicted",
-            PAPER_WEIGHTS,
-            _trees(SEARCHED["FTM with the predicted map"].make),
-            **_TREES,
-        ),
+        Method("trees-ftm", PAPER_WEIGHTS, _searched["FTM"], **_TREES, settings=_NO_LABELS),
+        Method("trees-predicted", PAPER_WEIGHTS, _predicted, **_TREES),
         Method("trees-eg", REDUCTION_BOUNDS, _gradients, **_TREES),
         Method("trees-alignment", ALIGNMENT_STRENGTHS, _trees(_aligned), **_TREES),
-        Method(
-            "trees-thresholds",
-            ALIGNMENT_STRENGTHS,
-            _trees(SEARCHED["thresholds by group"].make),
-            **_TREES,
-        ),
+        Method("trees-thresholds", ALIGNMENT_STRENGTHS, _searched["thresholds by group"], **_TREES),
         Method(
             "trees-smoothing",
             SMOOTHING_WEIGHTS,
-            _trees(SEARCHED["match smoothing"].make),
+            _searched["match smoothing"],
             **_TREES,
             settings={"score_weight": 5},
         ),

@@ -83,17 +83,7 @@ def pages(
 ) -> dict[Path, str]:
     """Return the text of every page that the records of a folder allow, by its file.
 
-    Parameters
-    ----------
-    study : Study
-        The study that the records are of.
-    store : RecordStore
-        The folder of the records.
-    folder : str or Path
-        Folder of the pages and figures.
-    options : str
-        Options of the command that makes the page, which quotes the command. They begin with a
-        space.
+    A page quotes the command that makes it, with its options.
     """
     folder = Path(folder)
     found = {folder / PAGE: render_page(Answers(study, store), folder, options)}
@@ -115,18 +105,7 @@ def check_page(file: Path, text: str) -> list[str]:
 
 
 def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
-    """Return the whole page as Markdown.
-
-    Parameters
-    ----------
-    answers : Answers
-        The answers that the records hold.
-    folder : str or Path
-        Folder of the page and its figures.
-    options : str
-        Options of the command that makes the page, which quotes the command. They begin with a
-        space.
-    """
+    """Return the whole page of the paper's tables as Markdown, with the figures of a folder."""
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
     parts = [
         _head(answers, options),

@@ -227,19 +227,7 @@ def _others(paper: Mapping[str, Any]) -> Iterator[Question]:
 
 @dataclass(frozen=True)
 class Answer:
-    """One line's answer to a question.
-
-    Attributes
-    ----------
-    series : Series
-        The line.
-    nearest : Reading
-        The quantity at the weight nearest to the level.
-    interpolated : Reading
-        The quantity at the level itself, interpolated.
-    paper : float or None
-        The number that the paper reports.
-    """
+    """One line's answer: at the weight nearest to the level, at the level, and in the paper."""
 
     series: Series
     nearest: Reading
@@ -258,15 +246,7 @@ class Answer:
 
 
 class Answers:
-    """Answers to all questions. Each record is read once.
-
-    Parameters
-    ----------
-    study : Study
-        The study that the records are of.
-    store : RecordStore
-        The folder of the records.
-    """
+    """Answers of a study's records to all questions. Each record is read once."""
 
     def __init__(self, study: Study, store: RecordStore) -> None:
         self.study, self.store = study, store
@@ -311,6 +291,16 @@ class Answers:
         """Return the questions of the paper's tables, and those of a researcher's own tables."""
         own = [name for name in self.study.datasets if name not in PAPER_DATASETS]
         return [*questions(), *(question for name in own for question in self._own(name))]
+
+    def asked(self, experiment: str, **fields: object) -> Iterator[Question]:
+        """Yield an experiment's questions about the paper's tables; `fields` must be equal."""
+        for question in questions():
+            if (
+                question.experiment == experiment
+                and question.dataset in self.study.datasets
+                and all(getattr(question, name) == value for name, value in fields.items())
+            ):
+                yield question
 
     def _own(self, dataset: str) -> Iterator[Question]:
         """Yield questions at three quarters, half and a quarter of the unconstrained gap."""

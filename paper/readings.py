@@ -244,11 +244,9 @@ def _crossing(gaps: Sequence[Any], found: Sequence[Any], level: float) -> float 
 
 
 def quantity_of(record: Record, quantity: str) -> list[Any]:
-    """Return a quantity of every model of a curve, from a column of the record or derived from one.
+    """Return a quantity of every model of a curve: a column of the record or derived from one.
 
-    The derived quantities are ``"half-spaces: outliers, number"``, ``"half-spaces: high outliers"``
-    above the box, and, as the paper defines them, ``"flips to 1 per 1,000: S=1"`` and ``"flips to 0
-    per 1,000: S=0"``. A value that is not recorded is None.
+    A value that is not recorded is None.
     """
     columns, read = _DERIVED.get(quantity, ((quantity,), lambda value: value))
     # A run that is compared with no unconstrained model has no flips.

@@ -253,8 +253,8 @@ def run_task(task: Task, reference: str | None = None) -> Record:
     start = time.process_time()
     problem = task.draw(task.spec)
     begun = time.process_time()
-    curve = task.method.fit(problem, {"weights": task.method.weights, **task.spec.settings},
-                            task.spec.seed)  # fmt: skip
+    settings = {"weights": task.method.weights, **task.spec.settings}
+    curve = task.method.fit(problem, settings, task.spec.seed)
     trained = time.process_time() - begun
     scores = None if reference is None else unpack_scores(reference)
     found = list(task.measure(problem, curve, task.spec, scores))

@@ -155,6 +155,7 @@ SERIES: dict[str, Series] = {
 """All lines, in the order of the tables."""
 
 PAPER_RIVALS = ("reduction", "reg", "adv")
+_MAIN = ("unfair", *PAPER_RIVALS, "ftm-batch", "ftm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,17 +238,8 @@ Loader = Callable[[], Dataset]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A part of the paper's experiment section.
+    """A part of the paper's experiment section: its title, and its runs on a table and a split."""
 
-    Attributes
-    ----------
-    name, title : str
-        The name on the command line, and the name that people read.
-    runs : callable
-        Takes a study, the name of a table and a seed; returns the specs of the runs.
-    """
-
-    name: str
     title: str
     runs: Callable[[Study, str, int], Iterable[RunSpec]]
 
@@ -321,10 +313,8 @@ class Study:
         return RunSpec(dataset, series.method, seed, given)
 
     def of_label_weight(self, key: str, value: float) -> tuple[str, dict[str, Any]]:
-        """Return the key of the line with a label weight, and the settings that its runs need.
-
-        The main lines have the label weights 0 and 100, and need no further settings.
-        """
+        """Return the key of the line with a label weight, and the settings that its runs need."""
+        # The main lines have the label weights 0 and 100, and need no further settings.
         main = {0.0: key, 100.0: f"{key}-joint"}
         if value in main:
             return main[value], {}
@@ -396,8 +386,7 @@ def _imbalance(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
     if dataset != "adult":
         return []
     # The unconstrained model of the thinned rows is where the curves begin.
-    keys = ("unfair", *PAPER_RIVALS, "ftm-batch", "ftm")
-    return [study.spec(key, dataset, seed, minority_share=MINORITY_SHARE) for key in keys]
+    return [study.spec(key, dataset, seed, minority_share=MINORITY_SHARE) for key in _MAIN]
 
 
 def _label_weights(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
@@ -417,32 +406,24 @@ def _schedules(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
     ]
 
 
-_MAIN = ("unfair", *PAPER_RIVALS, "ftm-batch", "ftm")
-
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        Experiment("tradeoff", "Accuracy against fairness", _all_lines),
-        Experiment("subsets", "Gaps in random subsets", _lines(*_MAIN)),
-        Experiment(
-            "variables", "Gaps in subsets by a variable", _lines(*_MAIN, only=tuple(NAMED_SUBSETS))
-        ),
-        Experiment(
-            "joint",
-            "Marginal and joint map on Adult",
-            _lines("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", only=("adult",)),
-        ),
-        Experiment("consistency", "Consistency", _lines(*_MAIN)),
-        Experiment("ranks", "Rank agreement with the unfair model", _lines(*_MAIN)),
-        Experiment("flips", "Undesirable flips", _lines(*_MAIN)),
-        Experiment(
-            "representation",
-            "Fair representations",
-            _lines("laftr", "sipm", "repair", "ftm-batch", "ftm"),
-        ),
-        Experiment("imbalance", "Training rows 5 : 95", _imbalance),
-        Experiment("label-weight", "Label weight, transport cost and accuracy", _label_weights),
-        Experiment("schedule", "Length of the training", _schedules),
-    )
+    "tradeoff": Experiment("Accuracy against fairness", _all_lines),
+    "subsets": Experiment("Gaps in random subsets", _lines(*_MAIN)),
+    "variables": Experiment(
+        "Gaps in subsets by a variable", _lines(*_MAIN, only=tuple(NAMED_SUBSETS))
+    ),
+    "joint": Experiment(
+        "Marginal and joint map on Adult",
+        _lines("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", only=("adult",)),
+    ),
+    "consistency": Experiment("Consistency", _lines(*_MAIN)),
+    "ranks": Experiment("Rank agreement with the unfair model", _lines(*_MAIN)),
+    "flips": Experiment("Undesirable flips", _lines(*_MAIN)),
+    "representation": Experiment(
+        "Fair representations", _lines("laftr", "sipm", "repair", "ftm-batch", "ftm")
+    ),
+    "imbalance": Experiment("Training rows 5 : 95", _imbalance),
+    "label-weight": Experiment("Label weight, transport cost and accuracy", _label_weights),
+    "schedule": Experiment("Length of the training", _schedules),
 }
-"""The paper's experiment section."""
+"""The paper's experiment section, by the names on the command line."""

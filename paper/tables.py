@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from fairmatch.measures import MEASURES
-from paper.questions import GAPS, SUBJECTS, Answers, Question, questions, reported
+from paper.questions import GAPS, SUBJECTS, Answers, Question, reported
 from paper.readings import (
     Reading,
     interpolated,
@@ -28,12 +28,8 @@ _SHORT = {
 def short_answer(answers: Answers) -> str:
     """Return a table of the paper's FTM beside ours, at the levels of two of its tables."""
     rows = []
-    for question in questions():
+    for question in (*answers.asked("joint", better=1), *answers.asked("consistency")):
         dataset, quantity = question.dataset, question.quantity
-        if question.experiment not in ("consistency", "joint") or question.better < 0:
-            continue
-        if dataset not in answers.study.datasets:
-            continue
         found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
         free = nearest(answers.records("unfair", dataset), question.gap, 0.0, quantity)
         for name, keys in _SHORT.items():
@@ -75,7 +71,7 @@ def stability(answers: Answers) -> str:
 
     Its columns are mean (Avg), standard deviation (Std) and coefficient of variation (CV).
     """
-    question = next(q for q in questions() if q.experiment == "imbalance")
+    (question,) = answers.asked("imbalance")
     paper = reported()["imbalance_adult"]["Acc"]
     rows = []
     for answer in answers.answer(question):
@@ -107,19 +103,11 @@ def label_weights(answers: Answers, level: float) -> str:
 def picked_on_training(answers: Answers) -> str:
     """Return a table of accuracy and gap if the weight is picked on the training rows."""
     keys = (
-        *PAPER_RIVALS,
-        "ftm-batch",
-        "ftm",
-        "trees-reg",
-        "trees-eg",
-        "trees-ftm",
-        "trees-predicted",
-        "trees-smoothing",
-        "trees-alignment",
-        "trees-thresholds",
+        *(*PAPER_RIVALS, "ftm-batch", "ftm", "trees-reg", "trees-eg", "trees-ftm"),
+        *("trees-predicted", "trees-smoothing", "trees-alignment", "trees-thresholds"),
     )
     rows = []
-    for question in _consistency_accuracy(answers):
+    for question in answers.asked("consistency", quantity="accuracy"):
         asked = question.gap, question.level
         for key in keys:
             records = answers.records(key, question.dataset)
@@ -138,14 +126,6 @@ def picked_on_training(answers: Answers) -> str:
     return table(names, rows) if rows else ""
 
 
-def _consistency_accuracy(answers: Answers) -> Iterator[Question]:
-    """Yield the questions that ask for the accuracy at one level of each table."""
-    for question in questions():
-        wanted = question.experiment == "consistency" and question.quantity == "accuracy"
-        if wanted and question.dataset in answers.study.datasets:
-            yield question
-
-
 def _level(question: Question) -> str:
     return f"{MEASURES[question.gap].symbol} = {question.level:g}"
 
@@ -153,7 +133,7 @@ def _level(question: Question) -> str:
 def schedules(answers: Answers) -> str:
     """Return a table that compares the paper's length of training with shorter ones."""
     rows = []
-    for question in _consistency_accuracy(answers):
+    for question in answers.asked("consistency", quantity="accuracy"):
         dataset = question.dataset
         start = answers.records("unfair", dataset)
         for name, schedule in SCHEDULES.items():
@@ -216,9 +196,8 @@ def read_frontier(answers: Answers) -> Found:
     The keys are table and level, then the line, then the quantity.
     """
     found: Found = {}
-    for question in questions():
-        asked = question.experiment == "trees" and question.quantity in _ASKED
-        if not asked or question.dataset not in answers.study.datasets:
+    for question in answers.asked("trees"):
+        if question.quantity not in _ASKED:
             continue
         by_line = found.setdefault((question.dataset, question.level), {})
         for answer in answers.answer(question):
