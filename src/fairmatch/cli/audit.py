@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import inf
@@ -163,9 +163,7 @@ def audit(
     features: tuple[str, ...],
     drop: tuple[str, ...],
     keep: tuple[str, ...],
-    encoding: str | None,
-    decimal: str,
-    missing: tuple[str, ...],
+    reading: dict[str, Any],
     models: tuple[str, ...],
     privileged: tuple[str, ...],
     out: str | None,
@@ -212,7 +210,6 @@ def audit(
             del shared["weight_kind"]
             found = audit_dataset(tables[0], roles, **shared)
         else:
-            reading = {"encoding": encoding, "decimal": decimal, "missing": missing}
             found = audit_files(
                 tables,
                 roles,
@@ -392,11 +389,6 @@ def _shown_gap(gap: Gap) -> str:
 RATIO = "selection_ratio"
 """Name of the ratio. A ratio may be too small, and a gap may be too large."""
 
-# Facts without a meaning where nobody or everybody is selected.
-_OF_DECISIONS = frozenset(
-    ("demographic_parity_gap", "true_positive_gap", "false_positive_gap", "equalized_odds_gap")
-) | {RATIO}
-
 
 @dataclass(frozen=True)
 class Gate:
@@ -434,7 +426,10 @@ class Gate:
         gate : {"estimate", "upper"}
             Whether the estimate is held to the bound, or the worse limit of its interval.
         """
-        if self.name in _OF_DECISIONS and audit.undecided:
+        from fairmatch.measures import MEASURES
+
+        of_decisions = self.is_ratio or MEASURES[self.name].needs_decisions
+        if of_decisions and audit.undecided:
             raise GroupError(
                 f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
                 "another --threshold, or hold the scores to a bound (mean_parity_gap)."
@@ -478,20 +473,23 @@ def read_gates(
                 f"--fail-below {below[0]} was given with --kind number, and predictions select "
                 "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
             )
-        gaps = list(applicable(NUMBER))
-        return [_read(given, "--fail-above", gaps, "gap", inf) for given in above]
+        gaps = {
+            name: 1.0 if own.unit == "share" else inf for name, own in applicable(NUMBER).items()
+        }
+        return [_read(given, "--fail-above", gaps, "gap") for given in above]
     known = applicable(PROBABILITY)
-    gates = [_read(given, "--fail-above", list(known), "gap") for given in above]
+    gates = [_read(given, "--fail-above", dict.fromkeys(known, 1.0), "gap") for given in above]
     for gate in gates:
         if known[gate.name].needs_labels and not has_labels:
             raise InputError(
                 f"--fail-above {gate.name} needs the labels, and none were named. Name their "
                 "column with --label."
             )
-    return gates + [_read(given, "--fail-below", [RATIO], "ratio") for given in below]
+    return gates + [_read(given, "--fail-below", {RATIO: 1.0}, "ratio") for given in below]
 
 
-def _read(given: str, option: str, known: list[str], what: str, most: float = 1.0) -> Gate:
+def _read(given: str, option: str, known: Mapping[str, float], what: str) -> Gate:
+    """Return a bound that is typed. Facts are known by name, each with its largest value."""
     name, _, bound = given.partition("=")
     if name not in known:
         if name == RATIO:
@@ -509,7 +507,7 @@ def _read(given: str, option: str, known: list[str], what: str, most: float = 1.
     except ValueError:
         limit = float("nan")
     # No gap is above 1, no ratio is below 0, and nothing is above NaN. Such a gate never fails.
-    most = 1.0 if name == "ks_parity_gap" else most
+    most = known[name]
     is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
     if not is_sensible:
         example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", f"[0, {most:g})")
