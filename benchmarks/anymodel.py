@@ -33,26 +33,29 @@ def smoothing(rounds):
     from lightgbm import LGBMClassifier
 
     from fairmatch import OptimalTransportMatcher
-    from fairmatch.learning.learners import Learner, read_folds
+    from fairmatch.learning.learners import Learner, add_columns
     from fairmatch.learning.smoothing import smooth_scores
-    from fairmatch.learning.wrappers import add_columns
     from fairmatch.people.encoding import TableEncoder
+    from fairmatch.people.groups import read_groups
+    from fairmatch.people.outcome import PROBABILITY
+    from fairmatch.people.people import Labels, People
 
     X, y, group = _training_rows()
-    codes = (group == np.unique(group)[1]).astype(np.float64)
-    table = add_columns(X, codes[:, None])
-    learner = Learner(LGBMClassifier(n_estimators=rounds, n_jobs=1, verbose=-1, random_state=0))
-    scores = learner.unseen_scores(table, y, None, read_folds(5, table, y, 2 * y + codes))
+    groups, numbers = read_groups(group), np.asarray(y, dtype=np.float64)
+    table = add_columns(X, groups.codes[:, None].astype(np.float64))
+    trees = LGBMClassifier(n_estimators=rounds, n_jobs=1, verbose=-1, random_state=0)
+    learner = Learner(trees, PROBABILITY, np.unique(y))
+    scores = learner.unseen(table, People(groups, labels=Labels(numbers, (0, 1))), 5)
     points = np.column_stack([TableEncoder().fit_transform(X), np.sqrt(5.0) * scores])
     coupling = OptimalTransportMatcher(tolerance=1e-3).match(points, group)
-    soft = learner.soften(table, y, None)
+    fit_softly = learner.softly(table, numbers, None)
     seconds = {"smooth": [], "plain": []}
     for _ in range(3):
         start = time.process_time()
-        soft.fit(smooth_scores(scores, coupling, [3.0])[0])
+        fit_softly(smooth_scores(scores, coupling, [3.0])[0])
         seconds["smooth"].append(time.process_time() - start)
         start = time.process_time()
-        learner.fit(table, y, None)
+        learner.fit(table, numbers, None)
         seconds["plain"].append(time.process_time() - start)
     return {name: min(values) for name, values in seconds.items()}
 

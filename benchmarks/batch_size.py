@@ -6,11 +6,11 @@ random batches of m people of each group (Remark A.2). Prints a table:
     python -m benchmarks.batch_size
 """
 
+from paper.minibatches import minibatch_transport_cost
 from sklearn.linear_model import LogisticRegression
 
 from fairmatch import fair_matching
 from fairmatch.datasets import load_adult, paper_split
-from fairmatch.matching.fair import minibatch_transport_cost
 
 
 def main():

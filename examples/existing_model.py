@@ -2,8 +2,8 @@ r"""
 Making an existing model fair
 =============================
 
-Somebody has a model already: any classifier of scikit-learn, a pipeline, XGBoost. There are two
-ways to make it fair without writing it anew.
+You have a model: any classifier of scikit-learn, a pipeline, XGBoost. There are two ways to make it
+fair without replacing it.
 """
 
 # %%
@@ -37,10 +37,9 @@ existing = make_pipeline(
 # %%
 # Two wrappers
 # ------------
-# *Alignment* moves the scores of each group onto what all groups have in common. The order of
-# people within a group stays, so the model's own idea of who is better stays too. It needs the
-# group at prediction. *Smoothing* changes what the model learns: the scores of matched people are
-# drawn together, and the model learns the result.
+# *Alignment* moves the scores of each group to one common distribution. People keep their order
+# within a group. It needs the group at prediction. *Smoothing* changes what the model learns: the
+# scores of matched people are moved towards each other, and the model learns the result.
 
 models = {
     "as it is": existing,
@@ -64,7 +63,7 @@ for name, model in models.items():
     print(f"{name:13} accuracy {accuracy:.3f}, gap {gap:.3f}, transport cost {cost:.2f}")
 
 # %%
-# The transport cost says how unlike the people are whom the model treats alike.
+# The transport cost is the mean squared distance between people whom the model treats alike.
 
 figure, axes = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
 for name, (accuracy, gap) in found.items():

@@ -20,11 +20,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from paper.records import RecordStore
-from paper.study import FULL, Study
-
 from paper.custom import extend_study
-from paper.runs import run_all
+from paper.records import RecordStore
+from paper.runs import run_all, study_tasks
+from paper.specs import FULL, Study
 
 folder = Path(tempfile.mkdtemp())
 generator = np.random.default_rng(0)
@@ -64,7 +63,7 @@ study = extend_study(Study.of(FULL, n_seeds=2), folder / "study.toml")
 methods = ["unfair", "shifted", "trees-unfair", "trees-ftm"]
 specs = [study.spec(method, "loans", seed=seed) for method in methods for seed in range(2)]
 store = RecordStore(folder / "records")
-failures = run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1)
+failures = run_all(study_tasks(study, specs), store, jobs=1)
 print(f"{len(list(store))} runs recorded, {len(failures)} failed")
 
 # %%

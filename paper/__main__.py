@@ -12,62 +12,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairmatch.exceptions import FairmatchError, InputError
+from fairmatch.cli.options import COUNT, Command, several
+from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
     from paper.records import Record, RecordStore
-    from paper.runs import Failure
-    from paper.specs import RunSpec
-    from paper.study import Study
-
-
-class Names(click.ParamType):
-    """Names separated by commas; an option that takes them can also be repeated."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
-        """Return the names in a text."""
-        return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
-
-
-def _joined(ctx: click.Context, param: click.Parameter, value: Any) -> tuple[str, ...] | None:
-    """Return the names of a repeated option as one tuple, or None if it was not given."""
-    return tuple(name for names in value for name in names) or None
+    from paper.runs import Failure, Task
+    from paper.specs import RunSpec, Study
 
 
 def _names(option: str, help: str) -> Callable[[Any], Any]:
-    """Return the declaration of an option that takes several names."""
-    shape = {"type": Names(), "metavar": "NAME[,NAME]", "multiple": True, "callback": _joined}
-    return click.option(option, help=help, **shape)
+    """Declare an option that takes names; it may be repeated, or take commas between them."""
+
+    def listed(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> Any:
+        return [name for names in given for name in names.split(",") if name] or None
+
+    return several(option, help=help, metavar="NAME[,NAME]", callback=listed)
 
 
-def _options(*declared: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a decorator that applies several declarations, in their order."""
-
-    def decorate(command: Any) -> Any:
-        for declaration in reversed(declared):
-            command = declaration(command)
-        return command
-
-    return decorate
-
-
+_OUT = click.option(
+    "--out",
+    metavar="DIR",
+    help="Folder of records, page and figures.  [default: results; with --quick, quick-results; "
+    "with --spec, own-results]",
+)
 _STUDY = (
-    click.option(
-        "--out",
-        metavar="DIR",
-        help="Folder of records, page and figures.  [default: results; with --quick, "
-        "quick-results; with --spec, own-results]",
-    ),
+    _OUT,
     click.option("--quick", is_flag=True, help="German and Adult, 2 splits, short training."),
     _names("--datasets", "Only these tables."),
-    click.option(
-        "--seeds",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Number of splits.  [default: 5; with --quick, 2]",
-    ),
+    click.option("--seeds", type=COUNT, help="Number of splits.  [default: 5; with --quick, 2]"),
     click.option("--spec", metavar="FILE.toml", help="Tables and methods of your own."),
 )
 _PART = (
@@ -78,17 +51,36 @@ _CHECK = click.option(
     "--check", is_flag=True, help="Write nothing; compare the files with the records."
 )
 _JOBS = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=os.cpu_count,
-    help="Runs at a time.  [default: one per core]",
+    "--jobs", type=COUNT, default=os.cpu_count, help="Runs at a time.  [default: one per core]"
 )
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def paper(debug: bool) -> None:
+    """Run the paper's experiments; write its tables and figures beside ours.
+
+    Exit codes: 0 if all went well, 1 if a page or figure is stale (--check), 2 if the input is at
+    fault or a run failed, 130 if interrupted.
+    """
+
+
+def _command(example: str, *options: Callable[[Any], Any]) -> Callable[[Any], click.Command]:
+    """Declare a command with its options, in this order."""
+
+    def declare(function: Any) -> click.Command:
+        for option in reversed(options):
+            function = option(function)
+        example_line = f"python -m paper {example}"
+        found: click.Command = paper.command(cls=Command, example=example_line)(function)
+        return found
+
+    return declare
 
 
 @dataclass(frozen=True)
 class Where:
-    """The study that the options name, its records, and the folder of everything."""
+    """The study that the options name, its records, the folder of everything, and the options."""
 
     study: Study
     store: RecordStore
@@ -108,8 +100,7 @@ class Where:
         from paper.custom import extend_study
         from paper.pages import RECORDS
         from paper.records import RecordStore
-        from paper.specs import PROFILES
-        from paper.study import Study
+        from paper.specs import PROFILES, Study
 
         # The paper's whole study has a folder of its own: its page and records are committed.
         usual = "quick-results" if quick else "results"
@@ -122,11 +113,14 @@ class Where:
             study = extend_study(study, spec)
         if datasets is not None:
             study = study.only(datasets)
-        typed = [" --quick"] if quick else []
-        typed += [f" --spec {Path(spec).name}"] if spec is not None else []
-        typed += [f" --datasets {','.join(datasets)}"] if datasets is not None else []
-        typed += [f" --seeds {seeds}"] if seeds is not None else []
-        return cls(study, RecordStore(folder / RECORDS), folder, "".join(typed))
+        typed = {
+            " --quick": quick,
+            f" --spec {Path(spec or '').name}": spec is not None,
+            f" --datasets {','.join(datasets or ())}": datasets is not None,
+            f" --seeds {seeds}": seeds is not None,
+        }
+        options = "".join(option for option, given in typed.items() if given)
+        return cls(study, RecordStore(folder / RECORDS), folder, options)
 
     def runs(self, only: Sequence[str] | None, methods: Sequence[str] | None) -> list[RunSpec]:
         """Return the runs that are asked for, or raise if there are none."""
@@ -142,53 +136,76 @@ class Where:
         return specs
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.pass_context
-def cli(ctx: click.Context, debug: bool) -> None:
-    """Run the paper's experiments; write its tables and figures beside ours.
+@_command("run --quick --jobs 2", *_STUDY, *_PART, _JOBS)
+def run(only: Sequence[str] | None, methods: Sequence[str] | None, jobs: int, **where: Any) -> int:
+    """Do the runs of the paper's tables that have no record yet; stop and start as you like."""
+    from paper.runs import study_tasks
 
-    Exit codes: 0 if all went well, 1 if a page or figure is stale (--check), 2 if the input is at
-    fault or a run failed, 130 if interrupted.
-    """
-    ctx.obj = debug
+    found = Where.of(**where)
+    return _add(study_tasks(found.study, found.runs(only, methods)), found.store, jobs)
 
 
-@cli.command()
-@_options(*_STUDY, *_PART, _JOBS)
-@click.pass_obj
-def run(
-    debug: bool,
-    only: Sequence[str] | None,
+@_command("matchings --datasets adult --seeds 1", *_STUDY, _JOBS)
+def matchings(jobs: int, **where: Any) -> int:
+    """Match people by the recorded models nearest to the levels of ΔDP and ΔWDP."""
+    from paper.matchings import FOLDER, matching_tasks
+    from paper.records import RecordStore
+
+    found = Where.of(**where)
+    return _add(matching_tasks(found.study, found.store), RecordStore(found.out / FOLDER), jobs)
+
+
+@_command(
+    "groups --cases adult-race --methods plain,thresholds",
+    _OUT,
+    _names("--cases", "Only these cases."),
+    _names("--methods", "Only these methods."),
+    click.option("--seeds", type=COUNT, default=5, show_default=True, help="Number of splits."),
+    _JOBS,
+)
+def groups(
+    out: str | None,
+    cases: Sequence[str] | None,
     methods: Sequence[str] | None,
+    seeds: int,
     jobs: int,
-    **where: Any,
 ) -> int:
-    """Do the runs that have no record yet; stop and start as you like."""
+    """Study several groups and other criteria, beside the usual alternatives."""
+    from paper.groups import FOLDER, group_tasks
+    from paper.records import RecordStore
+
+    return _add(
+        group_tasks(cases, methods, seeds), RecordStore(Path(out or "results", FOLDER)), jobs
+    )
+
+
+def _add(tasks: Sequence[Task], store: RecordStore, jobs: int) -> int:
+    """Do the runs that have no record yet, and say how many were done."""
     from paper import runs
     from paper.runs import Failure
 
-    found = Where.of(**where)
-    study, store = found.study, found.store
-    specs = found.runs(only, methods)
-    missing = len(store.missing(specs))
-    print(f"{len(specs) - missing} of {len(specs)} runs are recorded in {store.folder}.")
+    debug = click.get_current_context().find_root().params["debug"]
+    missing = len(store.missing(task.spec for task in tasks))
+    print(f"{len(tasks) - missing} of {len(tasks)} runs are recorded in {store.folder}.")
     n_added = 0
-    with follow_runs(missing) as advance:
+    try:
+        with follow_runs(missing) as advance:
 
-        def done(result: Record | Failure) -> None:
-            nonlocal n_added
-            advance(result.spec.name)
-            if not isinstance(result, Failure):
-                n_added += 1
-            else:
-                print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
-                if debug:
-                    print(result.traceback, file=sys.stderr)
+            def done(result: Record | Failure) -> None:
+                nonlocal n_added
+                advance(result.spec.name)
+                if isinstance(result, Failure):
+                    print(f"Failed: {result.spec.name}: {result.error}", file=sys.stderr)
+                    if debug:
+                        print(result.traceback, file=sys.stderr)
+                else:
+                    n_added += 1
 
-        failures = runs.run_all(
-            specs, store, loaders=study.loaders, methods=study.methods, jobs=jobs, on_done=done
-        )
+            failures = runs.run_all(tasks, store, jobs=jobs, on_done=done)
+    except KeyboardInterrupt:
+        told = "Interrupted. The records stay, and the same command goes on from there."
+        print(told, file=sys.stderr)
+        return 130  # as shells have it
     print(f"{n_added} runs were added, {len(failures)} failed.")
     if any(failure.traceback for failure in failures) and not debug:
         print("python -m paper --debug run shows where each run failed.", file=sys.stderr)
@@ -197,62 +214,33 @@ def run(
     return 2 if failures else 0
 
 
-@cli.command()
-@_options(*_STUDY)
-def matchings(**where: Any) -> int:
-    """Match people by the recorded models nearest to the levels of ΔDP and ΔWDP."""
-    from paper.matchings import FOLDER, matched_cases, run_case
-    from paper.records import RecordStore
+@contextmanager
+def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that a caller calls after each run.
 
-    given = Where.of(**where)
-    found = RecordStore(given.out / FOLDER)
-    cases = list(matched_cases(given.study, given.store))
-    missing = [case for case in cases if case.spec not in found]
-    print(f"{len(cases) - len(missing)} of {len(cases)} models are matched in {found.folder}.")
-    with follow_runs(len(missing)) as advance:
-        for case in missing:
-            spec = case.spec
-            load, method = given.study.loaders[spec.dataset], given.study.methods[spec.method]
-            found.write(run_case(spec, load, method))
-            advance(spec.name)
-    return 0
+    On a terminal it draws a bar with the time left. Elsewhere it prints a line for each run.
+    """
+    if sys.stderr.isatty():
+        shown = click.progressbar(
+            length=n_runs, show_pos=True, item_show_func=str, file=sys.stderr, width=30
+        )
+        with shown as bar:
+            yield lambda name: bar.update(1, name)
+        return
+    finished: list[str] = []
 
+    def print_line(name: str) -> None:
+        finished.append(name)
+        print(f"{len(finished)}/{n_runs} {name}", file=sys.stderr, flush=True)
 
-@cli.command()
-@click.option("--out", metavar="DIR", default="results", show_default=True, help="Folder.")
-@_names("--cases", "Only these cases.")
-@_names("--methods", "Only these methods.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
-def groups(out: str, cases: Sequence[str] | None, methods: Sequence[str] | None, seeds: int) -> int:
-    """Study several groups and other criteria; do the runs that have no record yet."""
-    from paper.groups import CASES, FOLDER, METHODS, case_spec, find_case, run_trial
-    from paper.records import RecordStore
-
-    methods = methods or list(METHODS)
-    for name in methods:
-        if name not in METHODS:
-            raise InputError(f"There is no method {name!r}. There are: {', '.join(METHODS)}.")
-    chosen = [find_case(name) for name in cases or CASES]
-    store = RecordStore(Path(out) / FOLDER)
-    for seed in range(seeds):
-        for case in chosen:
-            for method in methods:
-                if not METHODS[method].suits(case.criterion):
-                    continue
-                if case_spec(case.name, method, seed) in store:
-                    continue
-                record = run_trial(case, method, seed)
-                store.write(record)
-                print(f"{record.spec.name}: {record.seconds:.0f} s", file=sys.stderr)
-    return 0
+    yield print_line
 
 
-@cli.command()
-@_options(*_STUDY, *_PART)
+@_command("status --only tradeoff", *_STUDY, *_PART)
 def status(only: Sequence[str] | None, methods: Sequence[str] | None, **where: Any) -> int:
     """Show what is recorded and what is missing."""
     from paper.records import estimate_seconds
-    from paper.study import EXPERIMENTS
+    from paper.specs import EXPERIMENTS
 
     found = Where.of(**where)
     study, store = found.study, found.store
@@ -279,19 +267,19 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600.0:.1f} hours" if seconds >= 3600.0 else f"{seconds / 60.0:.0f} minutes"
 
 
-@cli.command()
-@_options(*_STUDY, _CHECK)
+@_command("tables --check", *_STUDY, _CHECK)
 def tables(check: bool, **where: Any) -> int:
     """Write the pages: README.md, with the paper's numbers and ours, and groups.md."""
-    from paper.pages import check_page, pages, write_pages
+    from fairmatch.people.files import write_whole
+    from paper.pages import check_page, pages
 
     found = Where.of(**where)
-    written = pages(found.study, found.store, found.out, found.options)
+    texts = pages(found.study, found.store, found.out, found.options)
     if not check:
-        for file in write_pages(written):
-            print(f"Written: {file}")
+        for file, text in texts.items():
+            print(f"Written: {write_whole(file, text)}")
         return 0
-    wrong = [line for file, text in written.items() for line in check_page(file, text)]
+    wrong = [line for file, text in texts.items() for line in check_page(file, text)]
     for line in wrong[:40]:
         print(line)
     print(
@@ -302,8 +290,7 @@ def tables(check: bool, **where: Any) -> int:
     return int(bool(wrong))
 
 
-@cli.command()
-@_options(*_STUDY, _CHECK)
+@_command("figures --check", *_STUDY, _CHECK)
 def figures(check: bool, **where: Any) -> int:
     """Draw every figure, as SVG."""
     from paper.pages import FIGURES, draw_figures, stale_figures
@@ -323,75 +310,13 @@ def figures(check: bool, **where: Any) -> int:
     return int(bool(stale))
 
 
-@contextmanager
-def follow_runs(n_runs: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that a caller calls after each run.
-
-    On a terminal it draws a bar with the time left. Elsewhere it prints a line for each run.
-    """
-    if not sys.stderr.isatty():
-        finished = 0
-
-        def print_line(name: str) -> None:
-            nonlocal finished
-            finished += 1
-            print(f"{finished}/{n_runs} {name}", file=sys.stderr, flush=True)
-
-        yield print_line
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    # Runs take minutes, so the speed is taken over all of them, not over the last half minute.
-    with Progress(
-        *columns,
-        TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        speed_estimate_period=1e6,
-    ) as bar:
-        task = bar.add_task("", total=n_runs)
-        yield lambda name: bar.update(task, advance=1, description=name)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; by default those of the process.
-    """
-    argv = sys.argv[1:] if argv is None else list(argv)
-    debug = "--debug" in argv
+    """Run a command and return its exit code; the arguments are by default the process's."""
     try:
-        return int(cli(argv, prog_name="python -m paper", standalone_mode=False) or 0)
+        return int(paper.main(argv, prog_name="python -m paper", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except FairmatchError as error:
-        if debug:
-            raise
-        print(f"paper: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        if debug:
-            raise
-        where = "" if error.filename is None else f"{error.filename}: "
-        print(f"paper: {where}{error.strerror or error}", file=sys.stderr)
-        return 2
-    except (KeyboardInterrupt, click.Abort):  # click turns an interrupt into an abort
-        print(
-            "Interrupted. The records stay, and the same command goes on from there.",
-            file=sys.stderr,
-        )
-        return 130  # as shells have it
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The claims of the paper, checked against the records."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -8,26 +8,122 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairmatch.datasets import PAPER_DATASETS
-from paper.questions import (
-    DOES_NOT,
-    GAPS,
-    HOLDS,
-    IN_PART,
-    UNKNOWN,
-    Answers,
-    Judgement,
-    Reading,
-    asked_of,
-    count_splits,
-    count_wins,
-    fill_cells,
-    graded,
-    graded_by_majority,
-    interpolated,
-    least_gap,
-    reported,
-    show_change,
-)
+from paper.questions import GAPS, Answer, Answers, Question, reported
+from paper.readings import Reading, interpolated, least_gap
+from paper.specs import PAPER_RIVALS
+
+HOLDS, IN_PART, DOES_NOT, UNKNOWN = "holds", "holds in part", "does not hold", "not recorded"
+
+Judgement = tuple[str, str]
+
+
+def graded(n_held: int, n_all: int) -> str:
+    """Return the grade of a claim that holds in all cases, in some, or in none."""
+    if n_all == 0:
+        return UNKNOWN
+    if n_held == n_all:
+        return HOLDS
+    return IN_PART if n_held else DOES_NOT
+
+
+def graded_by_majority(n_held: int, n_all: int) -> str:
+    """Return the grade of a claim about most cases: it holds in more than half, or does not."""
+    if n_all == 0:
+        return UNKNOWN
+    return HOLDS if 2 * n_held > n_all else DOES_NOT
+
+
+@dataclass(frozen=True)
+class Cell:
+    """FTM and the paper's rivals in one column of a table."""
+
+    question: Question
+    ftm: Answer
+    rivals: tuple[Answer, ...]
+
+    def leads(self) -> dict[str, Reading]:
+        """Return how much better each rival is, on the splits where both come to the level.
+
+        Rivals that share fewer than half of the splits with FTM are left out.
+        """
+        mine, sign = self.ftm.interpolated, self.question.better
+        both = {rival.series.label: rival.interpolated.less(mine) for rival in self.rivals}
+        return {
+            label: Reading({k: sign * v for k, v in lead.by_seed.items()}, lead.reached, lead.n)
+            for label, lead in both.items()
+            if 2 * lead.n >= mine.n_seeds
+        }
+
+
+def fill_cells(answers: Answers, asked: Iterable[Question]) -> list[Cell]:
+    """Return the cells for which FTM and all of the paper's rivals are recorded."""
+    cells = []
+    for question in asked:
+        found = {answer.series.key: answer for answer in answers.answer(question)}
+        if {*PAPER_RIVALS, "ftm-batch"} <= found.keys():
+            rivals = tuple(found[key] for key in PAPER_RIVALS)
+            cells.append(Cell(question, found["ftm-batch"], rivals))
+    return cells
+
+
+def count_wins(
+    answers: Answers,
+    asked: Iterable[Question],
+    *,
+    grade: Callable[[int, int], str] = graded,
+    places: int = 1,
+) -> Judgement:
+    """Return a grade and a sentence on the cells where fewer than `places` rivals beat FTM.
+
+    A cell is compared only if FTM comes to the level, and a rival does on the same splits. `grade`
+    takes the number of cells won and of cells compared.
+    """
+    cells = fill_cells(answers, asked)
+    held, close, compared = 0, 0, []
+    told: dict[str, list[str]] = {}
+    for cell in cells:
+        leads, mine, digits = cell.leads(), cell.ftm.interpolated, cell.question.digits
+        better = {label: lead for label, lead in leads.items() if lead.mean > 0.0}
+        if leads and mine.stated:
+            compared.append(mine)
+            won = len(better) < places
+            held += won
+            clearly = [lead for lead in better.values() if not lead.mean <= 2.0 * lead.error]
+            close += not won and len(clearly) < places
+            named = [f"{label} by {lead.mean:.{digits}f}" for label, lead in better.items()]
+            beside = f" ({', '.join(named)})" if named else ""
+        else:
+            beside = " (no rival there)" if mine.stated else ""
+        shown = f"{mine.mean:.{digits}f}" if mine.stated else "not reached"
+        where = f"{cell.question.dataset} at {cell.question.level:g}"
+        told.setdefault(where, []).append(f"{cell.question.label} {shown}{beside}")
+    rank = "best" if places == 1 else "best or second"
+    counts = f"FTM is {rank} in {held} of {len(compared)}"
+    if len(compared) < len(cells):
+        counts += f" that can be compared, of {len(cells)}"
+    if close:
+        counts += f", within two standard errors of it in {close} more"
+    listed = ". ".join(f"{place}: {'; '.join(values)}" for place, values in told.items())
+    return grade(held, len(compared)), f"{counts} ({count_splits(compared)}). {listed}."
+
+
+def count_splits(found: Iterable[Reading]) -> str:
+    """Return in words how many splits the readings rest on."""
+    counts = sorted({reading.n for reading in found if reading.n})
+    if not counts:
+        return "no split"
+    if len(counts) > 1:
+        return f"{counts[0]} to {counts[-1]} splits"
+    return "one split" if counts[0] == 1 else f"{counts[0]} splits"
+
+
+def show_change(reading: Reading) -> str:
+    """Return a mean difference in words, with its standard error and its splits."""
+    if not reading.stated:
+        return f"not compared ({count_splits([reading])} in common)"
+    error = f" ± {reading.error:.4f}" if reading.n > 1 else ""
+    return f"{reading.mean:+.4f}{error} ({count_splits([reading])})"
+
 
 # The differences of accuracy that count as "competitive" and as "almost nothing".
 COMPETITIVE, ALMOST = 0.01, 0.002
@@ -43,17 +139,7 @@ Judge: TypeAlias = Callable[[Answers], Judgement]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what the records say of it.
-
-    Attributes
-    ----------
-    claim : str
-        The paper's claim, in other words.
-    state : str
-        "holds", "holds in part", "does not hold" or "not recorded".
-    numbers : str
-        The numbers that the verdict rests on.
-    """
+    """The paper's claim in other words, what the records say of it, and the numbers behind that."""
 
     claim: str
     state: str
@@ -75,9 +161,7 @@ def verdicts(answers: Answers) -> list[Verdict]:
 
 def _competitive(answers: Answers) -> Judgement:
     told, n_tables, n_competitive, n_any = [], 0, 0, 0
-    for dataset, asked in groupby(
-        asked_of(answers, "tradeoff"), key=lambda question: question.dataset
-    ):
+    for dataset, asked in groupby(answers.asked("tradeoff"), key=lambda question: question.dataset):
         cells = fill_cells(answers, asked)
         compared = [found for cell in cells if (found := cell.leads())]
         leads = [lead.mean for found in compared for lead in found.values()]
@@ -100,7 +184,7 @@ def _competitive(answers: Answers) -> Judgement:
 
 
 def _german(answers: Answers) -> Judgement:
-    won, numbers = count_wins(answers, asked_of(answers, "tradeoff", dataset="german"))
+    won, numbers = count_wins(answers, answers.asked("tradeoff", dataset="german"))
     records = answers.records("reduction", "german")
     if won == UNKNOWN:
         return UNKNOWN, ""
@@ -113,14 +197,14 @@ def _german(answers: Answers) -> Judgement:
 
 
 def _outliers(answers: Answers) -> Judgement:
-    state, numbers = count_wins(answers, asked_of(answers, "subsets", label="outliers"))
-    asked = asked_of(answers, "subsets", label="outliers above the box")
+    state, numbers = count_wins(answers, answers.asked("subsets", label="outliers"))
+    asked = answers.asked("subsets", label="outliers above the box")
     return state, f"{numbers} Of those above the box alone: {count_wins(answers, asked)[1]}"
 
 
 def _joint_map(answers: Answers) -> Judgement:
     held, n_all, told = 0, 0, []
-    for question in asked_of(answers, "joint"):
+    for question in answers.asked("joint"):
         if question.quantity not in ("accuracy", "equalized_odds_gap"):
             continue
         found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
@@ -202,7 +286,7 @@ def _cost_trend(answers: Answers) -> Judgement:
 
 
 def _stability(answers: Answers) -> Judgement:
-    cells = fill_cells(answers, asked_of(answers, "imbalance"))
+    cells = fill_cells(answers, answers.asked("imbalance"))
     if not cells:
         return UNKNOWN, ""
     found = {a.series.label: a.interpolated for a in (cells[0].ftm, *cells[0].rivals)}
@@ -219,7 +303,7 @@ def _stability(answers: Answers) -> Judgement:
 
 def _representations(answers: Answers) -> Judgement:
     held, n_all, told = 0, 0, []
-    for question in asked_of(answers, "representation"):
+    for question in answers.asked("representation"):
         found = {answer.series.key: answer for answer in answers.answer(question)}
         for key in ("laftr", "sipm", "repair"):
             if key not in found or "ftm-batch" not in found:
@@ -235,7 +319,7 @@ def _representations(answers: Answers) -> Judgement:
 def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:
     """Return a judge that counts the cells of an experiment in which FTM is ahead."""
     fields = {} if label is None else {"label": label}
-    return lambda answers: count_wins(answers, asked_of(answers, experiment, **fields), **how)
+    return lambda answers: count_wins(answers, answers.asked(experiment, **fields), **how)
 
 
 _ALL = PAPER_DATASETS

@@ -4,7 +4,8 @@ import hashlib
 import json
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -19,12 +20,12 @@ from sklearn.base import clone
 
 from fairmatch.datasets import Dataset
 from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.learning.path import categorised
 from fairmatch.people.checks import FloatArray, check_names
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import MISSING_WORDS, read_table
-from paper.methods import Curve, Method, Scorer
-from paper.specs import Problem, Series
-from paper.study import Study
+from paper.methods import Curve, Method, Model, Problem, Rows
+from paper.specs import Series, Study
 
 
 def own_method(
@@ -34,35 +35,22 @@ def own_method(
     weight_parameter: str | None = None,
     weights: Sequence[float] = (),
     settings: Mapping[str, Any] | None = None,
+    folders: Sequence[str] = (),
 ) -> Method:
     """Return a method that trains a scikit-learn-like classifier.
 
     Parameters
     ----------
-    name : str
-        Name of the method.
-    estimator : str
-        Import path of the class, as ``"package.module:Class"``.
+    name, estimator : str
+        Name of the method, and import path of the class, as ``"package.module:Class"``.
     weight_parameter : str, optional
         The parameter that trades accuracy for fairness. Without it the method has one model.
     weights : sequence of float
         Values of that parameter, from the most accurate to the fairest.
     settings : mapping, optional
         The other parameters of the class.
-
-    Returns
-    -------
-    Method
-
-    Raises
-    ------
-    InputError
-        If the class cannot be imported or made, or the weights do not go with the parameter.
-
-    Notes
-    -----
-    If ``fit`` takes ``sensitive_features``, the groups are passed to it, and to the prediction if
-    that takes them too. Otherwise the group is the last column of X.
+    folders : sequence of str
+        Folders that may hold the module. A change of a module there makes another method.
 
     Examples
     --------
@@ -80,11 +68,13 @@ def own_method(
             f"Method {name!r}: weight_parameter is 'random_state', which is set to the seed of the "
             "split. Name the parameter that trades accuracy for fairness."
         )
-    kind = _find_class(name, estimator)
+    fit = OwnFit(name, estimator, weight_parameter, settings or {}, tuple(folders))
     try:
-        plain = clone(kind(**(settings or {})))
+        plain = fit.unfitted()
         if weight_parameter is not None:
-            clone(plain).set_params(**{weight_parameter: weights[0]})
+            plain.set_params(**{weight_parameter: weights[0]})
+    except InputError:
+        raise
     except Exception as error:  # a researcher's class may fail in any way
         raise InputError(
             f"Method {name!r}: {estimator} cannot be made with these parameters "
@@ -96,23 +86,7 @@ def own_method(
                 f"Method {name!r}: {estimator} has no method {needed!r}. Name a classifier with "
                 "fit and predict."
             )
-
-    def fit(problem: Problem, given: Mapping[str, Any], seed: int) -> Curve:
-        scorers, training = [], []
-        for weight in given["weights"]:
-            model = clone(plain)
-            chosen = {} if weight_parameter is None else {weight_parameter: weight}
-            if "random_state" in model.get_params():
-                chosen["random_state"] = seed
-            try:
-                scorer, scores = _fit_any(model.set_params(**chosen), problem)
-            except Exception as error:
-                error.add_note(f"{type(model).__name__} with {chosen}")
-                raise
-            scorers.append(scorer)
-            training.append(scores)
-        return Curve(scorers, training)
-
+    code = fit.code()
     return Method(
         name,
         tuple(weights) or (0.0,),  # not converted: the parameter may need whole numbers
@@ -123,8 +97,56 @@ def own_method(
             "weight_parameter": weight_parameter,
             # As text, because 1 and 1.0 may differ, as they do in scikit-learn's forests.
             "parameters": json.dumps([settings or {}, weights], sort_keys=True),
+            **({"code": code} if code else {}),
         },
     )
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFit:
+    """The training of a researcher's classifier, held as names alone.
+
+    A worker process unpickles this before it knows the folder of the class. So it holds no object
+    of the class, and imports the class when it is called.
+    """
+
+    name: str
+    estimator: str
+    weight_parameter: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+
+    def unfitted(self) -> Any:
+        """Return the classifier with its settings."""
+        # Appended, because a researcher's file must not hide a package that others import.
+        sys.path += [folder for folder in self.folders if folder not in sys.path]
+        return clone(_find_class(self.name, self.estimator)(**self.settings))
+
+    def code(self) -> str | None:
+        """Return the SHA-256 of the module's file, if it is the researcher's own."""
+        module = self.estimator.partition(":")[0]
+        file = getattr(import_module(module), "__file__", None)
+        inside = Path(*module.split("."))
+        own = (
+            Path(folder, *ending.parts)
+            for folder in self.folders
+            for ending in (inside.with_suffix(".py"), inside / "__init__.py")
+        )
+        for path in own:
+            if file is not None and path.exists() and path.samefile(file):
+                return sha256_of(path)
+        return None
+
+    def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        """Return the curve of a problem, trained at the weights of the settings."""
+        models = []
+        for weight in settings["weights"]:
+            model = self.unfitted()
+            chosen = {} if self.weight_parameter is None else {self.weight_parameter: weight}
+            if "random_state" in model.get_params():
+                chosen["random_state"] = seed
+            models.append(_fit_any(model.set_params(**chosen), chosen, problem.train))
+        return Curve(settings["weights"], models)
 
 
 def _find_class(name: str, path: str) -> Any:
@@ -146,26 +168,36 @@ def _find_class(name: str, path: str) -> Any:
         ) from error
 
 
-def _fit_any(model: Any, problem: Problem) -> tuple[Scorer, FloatArray]:
-    split = problem.split
+def _fit_any(model: Any, chosen: Mapping[str, Any], train: Rows) -> Model:
+    """Train a researcher's classifier; its errors tell the parameters that were chosen."""
 
     def takes_groups(method: str) -> bool:
         return "sensitive_features" in signature(getattr(model, method)).parameters
 
+    @contextmanager
+    def told() -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"{type(model).__name__} with {dict(chosen)}")
+            raise
+
     apart = takes_groups("fit")
 
-    def rows(features: FloatArray, groups: Any) -> FloatArray:
-        return features if apart else np.column_stack([features, groups])
+    def features(rows: Rows, group: Any) -> Any:
+        return rows.encoded if apart else np.column_stack([rows.encoded, group])
 
-    def scores(features: FloatArray, groups: Any) -> FloatArray:
+    def scores(rows: Rows, group: Any) -> FloatArray:
         how = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-        given = {"sensitive_features": groups} if apart and takes_groups(how) else {}
-        found = getattr(model, how)(rows(features, groups), **given)
-        return _as_scores(found, f"{type(model).__name__}.{how}", len(features))
+        given = {"sensitive_features": group} if apart and takes_groups(how) else {}
+        with told():
+            found = getattr(model, how)(features(rows, group), **given)
+            return _as_scores(found, f"{type(model).__name__}.{how}", len(rows))
 
-    given = {"sensitive_features": split.group_train} if apart else {}
-    model.fit(rows(split.X_train, split.group_train), split.y_train, **given)
-    return lambda groups: scores(split.X_test, groups), scores(split.X_train, split.group_train)
+    with told():
+        given = {"sensitive_features": train.group} if apart else {}
+        model.fit(features(train, train.group), train.y, **given)
+    return scores
 
 
 def _as_scores(given: Any, giver: str, n_rows: int) -> FloatArray:
@@ -206,89 +238,50 @@ class OwnTable:
         Name of the table in the study.
     file : Path
         A .csv or .parquet file.
-    sha256 : str
-        SHA-256 of the file's bytes.
-    target, sensitive : str
-        Columns with the labels and with the groups.
-    positive : str
-        The label that counts as Y = 1.
-    groups : tuple of two str
-        The group S = 0, then the group S = 1, which is the favoured one.
-    batch_size : int
-        Number of rows in a mini-batch.
-    drop : tuple of str
-        Columns that are left out.
+    roles : mapping
+        Everything about the table that a run's result depends on, as specs hold it: the SHA-256 of
+        the file, the columns with labels and groups, those that are left out, the positive label,
+        both groups with the favoured one last, and the size of a mini-batch.
     """
 
     name: str
     file: Path
-    sha256: str
-    target: str
-    sensitive: str
-    positive: str
-    groups: tuple[str, str]
-    batch_size: int
-    drop: tuple[str, ...]
+    roles: Mapping[str, Any]
 
     @classmethod
-    def read(
-        cls,
-        name: str,
-        file: Path,
-        *,
-        target: str,
-        positive: Any,
-        sensitive: str,
-        favoured: Any = None,
-        batch_size: int | None = None,
-        drop: Sequence[str] = (),
-    ) -> "OwnTable":
-        """Return the table of a file, or raise if the file cannot be used.
-
-        Parameters
-        ----------
-        name : str
-            Name of the table in the study.
-        file : Path
-            A .csv or .parquet file.
-        target, sensitive : str
-            Columns with the labels and with the groups.
-        positive : object
-            The label that counts as Y = 1.
-        favoured : object, optional
-            The favoured group; by default the group with the larger share of positive labels.
-        batch_size : int, optional
-            Number of rows in a mini-batch; by default a fifth of the rows, at most 1024.
-        drop : sequence of str
-            Columns that are left out.
-        """
+    def read(cls, name: str, content: Any, folder: Path) -> "OwnTable":
+        """Return the table that a file of a study describes, or raise if it cannot be used."""
         where = f"[tables.{name}]"
-        frame = read_table(file)
+        given = _read_keys(content, _TABLE_KEYS, where)
+        for column in given["drop"]:
+            if not isinstance(column, str):
+                raise InputError(
+                    f"{where}: drop must hold names of columns as text, got {column!r}."
+                )
+        file, target, sensitive = folder / given["file"], given["target"], given["sensitive"]
+        frame, drop = read_table(file), sorted(set(given["drop"]))
         for column in (target, sensitive, *drop):
             check_names([column], list(frame.columns), table=f"{where}: {file.name}")
-        drop = tuple(dict.fromkeys(drop))
         if len({target, sensitive, *drop}) < 2 + len(drop):
             raise InputError(
                 f"{where}: target, sensitive and drop must be different columns. Name each column "
                 "once."
             )
         labels = _two_values(frame[target], LabelError, f"{where}: target", "labels")
-        label = _one_of(positive, labels, f"{where}: positive")
+        positive = _one_of(given["positive"], labels, f"{where}: positive")
         groups = _two_values(frame[sensitive], GroupError, f"{where}: sensitive", "groups")
         rows = frame[sensitive].astype(str)
-        accepted = frame[target].astype(str) == label
-        parts = pd.crosstab(rows, accepted)
-        if (smallest := int(parts.to_numpy().min())) < SMALLEST_PART:
+        accepted = frame[target].astype(str) == positive
+        if (smallest := int(pd.crosstab(rows, accepted).to_numpy().min())) < SMALLEST_PART:
             raise GroupError(
                 f"{where}: a group of {sensitive!r} has {smallest} rows of one label. "
                 f"{SMALLEST_PART} are needed, because only a fifth of them are test rows. Add "
                 "rows, or choose other groups."
             )
-        if favoured is None:
-            rates = accepted.groupby(rows).mean()
-            first = str(rates.idxmax())
-        else:
-            first = _one_of(favoured, groups, f"{where}: favoured")
+        favoured = str(accepted.groupby(rows).mean().idxmax())
+        if given["favoured"] is not None:
+            favoured = _one_of(given["favoured"], groups, f"{where}: favoured")
+        batch_size = given["batch_size"]
         if batch_size is None:
             batch_size = min(1024, len(frame) // 5)
         if not 2 <= batch_size <= len(frame):
@@ -296,56 +289,41 @@ class OwnTable:
                 f"{where}: batch_size must be from 2 to {len(frame)}, the number of rows; got "
                 f"{batch_size}."
             )
-        table = cls(
-            name=name,
-            file=file,
-            sha256=sha256_of(file),
-            target=target,
-            sensitive=sensitive,
-            positive=label,
-            groups=(groups[1 - groups.index(first)], first),
-            batch_size=batch_size,
-            drop=tuple(drop),
-        )
+        roles = {
+            "sha256": sha256_of(file),
+            "target": target,
+            "positive": positive,
+            "sensitive": sensitive,
+            "groups": [groups[1 - groups.index(favoured)], favoured],
+            "batch_size": batch_size,
+            "drop": drop,
+        }
+        table = cls(name, file, roles)
         _check_features(table.features(frame), where)
         return table
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything about the table that a run's result depends on, for its spec."""
-        return {
-            "table": {
-                "sha256": self.sha256,
-                "target": self.target,
-                "positive": self.positive,
-                "sensitive": self.sensitive,
-                "groups": list(self.groups),
-                "batch_size": self.batch_size,
-                "drop": sorted(self.drop),
-            }
-        }
-
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns that are neither labels nor groups, and are not left out."""
-        return frame.drop(columns=[self.target, self.sensitive, *self.drop])
+        return frame.drop(
+            columns=[self.roles["target"], self.roles["sensitive"], *self.roles["drop"]]
+        )
 
     def load(self) -> Dataset:
         """Return the table as a dataset, or raise if its file is not the one in the specs."""
-        if sha256_of(self.file) != self.sha256:
+        roles = self.roles
+        if sha256_of(self.file) != roles["sha256"]:
             raise InputError(f"{self.file} has changed since the runs were planned. Start again.")
         frame = read_table(self.file)
-        features = self.features(frame)
-        text = features.select_dtypes(exclude=["number", "bool", "category"]).columns
-        labels = (frame[self.target].astype(str) == self.positive).astype(np.int64)
         return Dataset(
             name=self.name,
             # The encoding has a place for every level, also for those of test rows alone.
-            X=features.astype(dict.fromkeys(text, "category")),
-            y=labels,
-            sensitive_features=frame[self.sensitive].astype(str),
-            groups=self.groups,
-            favoured_group=self.groups[1],
-            positive_label=f"{self.target} is {self.positive}",
-            batch_size=self.batch_size,
+            X=categorised(self.features(frame)),
+            y=(frame[roles["target"]].astype(str) == roles["positive"]).astype(np.int64),
+            sensitive_features=frame[roles["sensitive"]].astype(str),
+            groups=tuple(roles["groups"]),
+            favoured_group=roles["groups"][1],
+            positive_label=f"{roles['target']} is {roles['positive']}",
+            batch_size=roles["batch_size"],
             description=f"The table {self.file.name}.",
         )
 
@@ -444,35 +422,15 @@ _METHOD_KEYS = {
 def extend_study(study: Study, path: str | Path) -> Study:
     r"""Return a study with the tables and methods of a file added.
 
-    Parameters
-    ----------
-    study : Study
-        The study to add to.
-    path : str or Path
-        A TOML file with ``[tables.NAME]`` and ``[methods.NAME]``; see docs/howto/own-study.md.
-
-    Returns
-    -------
-    Study
-        The study's tables, then the file's, and a line for each of the file's methods. If the
-        file has ``datasets = ["NAME", ...]``, the study has only those tables.
-
-    Raises
-    ------
-    InputError
-        If the file, a table or a method cannot be used as it is.
-
-    Notes
-    -----
-    An estimator may be in a Python module beside the file or in the working folder. A run is
-    identified by its content. It is done again when the table's file, the roles of its columns or
-    the module's file change.
+    The file is TOML, with ``[tables.NAME]`` and ``[methods.NAME]``; docs/howto/own-study.md
+    describes it. The result has the study's tables, then the file's, and a line for each of the
+    file's methods; with ``datasets = ["NAME", ...]`` in the file, only those tables. An estimator
+    may be in a Python module beside the file or in the working folder.
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> from paper.specs import QUICK
-    >>> from paper.study import Study
+    >>> import pathlib, tempfile
+    >>> from paper.specs import QUICK, Study
     >>> text = '[methods.forest]\nestimator = "sklearn.ensemble:RandomForestClassifier"\n'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "mine.toml"
@@ -486,7 +444,7 @@ def extend_study(study: Study, path: str | Path) -> Study:
     folders = (str(file.parent), str(Path.cwd()))
     labels = {series.label for series in study.series.values()}
     tables = [
-        _read_table(name, given, file.parent)
+        OwnTable.read(name, given, file.parent)
         for name, given in _entries(content, "tables", file, study.loaders)
     ]
     methods = [
@@ -505,7 +463,7 @@ def extend_study(study: Study, path: str | Path) -> Study:
         series={**study.series, **{series.key: series for _, series in methods}},
         methods={**study.methods, **{method.name: method for method, _ in methods}},
         loaders=loaders,
-        identities={**study.identities, **{table.name: table.identity() for table in tables}},
+        identities={**study.identities, **{table.name: {"table": table.roles} for table in tables}},
     )
 
 
@@ -586,66 +544,6 @@ def _chosen(names: list[Any], known: Mapping[str, Any], file: Path) -> tuple[str
     return tuple(dict.fromkeys(names))
 
 
-def _read_table(name: str, content: Any, folder: Path) -> OwnTable:
-    where = f"[tables.{name}]"
-    given = _read_keys(content, _TABLE_KEYS, where)
-    for column in given["drop"]:
-        if not isinstance(column, str):
-            raise InputError(f"{where}: drop must hold names of columns as text, got {column!r}.")
-    return OwnTable.read(name, folder / given.pop("file"), **given)
-
-
-@dataclass(frozen=True, eq=False)
-class OwnFit:
-    """The training of a researcher's method, held as names alone.
-
-    A worker process unpickles this before it knows the folder of the class. So it holds no object
-    of the class, and imports the class when it is called.
-    """
-
-    folders: tuple[str, ...]
-    name: str
-    estimator: str
-    weight_parameter: str | None = None
-    weights: tuple[float, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def method(self) -> Method:
-        """Return the method, with its class imported."""
-        # Appended, because a researcher's file must not hide a package that others import.
-        for folder in self.folders:
-            if folder not in sys.path:
-                sys.path.append(folder)
-        return own_method(
-            self.name,
-            self.estimator,
-            weight_parameter=self.weight_parameter,
-            weights=self.weights,
-            settings=self.settings,
-        )
-
-    def code(self) -> str | None:
-        """Return the SHA-256 of the module's file, if it is the researcher's own."""
-        module = self.estimator.partition(":")[0]
-        file = getattr(import_module(module), "__file__", None)
-        inside = Path(*module.split("."))
-        own = (
-            Path(folder, *ending.parts)
-            for folder in self.folders
-            for ending in (inside.with_suffix(".py"), inside / "__init__.py")
-        )
-        for path in own:
-            if file is not None and path.exists() and path.samefile(file):
-                return sha256_of(path)
-        return None
-
-    def __call__(self, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        """Return the curve of a problem, trained with the settings and the seed."""
-        fit = self.method().fit
-        assert fit is not None
-        return fit(problem, settings, seed)
-
-
 def _read_method(
     name: str, content: Any, folders: tuple[str, ...], labels: set[str]
 ) -> tuple[Method, Series]:
@@ -663,15 +561,12 @@ def _read_method(
     for weight in given["weights"]:
         if not isinstance(weight, int | float) or isinstance(weight, bool):
             raise InputError(f"{where}: weights must be numbers, got {weight!r}.")
-    fit = OwnFit(
-        folders,
+    method = own_method(
         name,
         given["estimator"],
-        given["weight_parameter"],
-        tuple(given["weights"]),
-        given["settings"],
+        weight_parameter=given["weight_parameter"],
+        weights=given["weights"],
+        settings=given["settings"],
+        folders=folders,
     )
-    method = fit.method()
-    code = fit.code()
-    settings = {**method.settings, **({"code": code} if code else {})}
-    return replace(method, fit=fit, settings=settings), Series(name, label, name)
+    return method, Series(name, label, name)

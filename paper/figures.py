@@ -3,22 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts import require_charts
 from paper.illustrations import AppendixB, Counterfactuals
-from paper.questions import (
-    GAPS,
-    SUBJECTS,
-    Answers,
-    interpolated,
-    mean_curve,
-    nearest_index,
-    reported,
-)
-from paper.specs import PAPER_RIVALS, SERIES
+from paper.questions import GAPS, SUBJECTS, Answers, reported
+from paper.readings import interpolated, mean_curve, nearest_index
+from paper.specs import PAPER_RIVALS, SERIES, Study
 from paper.tables import LARGEST, read_frontier
 
 _COLOURS = ("#2b6cb0", "#c05621")
@@ -29,16 +22,7 @@ _GROUPS = ("S = 0", "S = 1")
 def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     """Draw both models, with a row of people for each group and lines between matched people.
 
-    Parameters
-    ----------
-    facts : AppendixB
-        The result of `appendix_b`.
-    n_shown : int, default=20
-        At least this many people of each group are drawn, evenly spaced; all if there are fewer.
-
-    Returns
-    -------
-    altair.VConcatChart
+    At least `n_shown` people of each group are drawn, evenly spaced; all if there are fewer.
 
     Examples
     --------
@@ -46,9 +30,6 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
     >>> type(appendix_b_chart(appendix_b(20))).__name__
     'VConcatChart'
     """
-    require_charts()
-    import altair as alt
-
     half = len(facts.x) // 2
     step = -(-half // n_shown)
     colour = alt.Color(
@@ -102,26 +83,12 @@ def appendix_b_chart(facts: AppendixB, *, n_shown: int = 20) -> Any:
 def counterfactual_chart(facts: Counterfactuals, *, n_arrows: int = 14) -> Any:
     """Draw both groups, and where some people of group 0 would be if they were in group 1.
 
-    Parameters
-    ----------
-    facts : Counterfactuals
-        The result of `counterfactuals`.
-    n_arrows : int, default=14
-        Number of people of group 0 whose counterfactuals are drawn.
-
-    Returns
-    -------
-    altair.LayerChart
-
     Examples
     --------
     >>> from paper.illustrations import counterfactuals
     >>> type(counterfactual_chart(counterfactuals(20))).__name__
     'LayerChart'
     """
-    require_charts()
-    import altair as alt
-
     points = pd.DataFrame(np.concatenate([facts.people, facts.others]), columns=["x1", "x2"])
     points["group"] = np.repeat(_GROUPS, [len(facts.people), len(facts.others)])
     kinds = {
@@ -233,8 +200,6 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "")
 
     With a subject, its lines are drawn too. Then the chart is None if none of these is recorded.
     """
-    import altair as alt
-
     study = answers.study
     subjects = SUBJECTS.get(subject, ())
     own = [key for key in study.series if key not in SERIES]
@@ -245,93 +210,81 @@ def tradeoff(answers: Answers, gap: str, keys: Sequence[str], subject: str = "")
     ]
     if subject and not set(shown) & set(subjects):
         return None
+    starts = ("unfair", *(["trees-unfair"] if subject == "trees" else []))
     panels = []
     for dataset in study.datasets:
-        curves, points = [], []
-        for key in shown:
-            records = answers.records(key, dataset)
-            if not records:
-                continue
-            label = answers.study.series[key].label
-            for weight, x, y in mean_curve(records, GAPS[gap], "accuracy"):
-                curves.append({"method": label, "weight": weight, "gap": x, "accuracy": y})
-        starts = ("unfair", *(["trees-unfair"] if subject == "trees" else []))
-        for key in starts:
-            if records := answers.records(key, dataset):
-                (_, x, y) = mean_curve(records, GAPS[gap], "accuracy")[0]
-                points.append({"gap": x, "accuracy": y, "method": answers.study.series[key].label})
-        if curves:
-            panels.append(_panel(alt, dataset, curves, points, gap, shown, answers))
-    if not panels:
-        return None
+        curves = _curve_rows(answers, dataset, gap, shown)
+        if curves.empty:
+            continue
+        points = _curve_rows(answers, dataset, gap, starts).groupby("method", sort=False).head(1)
+        panels.append(_panel(study, dataset, curves, points, gap, shown))
     told = "Means over the splits, a point per fairness weight; crosses: unconstrained models"
-    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+    return _grid(panels, title=_caption(told))
+
+
+def _curve_rows(answers: Answers, dataset: str, gap: str, keys: Sequence[str]) -> pd.DataFrame:
+    """Return the mean curves of some lines as rows of a table."""
+    rows = [
+        (answers.study.series[key].label, *point)
+        for key in keys
+        if (records := answers.records(key, dataset))
+        for point in mean_curve(records, GAPS[gap], "accuracy")
+    ]
+    return pd.DataFrame(rows, columns=["method", "weight", "gap", "accuracy"])
 
 
 def _panel(
-    alt: Any,
+    study: Study,
     dataset: str,
-    curves: list[dict[str, Any]],
-    points: list[dict[str, Any]],
+    curves: pd.DataFrame,
+    points: pd.DataFrame,
     gap: str,
     keys: Sequence[str],
-    answers: Answers,
 ) -> Any:
-    labels = [answers.study.series[key].label for key in keys]
     others = iter(_OWN_STYLES * len(keys))
     styles = [_STYLES[key] if key in _STYLES else next(others) for key in keys]
-    symbol = MEASURES[GAPS[gap]].symbol
-    axis = alt.Axis(tickCount=6)  # more would run into each other
-    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
-    y = alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False, domain=_range(curves)))
-    legend = alt.Legend(
-        title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
-    )
-    colour = alt.Color(
-        "method:N",
-        legend=legend,
-        scale=alt.Scale(domain=labels, range=[colour for colour, _ in styles]),
-    )
-    dash = alt.StrokeDash(
-        "method:N",
-        legend=legend,
-        scale=alt.Scale(domain=labels, range=[list(dash) or [1, 0] for _, dash in styles]),
-    )
-    lines = (
-        alt.Chart(pd.DataFrame(curves))
-        .mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=14))
-        .encode(x=x, y=y, color=colour, strokeDash=dash, order="weight:Q")
-    )
-    layers = [lines]
-    if points:
-        ends = alt.Chart(pd.DataFrame(points)).mark_point(
-            shape="cross", filled=True, color="#222222", size=70, clip=True
-        )
-        layers.append(ends.encode(x=x, y=y))
-    return alt.layer(*layers).properties(width=330, height=230, title=_titled(dataset))
-
-
-def _range(curves: list[dict[str, Any]]) -> list[float]:
-    """Return a range without the bottom, where a collapsed curve would squeeze the others."""
-    values = pd.Series([row["accuracy"] for row in curves])
-    low, high = float(values.quantile(0.05)), float(values.max())
+    # The range leaves out its bottom, where a collapsed curve would squeeze the others. More ticks
+    # would run into each other.
+    low, high = float(curves["accuracy"].quantile(0.05)), float(curves["accuracy"].max())
     margin = 0.08 * (high - low)
-    return [low - margin, high + margin]
+    span = alt.Scale(zero=False, domain=[low - margin, high + margin])
+    axis, symbol = alt.Axis(tickCount=6), MEASURES[GAPS[gap]].symbol
+    x = alt.X("gap:Q", title=symbol, scale=alt.Scale(zero=True), axis=axis)
+    y = alt.Y("accuracy:Q", title="accuracy", scale=span)
+    given: dict[str, Any] = {
+        "shorthand": "method:N",
+        "legend": alt.Legend(
+            title=None, orient="bottom", columns=3, symbolType="stroke", symbolStrokeWidth=2.5
+        ),
+    }
+    labels = [study.series[key].label for key in keys]
+    colours = alt.Scale(domain=labels, range=[colour for colour, _ in styles])
+    dashes = alt.Scale(domain=labels, range=[list(dash) or [1, 0] for _, dash in styles])
+    lines = alt.Chart(curves).mark_line(strokeWidth=2, clip=True, point=alt.OverlayMarkDef(size=14))
+    ends = alt.Chart(points[["gap", "accuracy", "method"]]).mark_point(
+        shape="cross", filled=True, color="#222222", size=70, clip=True
+    )
+    colour, dash = alt.Color(scale=colours, **given), alt.StrokeDash(scale=dashes, **given)
+    layers = [lines.encode(x=x, y=y, color=colour, strokeDash=dash, order="weight:Q")]
+    layers += [ends.encode(x=x, y=y)] if len(points) else []
+    return alt.layer(*layers).properties(width=330, height=230, title=_titled(dataset))
 
 
 def frontier(answers: Answers) -> Any:
     """Draw accuracy against consistency of trees at the paper's levels; None without records."""
-    import altair as alt
-
     found = read_frontier(answers)
     keys = [key for key in SUBJECTS["trees"] if any(key in by_line for by_line in found.values())]
     labels = [answers.study.series[key].label.removeprefix("trees: ") for key in keys]
-    colours, shapes = (
-        [_STYLES[key][0] for key in keys],
-        [_SHAPES.get(key, "circle") for key in keys],
-    )
+    colours = alt.Scale(domain=labels, range=[_STYLES[key][0] for key in keys])
+    shapes = alt.Scale(domain=labels, range=[_SHAPES.get(key, "circle") for key in keys])
     legend = alt.Legend(title=None, orient="bottom", columns=3, symbolSize=90, labelLimit=0)
-    scale = alt.Scale(zero=False, padding=14)
+    along = {"scale": alt.Scale(zero=False, padding=14), "axis": alt.Axis(tickCount=5)}
+    size = alt.Size(
+        "largest:Q",
+        title="largest gap of half-spaces",
+        legend=alt.Legend(orient="bottom", tickCount=3),
+        scale=alt.Scale(domain=[0.2, 1.0], range=[50, 420]),
+    )
     panels = []
     for (dataset, level), by_line in found.items():
         rows = [
@@ -346,29 +299,21 @@ def frontier(answers: Answers) -> Any:
         ]
         if not rows:
             continue
-        points = alt.Chart(pd.DataFrame(rows)).mark_point(filled=True, opacity=0.9)
-        panels.append(
-            points.encode(
-                x=alt.X("consistency:Q", scale=scale, axis=alt.Axis(tickCount=5)),
-                y=alt.Y("accuracy:Q", scale=scale, axis=alt.Axis(tickCount=5)),
-                color=alt.Color(
-                    "method:N", legend=legend, scale=alt.Scale(domain=labels, range=colours)
-                ),
-                shape=alt.Shape(
-                    "method:N", legend=legend, scale=alt.Scale(domain=labels, range=shapes)
-                ),
-                size=alt.Size(
-                    "largest:Q",
-                    title="largest gap of half-spaces",
-                    legend=alt.Legend(orient="bottom", tickCount=3),
-                    scale=alt.Scale(domain=[0.2, 1.0], range=[50, 420]),
-                ),
-            ).properties(width=330, height=230, title=f"{_titled(dataset)}, ΔDP = {level:g}")
+        points = (
+            alt.Chart(pd.DataFrame(rows))
+            .mark_point(filled=True, opacity=0.9)
+            .encode(
+                x=alt.X("consistency:Q", **along),
+                y=alt.Y("accuracy:Q", **along),
+                color=alt.Color("method:N", legend=legend, scale=colours),
+                shape=alt.Shape("method:N", legend=legend, scale=shapes),
+                size=size,
+            )
         )
-    if not panels:
-        return None
+        title = f"{_titled(dataset)}, ΔDP = {level:g}"
+        panels.append(points.properties(width=330, height=230, title=title))
     told = "Boosted trees at equal gap, means over the splits. Best: up, right and small"
-    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+    return _grid(panels, title=_caption(told))
 
 
 def subset_boxes(answers: Answers) -> Any:
@@ -376,8 +321,6 @@ def subset_boxes(answers: Answers) -> Any:
 
     None without records.
     """
-    import altair as alt
-
     keys = (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted")
     panels = []
     for dataset, level in reported()["random_subsets"]["at_meanDP"].items():
@@ -402,15 +345,12 @@ def subset_boxes(answers: Answers) -> Any:
             found = first.curve["half-spaces: outliers"][index]
             outliers += [{"method": label, "gap": value} for value in found]
         if boxes:
-            panels.append(_box_panel(alt, dataset, level, boxes, outliers))
+            panels.append(_box_panel(dataset, level, boxes, outliers))
     told = "Nearest weight on the first split; box plots of 1,000 half-spaces, points: outliers"
-    if not panels:
-        return None
-    return _finished(alt.concat(*panels, columns=2, spacing=28, title=_caption(alt, told)))
+    return _grid(panels, title=_caption(told))
 
 
 def _box_panel(
-    alt: Any,
     dataset: str,
     level: float,
     boxes: list[dict[str, Any]],
@@ -436,8 +376,6 @@ def _box_panel(
 
 def label_weights(answers: Answers) -> Any:
     """Draw transport cost against accuracy for every label weight; None without records."""
-    import altair as alt
-
     if "adult" not in answers.study.datasets:
         return None
     panels = []
@@ -465,9 +403,9 @@ def label_weights(answers: Answers) -> Any:
             told = f"standard errors about ± {accuracy:.4f} (accuracy) and ± {cost:.3f} (cost)"
             if not np.isfinite([cost, accuracy]).all():
                 told = "one split"
-            title = _titles(alt, f"Adult, ΔDP = {level:g} (points: α)", told)
+            title = _titles(f"Adult, ΔDP = {level:g} (points: α)", told)
             panels.append((dots + text).properties(width=330, height=230, title=title))
-    return _finished(alt.concat(*panels, columns=2, spacing=28)) if panels else None
+    return _grid(panels)
 
 
 def _titled(dataset: str) -> str:
@@ -475,17 +413,21 @@ def _titled(dataset: str) -> str:
     return dataset[:1].upper() + dataset[1:]
 
 
-def _titles(alt: Any, text: str, below: str) -> Any:
+def _titles(text: str, below: str) -> Any:
     return alt.TitleParams(text, subtitle=below, subtitleFontSize=11, subtitleColor="#555555")
 
 
-def _caption(alt: Any, text: str) -> Any:
+def _caption(text: str) -> Any:
     return alt.TitleParams(text, fontSize=11, fontWeight="normal", color="#555555", offset=12)
 
 
-def _finished(chart: Any) -> Any:
+def _grid(panels: Sequence[Any], **settings: Any) -> Any:
+    """Return panels in two columns, in the style of all figures; None if there are none."""
+    if not panels:
+        return None
     return (
-        chart.configure(font="Helvetica Neue, Arial, sans-serif", background="white")
+        alt.concat(*panels, columns=2, spacing=28, **settings)
+        .configure(font="Helvetica Neue, Arial, sans-serif", background="white")
         .configure_view(stroke=None)
         .configure_axis(gridColor="#e5e5e5", domainColor="#888888", titleFontWeight="normal")
         .configure_title(anchor="start", fontSize=13)

@@ -47,12 +47,7 @@ class GaussianMap:
     ) -> "GaussianMap":
         """Return the map from N(mean0, covariance0) to N(mean1, covariance1).
 
-        Parameters
-        ----------
-        mean0, mean1 : array-like of shape (d,)
-            Means of the source and of the target distribution.
-        covariance0, covariance1 : array-like of shape (d, d)
-            Their covariances. That of the source must be positive definite.
+        The source's covariance must be positive definite.
         """
         start, goal = np.asarray(mean0, dtype=float), np.asarray(mean1, dtype=float)
         sigma0, sigma1 = np.asarray(covariance0, dtype=float), np.asarray(covariance1, dtype=float)
@@ -78,22 +73,10 @@ class GaussianMap:
 
 @dataclass(frozen=True, eq=False)
 class FairModel:
-    """One of the models of Appendix B.
+    """One of the models of Appendix B: what it does, its decisions (group 0 first) and its facts.
 
-    Attributes
-    ----------
-    name : str
-        What the model does.
-    scores : array of shape (2 n,)
-        Decisions of the model, group 0 first.
-    coupling : Coupling
-        Fair matching of the model, with the least cost among ties.
-    group_gap : float
-        ΔDP.
-    subset_gap : float
-        Gap of the mean scores where x ≥ 1/2.
-    transport_cost : float
-        Mean squared distance between matched people.
+    The coupling is the fair matching with the least cost among ties; its cost is the mean squared
+    distance between matched people. The gap in the subset is that of mean scores where x ≥ 1/2.
     """
 
     name: str
@@ -108,14 +91,8 @@ class FairModel:
 class AppendixB:
     """Two models that are fair to the groups; one of them is unfair to a subset.
 
-    Attributes
-    ----------
-    x : array of shape (2 n,)
-        The feature, which is the same grid in both groups.
-    groups : array of shape (2 n,)
-        Code of the group, 0 or 1.
-    models : tuple of two FairModel
-        The model that accepts opposite halves, then the model that accepts the same half.
+    The feature is the same grid in both groups. The first model accepts opposite halves, the second
+    the same half.
     """
 
     x: FloatArray
@@ -181,19 +158,14 @@ class Counterfactuals:
     ----------
     people, others : array of shape (n, 2)
         Samples of group 0 and of group 1.
-    counterfactual : array of shape (n, 2)
-        Group 0 as it would be in group 1, with the same noise.
-    transported : array of shape (n, 2)
-        Group 0, moved by the optimal map between the two normal distributions.
-    matched : array of shape (n, 2)
-        Group 0, each person moved to the mean of their matches in the optimal coupling of the
-        samples.
+    counterfactual, transported, matched : array of shape (n, 2)
+        Group 0 as it would be in group 1 with the same noise; moved by the optimal map between the
+        two normal distributions; moved to the mean of the matches in the coupling of the samples.
     gaussian : GaussianMap
         The optimal map.
-    map_error : float
-        Largest distance between `counterfactual` and `transported`.
-    coupling_error : float
-        Root of the mean squared distance between `counterfactual` and `matched`.
+    map_error, coupling_error : float
+        Largest distance between counterfactuals and transported people, and root of the mean
+        squared distance between counterfactuals and matched people.
     """
 
     people: FloatArray

@@ -1,24 +1,23 @@
 """The study of matchings: how near the people are whom a method treats alike."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from fairmatch.datasets import Dataset
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.nearest import nearest_fair_matching
 from fairmatch.measures import MEASURES, demographic_parity_gap, wasserstein_parity_gap
 from fairmatch.people.checks import FloatArray
-from paper.methods import Method, fit_curve
-from paper.questions import GAPS, Answers, graded, nearest_index, reported
+from paper.claims import graded
+from paper.methods import Curve, Problem
+from paper.questions import GAPS, Answers, reported
+from paper.readings import Reading, nearest_index, table
 from paper.records import Record, RecordStore
-from paper.runs import versions
-from paper.specs import PAPER_RIVALS, Problem, RunSpec
-from paper.study import Study
-from paper.tables import table
+from paper.runs import Facts, Task, draw_table, rounded
+from paper.specs import PAPER_RIVALS, RunSpec, Study
 
 FOLDER = "matchings"
 # How many people of each group are matched, and how far a mean score gap may exceed its least.
@@ -37,15 +36,7 @@ _SCORE_LEVELS = {"adult": 0.042, "german": 0.05, "bank": 0.045, "dutch": 0.1}
 
 @dataclass(frozen=True)
 class Level:
-    """A value of a gap at which models are compared.
-
-    Attributes
-    ----------
-    gap : str
-        "DP" or "WDP".
-    value : float
-        The gap that the models have approximately.
-    """
+    """A value of a gap, "DP" or "WDP", that models are compared at and have approximately."""
 
     gap: str
     value: float
@@ -57,17 +48,7 @@ class Level:
 
 @dataclass(frozen=True)
 class MatchedCase:
-    """A model to match people by.
-
-    Attributes
-    ----------
-    key : str
-        Key of the model's line.
-    level : Level
-        The level that the model is nearest to.
-    spec : RunSpec
-        The run that trains the model, with one fairness weight.
-    """
+    """A model to match people by: its line, its level, and the run that trains it alone."""
 
     key: str
     level: Level
@@ -86,16 +67,9 @@ def levels_of(dataset: str) -> tuple[Level, ...]:
 
 
 def matched_cases(study: Study, store: RecordStore) -> Iterator[MatchedCase]:
-    """Yield the models at a level whose curves are recorded, split by split.
+    """Yield the models at a level whose whole curves are recorded, split by split.
 
     Unconstrained models need not be at a level. Each is listed once, to stand beside the others.
-
-    Parameters
-    ----------
-    study : Study
-        The study that the records are of.
-    store : RecordStore
-        Records of whole curves, which show the weight nearest to the level.
     """
     for seed in range(study.n_seeds):
         for dataset in study.datasets:
@@ -127,48 +101,42 @@ def _nearest(record: Record, level: Level, however_far: bool) -> RunSpec | None:
     return RunSpec(spec.dataset, spec.method, spec.seed, settings)
 
 
-_DIGITS = 5
+def matching_tasks(study: Study, store: RecordStore) -> list[Task]:
+    """Return the runs that train the recorded models at a level again, and match people by them."""
+    return [
+        Task(
+            case.spec,
+            study.methods[case.spec.method],
+            partial(draw_table, study.loaders[case.spec.dataset]),
+            measure_matching,
+        )
+        for case in matched_cases(study, store)
+    ]
 
 
-def run_case(spec: RunSpec, load: Callable[[], Dataset], method: Method) -> Record:
-    """Train the model of a spec, and return the record of its matchings.
+def measure_matching(
+    problem: Problem, curve: Curve, spec: RunSpec, reference: FloatArray | None
+) -> Iterator[Facts]:
+    """Yield what the record of a model's matchings holds.
 
-    Parameters
-    ----------
-    spec : RunSpec
-        A spec that `paper.matchings.matched_cases` makes.
-    load : callable
-        Returns the table.
-    method : Method
-        The method that trains the model.
-
-    Returns
-    -------
-    Record
-        A curve of one model. Accuracy and ΔDP are of all test rows. ΔWDP, the position of the
-        nearest fair matching and the score gap of the nearest people are of a sample. The position
-        is 0 at the nearest matching and 1 at a random one; it is measured without slack and with
-        the slack of the spec.
+    Accuracy and ΔDP are of all test rows. ΔWDP, the position of the nearest fair matching and the
+    score gap of the nearest people are of a sample. The position is 0 at the nearest matching and 1
+    at a random one; it is measured without slack and with the slack of the spec.
     """
-    start = time.process_time()
-    problem = Problem.draw(load(), spec.seed)
-    (scorer,) = fit_curve(method, problem, spec.settings, spec.seed).scorers
-    split = problem.split
-    scores = np.clip(scorer(split.group_test), 0.0, 1.0)
-    rows = sample_rows(split.group_test, spec.settings["matched_rows"], spec.seed)
-    found = {
-        "accuracy": float(np.mean((scores >= 0.5) == split.y_test)),
-        "acceptance_rate": float(np.mean(scores >= 0.5)),
-        "demographic_parity_gap": demographic_parity_gap(
-            None, scores, sensitive_features=split.group_test
-        ),
-        **matching_facts(
-            scores[rows], split.group_test[rows], split.X_test[rows], spec.settings["slack"]
-        ),
-    }
-    curve = {name: [round(value, _DIGITS)] for name, value in found.items()}
-    curve = {"weight": [float(spec.settings["weights"][0])], **curve}
-    return Record(spec, curve, round(time.process_time() - start, 1), versions())
+    test = problem.test
+    for model in curve.models:
+        scores = np.clip(model(test, test.group), 0.0, 1.0)
+        drawn = sample_rows(test.group, spec.settings["matched_rows"], spec.seed)
+        sample = test.take(drawn)
+        gap = demographic_parity_gap(None, scores, sensitive_features=test.group)
+        assert sample.encoded is not None
+        found = {
+            "accuracy": float(np.mean((scores >= 0.5) == test.y)),
+            "acceptance_rate": float(np.mean(scores >= 0.5)),
+            "demographic_parity_gap": gap,
+            **matching_facts(scores[drawn], sample.group, sample.encoded, spec.settings["slack"]),
+        }
+        yield rounded(found)
 
 
 def sample_rows(groups: IndexArray, most: int, seed: int) -> IndexArray:
@@ -320,11 +288,9 @@ def _positions(
 
 
 def _cell(records: dict[int, Record], name: str, digits: int) -> str:
-    values = [record.curve[name][0] for record in records.values()]
-    shown = f"{np.mean(values):.{digits}f}"
-    if len(values) < 2:
-        return shown
-    return f"{shown} ± {np.std(values, ddof=1) / len(values) ** 0.5:.{digits}f}"
+    found = Reading.of({seed: record.curve[name][0] for seed, record in records.items()})
+    error = f" ± {found.error:.{digits}f}" if found.n > 1 else ""
+    return f"{found.mean:.{digits}f}{error}"
 
 
 def matching_verdict(answers: Answers) -> tuple[str, str]:

@@ -1,34 +1,139 @@
-"""The table of methods, and how each is trained."""
+"""The table of methods, the rows that they are given, and how each is trained."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 import fairmatch
+from fairmatch.datasets import Dataset, paper_split
+from fairmatch.exceptions import ConstantModelWarning, InputError
 from fairmatch.learning.estimator import PAPER_WEIGHTS
-from fairmatch.learning.path import categorised, fairness_path, plain_trees
+from fairmatch.learning.path import METHODS as SEARCHED
+from fairmatch.learning.path import fairness_path, plain_trees
 from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, SMOOTHING_WEIGHTS
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
-from fairmatch.people.checks import FloatArray
+from fairmatch.people.checks import BoolArray, FloatArray
 from paper import rivals
-from paper.rivals import (
-    ADV_WEIGHTS,
-    LAFTR_WEIGHTS,
-    REDUCTION_WEIGHTS,
-    REG_WEIGHTS,
-    REPAIR_AMOUNTS,
-    SIPM_WEIGHTS,
-)
-from paper.specs import Problem
 
-# A model of a curve: a function from groups to the scores of the test rows in these groups.
-Scorer: TypeAlias = Callable[[Any], FloatArray]
+# How the paper halves two of the tables (Section 5.2.2): a column, the names of both halves, and
+# the value of the first half. None halves at the median of the test rows; the median is high.
+NAMED_SUBSETS: dict[str, tuple[str, str, str, str | None]] = {
+    "german": ("age", "high age", "low age", None),
+    "dutch": ("marital_status", "married", "not married", "married"),
+}
 
-# The bounds of exponentiated gradient that are recorded, from loose to tight.
-REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The features as they are in the table.
+    y, group : array of shape (n_rows,)
+        Labels, 0 or 1, and groups.
+    encoded : array of shape (n_rows, n_features) or None
+        The features as numbers in [0, 1], one column per category; None where no method needs it.
+    """
+
+    X: pd.DataFrame
+    y: NDArray[np.int64]
+    group: NDArray[Any]
+    encoded: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: NDArray[Any]) -> "Rows":
+        """Return some of the rows."""
+        encoded = None if self.encoded is None else self.encoded[rows]
+        return Rows(self.X.iloc[rows], self.y[rows], self.group[rows], encoded)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table that is split into rows to train on and rows to measure on.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The table.
+    train, test : Rows
+        Rows to train on, and rows to report on.
+    tune : Rows or None
+        Rows to choose a model on, where the study has such rows.
+    criterion : str
+        The fairness criterion of learners that know several.
+    match_rows : int or None
+        How many rows are matched by methods that learn on rows to tune on; None matches all.
+    """
+
+    dataset: Dataset
+    train: Rows
+    test: Rows
+    tune: Rows | None = None
+    criterion: str = "demographic_parity"
+    match_rows: int | None = None
+
+    @classmethod
+    def draw(cls, dataset: Dataset, seed: int, minority_share: float | None = None) -> "Problem":
+        """Return the paper's split of a table that a seed draws.
+
+        With `minority_share`, training rows of S = 0 are dropped at random until their share among
+        the training rows is this.
+        """
+        split = paper_split(dataset, seed)
+        train, test = (
+            Rows(dataset.X.iloc[index], y, group, encoded)
+            for index, y, group, encoded in (
+                (split.train_index, split.y_train, split.group_train, split.X_train),
+                (split.test_index, split.y_test, split.group_test, split.X_test),
+            )
+        )
+        if minority_share is not None:
+            train = _thinned(train, minority_share, seed)
+        return cls(dataset, train, test)
+
+    @property
+    def favoured_code(self) -> int:
+        """Code of the favoured group."""
+        return self.dataset.groups.index(self.dataset.favoured_group)
+
+    def named_subsets(self) -> dict[str, BoolArray]:
+        """Return the halves of the test rows that the paper compares; none for other tables."""
+        if self.dataset.name not in NAMED_SUBSETS:
+            return {}
+        column, first, second, value = NAMED_SUBSETS[self.dataset.name]
+        values = self.test.X[column].to_numpy()
+        inside = values >= np.median(values) if value is None else values == value
+        if not 0 < inside.sum() < len(inside):
+            raise InputError(f"All test rows are alike in {column!r}: they cannot be halved.")
+        return {first: inside, second: ~inside}
+
+
+def _thinned(train: Rows, minority_share: float, seed: int) -> Rows:
+    if not 0.0 < minority_share < 1.0:
+        raise InputError(f"minority_share must lie in (0, 1), got {minority_share}.")
+    rows, others = np.flatnonzero(train.group == 0), np.flatnonzero(train.group == 1)
+    wanted = round(len(others) * minority_share / (1.0 - minority_share))
+    if not 1 <= wanted <= len(rows):
+        raise InputError(
+            f"A minority_share of {minority_share:g} needs {wanted} training rows of S = 0, and "
+            f"there are {len(rows)}. Choose another share."
+        )
+    kept = np.random.default_rng([seed, 595]).choice(rows, size=wanted, replace=False)
+    return train.take(np.sort(np.concatenate([kept, others])))
+
+
+# A model: a function from rows and the groups that they are taken to be in to their scores.
+Model: TypeAlias = Callable[[Rows, Any], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +142,16 @@ class Curve:
 
     Attributes
     ----------
-    scorers : list
+    weights : sequence of float
+        The fairness weight of each model.
+    models : list
         One model per weight.
-    training_scores : list of arrays
-        Scores of the training rows, one array per model.
     coupling : Coupling or None
         The matching of all training rows, if the method has one.
     """
 
-    scorers: list[Scorer]
-    training_scores: list[FloatArray]
+    weights: Sequence[float]
+    models: list[Model]
     coupling: Coupling | None = None
 
 
@@ -63,11 +168,11 @@ class Method:
         Name of the method in specs.
     weights : tuple of float
         Fairness weights of the method, unless a spec has others.
-    fit : callable or None
-        Takes a problem, the spec's settings and the seed; returns the curve. None stands for the
-        entry of this name in `paper.methods.FITS`.
+    fit : callable
+        Takes a problem, the settings of the spec and the seed; returns the curve.
     schedule : str
-        Which of a profile's lengths of training applies: "network", "trees" or "own".
+        Which of a profile's lengths of training applies: "network", "trees" or "own". Methods of
+        the study of groups are "tuned".
     reference : str or None
         The unconstrained method that rank agreement and flips compare it with. None for an
         unconstrained method.
@@ -77,202 +182,113 @@ class Method:
 
     name: str
     weights: tuple[float, ...]
-    fit: Fit | None = None
+    fit: Fit
     schedule: str = "network"
     reference: str | None = "unfair"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-_TREES: dict[str, Any] = {"schedule": "trees", "reference": "trees-unfair"}
+Make: TypeAlias = Callable[..., Any]
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method("unfair", (0.0,), reference=None),
-        Method("reduction", REDUCTION_WEIGHTS),
-        Method("reg", REG_WEIGHTS),
-        Method("adv", ADV_WEIGHTS),
-        Method("ftm-batch", PAPER_WEIGHTS, settings={"label_weight": 0}),
-        Method("ftm", PAPER_WEIGHTS, settings={"label_weight": 0}),
-        Method("laftr", LAFTR_WEIGHTS),
-        Method("sipm", SIPM_WEIGHTS),
-        Method("repair", REPAIR_AMOUNTS, settings={"small_group_neighbors": 10}),
-        Method("trees-unfair", (0.0,), schedule="trees", reference=None),
-        Method("trees-reg", REG_WEIGHTS, **_TREES),
-        Method("trees-ftm", PAPER_WEIGHTS, **_TREES, settings={"label_weight": 0}),
-        Method("trees-predicted", PAPER_WEIGHTS, **_TREES),
-        Method("trees-eg", REDUCTION_BOUNDS, **_TREES),
-        Method("trees-alignment", ALIGNMENT_STRENGTHS, **_TREES),
-        Method("trees-thresholds", ALIGNMENT_STRENGTHS, **_TREES),
-        Method("trees-smoothing", SMOOTHING_WEIGHTS, **_TREES, settings={"score_weight": 5}),
+
+def _rival(name: str) -> Make:
+    """Return what makes a rival; its module is imported when it is called."""
+    return lambda *given, **named: getattr(rivals, name)(*given, **named)
+
+
+def _models(fitted: Sequence[Any], encoded: bool = False) -> list[Model]:
+    """Return fitted classifiers as functions of rows, which they read encoded or as they are."""
+
+    def model(classifier: Any) -> Model:
+        def scores(rows: Rows, group: Any) -> FloatArray:
+            features = rows.encoded if encoded else rows.X
+            return np.asarray(classifier.predict_proba(features, sensitive_features=group)[:, 1])
+
+        return scores
+
+    return [model(classifier) for classifier in fitted]
+
+
+def _path(
+    estimator: Any,
+    train: Rows,
+    weights: Sequence[float],
+    coupling: Coupling | None = None,
+    *,
+    encoded: bool = False,
+) -> Curve:
+    """Train an estimator at every weight."""
+    path = fairness_path(
+        train.encoded if encoded else train.X,
+        train.y,
+        sensitive_features=train.group,
+        fairness_weights=weights,
+        estimator=estimator,
+        coupling=coupling,
     )
-}
-"""The paper's methods and ours, by their names in specs."""
+    return Curve(weights, _models(path.models, encoded), coupling)
+
+
+def _match_all(train: Rows, label_weight: float) -> Coupling:
+    # A tolerance is a share of the whole cost. With a large label weight, labels make up most of
+    # the cost, and the tolerance leaves much room in the features. So it shrinks beyond the
+    # paper's weight of 100.
+    tolerance = 1e-3 * min(1.0, 100.0 / max(label_weight, 1.0))
+    matcher = OptimalTransportMatcher(label_weight, tolerance=tolerance)
+    return matcher.match(train.encoded, train.group, train.y)
+
+
+# Networks, which read encoded rows.
+
+
+def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
+    network = fairmatch.NeuralNetwork(batch_size=problem.dataset.batch_size, **schedule)
+    return {"estimator": network, "random_state": seed}
+
+
+def _network(make: Make) -> Fit:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        # The split is encoded already.
+        estimator = make(encoder=None, **_network_settings(problem, settings, seed))
+        return _path(estimator, problem.train, settings["weights"], encoded=True)
+
+    return fit
+
+
+def _ftm(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """Train FTM with one matching of all rows."""
+    coupling = _match_all(problem.train, settings["label_weight"])
+    given = _network_settings(problem, settings, seed)
+    estimator = fairmatch.FTMClassifier(encoder=None, **given)
+    return _path(estimator, problem.train, settings["weights"], coupling, encoded=True)
+
+
+def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """Train FTM as in the paper, with a new matching of a mini-batch in every step."""
+    # A group that is smaller than a batch is matched whole.
+    smaller = int(np.bincount(problem.train.group).min())
+    size = min(problem.dataset.batch_size, smaller)
+    matcher = OptimalTransportMatcher(settings["label_weight"], batch_size=size)
+    given = _network_settings(problem, settings, seed)
+    estimator = fairmatch.FTMClassifier(transport=matcher, encoder=None, **given)
+    return _path(estimator, problem.train, settings["weights"], encoded=True)
 
 
 SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
 SMALL_GROUP = 1000
 
 
-def _class(name: str) -> Any:
-    """Return a class of the library, or of the rivals."""
-    return getattr(rivals if name in rivals.__all__ else fairmatch, name)
-
-
-def _network(class_name: str) -> Fit:
-    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        estimator = _class(class_name)(**_network_settings(problem, settings, seed))
-        return _encoded_curve(estimator, problem, settings["weights"])
-
-    return fit
-
-
-def _network_settings(problem: Problem, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    schedule = {name: settings[name] for name in ("epochs", "learning_rate", "decay")}
-    network = fairmatch.NeuralNetwork(batch_size=problem.dataset.batch_size, **schedule)
-    return {
-        "estimator": network,
-        "encoder": None,  # the split is encoded already
-        "random_state": seed,
-    }
-
-
-def _ftm(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """Train FTM with one matching of all rows."""
-    coupling = _match_all(problem, settings["label_weight"])
-    estimator = fairmatch.FTMClassifier(**_network_settings(problem, settings, seed))
-    return _encoded_curve(estimator, problem, settings["weights"], coupling)
-
-
-def _ftm_batches(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """Train FTM as in the paper, with a new matching of a mini-batch in every step."""
-    # A group that is smaller than a batch is matched whole.
-    smaller = int(np.bincount(problem.split.group_train).min())
-    matcher = OptimalTransportMatcher(
-        settings["label_weight"], batch_size=min(problem.dataset.batch_size, smaller)
-    )
-    estimator = fairmatch.FTMClassifier(
-        transport=matcher, **_network_settings(problem, settings, seed)
-    )
-    return _encoded_curve(estimator, problem, settings["weights"])
-
-
-def _match_all(problem: Problem, label_weight: float) -> Coupling:
-    split = problem.split
-    # A tolerance is a share of the whole cost. With a large label weight, labels make up most of
-    # the cost, and the tolerance leaves much room in the features. So it shrinks beyond the
-    # paper's weight of 100.
-    tolerance = 1e-3 * min(1.0, 100.0 / max(label_weight, 1.0))
-    matcher = OptimalTransportMatcher(label_weight, tolerance=tolerance)
-    return matcher.match(split.X_train, split.group_train, split.y_train)
-
-
-def _encoded_curve(
-    estimator: Any, problem: Problem, weights: Sequence[float], coupling: Coupling | None = None
-) -> Curve:
-    """Train an estimator at every weight on the encoded rows of the split."""
-    split = problem.split
-    path = fairness_path(
-        split.X_train,
-        split.y_train,
-        sensitive_features=split.group_train,
-        fairness_weights=weights,
-        estimator=estimator,
-        coupling=coupling,
-    )
-    return _path_curve(path.models, split.X_train, split.X_test, problem, coupling)
-
-
-def _path_curve(
-    models: Sequence[Any],
-    train: Any,
-    test: Any,
-    problem: Problem,
-    coupling: Coupling | None = None,
-) -> Curve:
-    def scores(model: Any, rows: Any, groups: Any) -> FloatArray:
-        return np.asarray(model.predict_proba(rows, sensitive_features=groups)[:, 1])
-
-    def scorer(model: Any) -> Scorer:
-        return lambda groups: scores(model, test, groups)
-
-    return Curve(
-        [scorer(model) for model in models],
-        [scores(model, train, problem.split.group_train) for model in models],
-        coupling,
-    )
-
-
-def _trees(class_name: str, **fixed: Any) -> Fit:
-    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        from lightgbm import LGBMClassifier
-
-        coupling = None
-        if "label_weight" in settings:
-            coupling = _match_all(problem, settings["label_weight"])
-        trees = LGBMClassifier(n_estimators=settings["rounds"], n_jobs=1)
-        estimator = _class(class_name)(trees, random_state=seed, **fixed)
-        path = fairness_path(
-            problem.raw_train,
-            problem.split.y_train,
-            sensitive_features=problem.split.group_train,
-            fairness_weights=settings["weights"],
-            estimator=estimator,
-            coupling=coupling,
-        )
-        return _path_curve(path.models, problem.raw_train, problem.raw_test, problem, coupling)
-
-    return fit
-
-
-def _around_trees(class_name: str, **fixed: Any) -> Fit:
-    """Return the training of a wrapper around LightGBM, which finds categories by their type."""
-
-    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        own = {name: settings[name] for name in ("score_weight",) if name in settings}
-        trees = plain_trees(settings["rounds"], seed)
-        estimator = _class(class_name)(trees, random_state=seed, **fixed, **own)
-        table = categorised(problem.dataset.X)
-        train, test = (
-            table.iloc[rows] for rows in (problem.split.train_index, problem.split.test_index)
-        )
-        path = fairness_path(
-            train,
-            problem.split.y_train,
-            sensitive_features=problem.split.group_train,
-            fairness_weights=settings["weights"],
-            estimator=estimator,
-        )
-        return _path_curve(path.models, train, test, problem)
-
-    return fit
-
-
-def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """Train LightGBM inside fairlearn's exponentiated gradient, with bounds for weights."""
-    trees = plain_trees(settings["rounds"], seed)
-    rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
-    models = [
-        rivals.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
-            rows, labels, sensitive_features=groups
-        )
-        for eps in settings["weights"]
-    ]
-    return _path_curve(models, rows, problem.raw_test, problem)
-
-
-def _learned(class_name: str) -> Fit:
+def _learned(make: Make) -> Fit:
     """Return the training of a network on a representation that is learned against a critic."""
 
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        shared = _network_settings(problem, settings, seed)
-        plain = {name: value for name, value in shared.items() if name != "encoder"}
-        kind = _class(class_name)
+        given = _network_settings(problem, settings, seed)
         # On a small table, an encoder that need not rebuild its rows memorises the labels.
-        small = len(problem.split.y_train) < SMALL_TABLE
+        small = len(problem.train) < SMALL_TABLE
         own = {"reconstruction_weight": SMALL_TABLE_RECONSTRUCTION} if small else {}
-        estimator = rivals.RepresentationClassifier(kind(**shared, **own), **plain)
-        return _encoded_curve(estimator, problem, settings["weights"])
+        estimator = rivals.RepresentationClassifier(make(encoder=None, **given, **own), **given)
+        return _path(estimator, problem.train, settings["weights"], encoded=True)
 
     return fit
 
@@ -281,39 +297,191 @@ def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve
     """Train a network on rows that were moved to the groups' barycenter."""
     # In a small group the nearest person may be far away, so several neighbours are averaged. In
     # a large group, averaging would only blur the repair.
-    few = int(np.bincount(problem.split.group_train).min()) < SMALL_GROUP
+    few = int(np.bincount(problem.train.group).min()) < SMALL_GROUP
     n_neighbors = settings["small_group_neighbors"] if few else 1
     repair = rivals.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
-    shared = _network_settings(problem, settings, seed)
-    plain = {name: value for name, value in shared.items() if name != "encoder"}
-    estimator = rivals.RepresentationClassifier(repair, **plain)
-    coupling = _match_all(problem, 0.0)
-    return _encoded_curve(estimator, problem, settings["weights"], coupling)
+    given = _network_settings(problem, settings, seed)
+    estimator = rivals.RepresentationClassifier(repair, **given)
+    coupling = _match_all(problem.train, 0.0)
+    return _path(estimator, problem.train, settings["weights"], coupling, encoded=True)
 
 
-FITS: dict[str, Fit] = {
-    "unfair": _network("UnconstrainedClassifier"),
-    "reduction": _network("ReductionClassifier"),
-    "reg": _network("GapRegularizedClassifier"),
-    "adv": _network("AdversarialClassifier"),
-    "ftm-batch": _ftm_batches,
-    "ftm": _ftm,
-    "laftr": _learned("LAFTRTransformer"),
-    "sipm": _learned("SIPMTransformer"),
-    "repair": _repaired,
-    "trees-unfair": _trees("GapRegularizedBoostingClassifier"),
-    "trees-reg": _trees("GapRegularizedBoostingClassifier"),
-    "trees-ftm": _trees("FTMBoostingClassifier", transport="marginal", warmup=0.0),
-    "trees-predicted": _trees("FTMBoostingClassifier", transport="predicted", warmup=0.5),
-    "trees-eg": _trees_reductions,
-    "trees-alignment": _around_trees("QuantileAlignmentClassifier"),
-    "trees-thresholds": _around_trees("QuantileAlignmentClassifier", decisions="threshold"),
-    "trees-smoothing": _around_trees("MatchSmoothingClassifier"),
+# Trees, which read rows as they are; those that a search for alternatives tries are made as there.
+
+
+def _trees(make: Make) -> Fit:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        own = {name: settings[name] for name in ("score_weight",) if name in settings}
+        coupling = None
+        if "label_weight" in settings:
+            coupling = _match_all(problem.train, settings["label_weight"])
+        estimator = make(settings["rounds"], random_state=seed, **own)
+        return _path(estimator, problem.train, settings["weights"], coupling)
+
+    return fit
+
+
+def _plain_boosting(n_rounds: int, **given: Any) -> Any:
+    from lightgbm import LGBMClassifier
+
+    trees = LGBMClassifier(n_estimators=n_rounds, n_jobs=1)
+    return rivals.GapRegularizedBoostingClassifier(trees, **given)
+
+
+def _aligned(n_rounds: int, *, random_state: int) -> Any:
+    trees = plain_trees(n_rounds, random_state)
+    return fairmatch.QuantileAlignmentClassifier(trees, random_state=random_state)
+
+
+def _gradients(problem: Problem, settings: Mapping[str, Any], seed: int, **given: Any) -> Curve:
+    """Train LightGBM inside fairlearn's exponentiated gradient, with bounds for weights."""
+    trees, train = plain_trees(settings["rounds"], seed), problem.train
+    models = [
+        rivals.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns", **given).fit(
+            train.X, train.y, sensitive_features=train.group
+        )
+        for eps in settings["weights"]
+    ]
+    return Curve(settings["weights"], _models(models))
+
+
+# Methods of the study of groups: trees that aim at its criterion, and choose on rows to tune on.
+
+
+def _tuned(search: str, **own: Any) -> Fit:
+    def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+        given = {"criterion": problem.criterion, "match_rows": problem.match_rows}
+        make = SEARCHED[search].make
+        estimator = make(settings["rounds"], random_state=seed, **given, **own)
+        return _path(estimator, problem.train, settings["weights"])
+
+    return fit
+
+
+_marginal = _tuned("FTM")
+
+
+def plain_model(problem: Problem, settings: Mapping[str, Any], seed: int) -> Model:
+    """Train plain trees, and return the model with its scores of the tuning and test rows kept."""
+    (model,) = _marginal(problem, {**settings, "weights": (0.0,)}, seed).models
+    return _kept(model, problem)
+
+
+def _kept(model: Model, problem: Problem) -> Model:
+    """Return a model that computes the scores of the tuning and of the test rows once."""
+    known = [(rows.group, model(rows, rows.group)) for rows in (problem.tune, problem.test) if rows]
+
+    def scores(rows: Rows, group: Any) -> FloatArray:
+        for own, kept in known:
+            if own is group:
+                return kept
+        return model(rows, group)
+
+    return scores
+
+
+def _cut(problem: Problem, model: Model, bounds: Sequence[float]) -> list[Model]:
+    """Return decisions by group thresholds that keep each bound on the tuning rows."""
+    tune = problem.tune
+    assert tune is not None
+    given: dict[str, Any] = {"y_true": tune.y, "criterion": problem.criterion}
+
+    def decided(bound: float) -> Model:
+        with warnings.catch_warnings():
+            # Thresholds that accept everybody or nobody are one candidate among others.
+            warnings.simplefilter("ignore", ConstantModelWarning)
+            cuts = fairmatch.fit_adjustment(
+                model(tune, tune.group), tune.group, max_gap=bound, decisions="threshold", **given
+            )
+        return lambda rows, group: cuts.apply(model(rows, group), group)
+
+    return [decided(bound) for bound in bounds]
+
+
+def _plain_cut(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    model = plain_model(problem, settings, seed)
+    return Curve(settings["weights"], _cut(problem, model, settings["weights"]))
+
+
+def _ftm_cut(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    """Train FTM at some weights, and take thresholds by group for the rest of the way."""
+    curve = _tuned("FTM with the predicted map")(
+        problem, {**settings, "weights": CUT_WEIGHTS}, seed
+    )
+    bounds = settings["weights"]
+    models = [cut for model in curve.models for cut in _cut(problem, _kept(model, problem), bounds)]
+    return Curve([*bounds] * len(curve.models), models)
+
+
+def _plain_aligned(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    model, tune = plain_model(problem, settings, seed), problem.tune
+    assert tune is not None
+    full = fairmatch.fit_adjustment(
+        model(tune, tune.group), tune.group, y_true=tune.y, criterion=problem.criterion
+    )
+
+    def aligned(strength: float) -> Model:
+        weaker = replace(full, strength=strength)
+        return lambda rows, group: weaker.apply(model(rows, group), group)
+
+    return Curve(settings["weights"], [aligned(strength) for strength in settings["weights"]])
+
+
+def _tuned_gradients(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
+    return _gradients(problem, settings, seed, criterion=problem.criterion, random_state=seed)
+
+
+# The bounds of exponentiated gradient that are recorded, from loose to tight.
+REDUCTION_BOUNDS = (0.08, 0.03, 0.01)
+# In the study of groups, thresholds are tried at these bounds, and alignment at these strengths.
+BOUNDS = (0.0, 0.01, 0.02, 0.03, 0.042, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
+STRENGTHS = tuple(np.round(np.linspace(0.0, 1.0, 21), 2).tolist())
+WEIGHTS = (0.0, *PAPER_WEIGHTS)
+# The fairness weights of FTM whose scores thresholds cut.
+CUT_WEIGHTS = (0.3, 0.6, 1.0)
+EPSILONS = (0.002, 0.005, 0.01, 0.02, 0.04)
+
+_TREES: dict[str, Any] = {"schedule": "trees", "reference": "trees-unfair"}
+_TUNED: dict[str, Any] = {"schedule": "tuned", "reference": None}
+_NO_LABELS = {"label_weight": 0}
+_searched = {name: _trees(method.make) for name, method in SEARCHED.items()}
+_predicted = _searched["FTM with the predicted map"]
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("unfair", (0.0,), _network(_rival("UnconstrainedClassifier")), reference=None),
+        Method("reduction", rivals.REDUCTION_WEIGHTS, _network(_rival("ReductionClassifier"))),
+        Method("reg", rivals.REG_WEIGHTS, _network(_rival("GapRegularizedClassifier"))),
+        Method("adv", rivals.ADV_WEIGHTS, _network(_rival("AdversarialClassifier"))),
+        Method("ftm-batch", PAPER_WEIGHTS, _ftm_batches, settings=_NO_LABELS),
+        Method("ftm", PAPER_WEIGHTS, _ftm, settings=_NO_LABELS),
+        Method("laftr", rivals.LAFTR_WEIGHTS, _learned(_rival("LAFTRTransformer"))),
+        Method("sipm", rivals.SIPM_WEIGHTS, _learned(_rival("SIPMTransformer"))),
+        Method("repair", rivals.REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
+        Method("trees-unfair", (0.0,), _trees(_plain_boosting), "trees", None),
+        Method("trees-reg", rivals.REG_WEIGHTS, _trees(_plain_boosting), **_TREES),
+        Method("trees-ftm", PAPER_WEIGHTS, _searched["FTM"], **_TREES, settings=_NO_LABELS),
+        Method("trees-predicted", PAPER_WEIGHTS, _predicted, **_TREES),
+        Method("trees-eg", REDUCTION_BOUNDS, _gradients, **_TREES),
+        Method("trees-alignment", ALIGNMENT_STRENGTHS, _trees(_aligned), **_TREES),
+        Method("trees-thresholds", ALIGNMENT_STRENGTHS, _searched["thresholds by group"], **_TREES),
+        Method(
+            "trees-smoothing",
+            SMOOTHING_WEIGHTS,
+            _searched["match smoothing"],
+            **_TREES,
+            settings={"score_weight": 5},
+        ),
+        Method("plain", (0.0,), _marginal, **_TUNED),
+        Method("thresholds", BOUNDS, _plain_cut, **_TUNED),
+        Method("alignment", STRENGTHS, _plain_aligned, **_TUNED),
+        Method("ftm-predicted", WEIGHTS, _tuned("FTM with the predicted map"), **_TUNED),
+        Method("ftm-marginal", WEIGHTS, _marginal, **_TUNED),
+        Method("ftm-thresholds", BOUNDS, _ftm_cut, **_TUNED),
+        Method("smoothing", WEIGHTS, _tuned("match smoothing", score_weight=5.0), **_TUNED),
+        Method("exponentiated-gradient", EPSILONS, _tuned_gradients, **_TUNED),
+        Method("ceiling", BOUNDS, _plain_cut, **_TUNED),
+    )
 }
-"""The training of each method in `METHODS`, by its name."""
-
-
-def fit_curve(method: Method, problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-    """Train a method's curve on one split and return it."""
-    fit = FITS[method.name] if method.fit is None else method.fit
-    return fit(problem, settings, seed)
+"""The paper's methods and ours, by their names in specs."""

@@ -1,6 +1,6 @@
 """The pages that show the records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from hashlib import sha256
 from itertools import groupby
@@ -12,37 +12,29 @@ import pandas as pd
 from fairmatch.datasets import PAPER_DATASETS
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.people.files import whole_file, write_whole
+from fairmatch.people.files import whole_file
 from fairmatch.report.charts import require_charts
 from paper import groups
-from paper.claims import Verdict, verdicts
-from paper.figures import appendix_b_chart, counterfactual_chart, recorded_charts
-from paper.illustrations import appendix_b, counterfactuals
+from paper.claims import UNKNOWN, Verdict, verdicts
 from paper.matchings import CLAIM, matching_verdict, matchings_section
-from paper.questions import (
+from paper.questions import SUBJECTS, Answer, Answers, Question, reported
+from paper.readings import (
     FEWEST_ACCEPTED,
     MOST_ACCEPTED,
-    SUBJECTS,
-    UNKNOWN,
-    Answer,
-    Answers,
-    Question,
-    reported,
+    mean_cell,
+    paper_cell,
+    plain_text,
+    table,
 )
 from paper.records import RecordStore
-from paper.specs import SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
-from paper.study import EXPERIMENTS, Study
+from paper.specs import EXPERIMENTS, SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES, Study
 from paper.tables import (
     frontier_section,
     label_weights,
-    mean_cell,
-    paper_cell,
     picked_on_training,
-    plain_text,
     schedules,
     short_answer,
     stability,
-    table,
     unconstrained,
 )
 
@@ -91,28 +83,13 @@ def pages(
 ) -> dict[Path, str]:
     """Return the text of every page that the records of a folder allow, by its file.
 
-    Parameters
-    ----------
-    study : Study
-        The study that the records are of.
-    store : RecordStore
-        The folder of the records.
-    folder : str or Path
-        Folder of the pages and figures.
-    options : str
-        Options of the command that makes the page, which quotes the command. They begin with a
-        space.
+    A page quotes the command that makes it, with its options.
     """
     folder = Path(folder)
     found = {folder / PAGE: render_page(Answers(study, store), folder, options)}
     if (folder / groups.FOLDER).exists():
-        found[folder / groups.PAGE] = groups.page_text(folder / groups.FOLDER)
+        found[folder / groups.PAGE] = groups.page_text(RecordStore(folder / groups.FOLDER))
     return found
-
-
-def write_pages(texts: Mapping[Path, str]) -> list[Path]:
-    """Write pages and return their files."""
-    return [write_whole(file, text) for file, text in texts.items()]
 
 
 def check_page(file: Path, text: str) -> list[str]:
@@ -128,18 +105,7 @@ def check_page(file: Path, text: str) -> list[str]:
 
 
 def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
-    """Return the whole page as Markdown.
-
-    Parameters
-    ----------
-    answers : Answers
-        The answers that the records hold.
-    folder : str or Path
-        Folder of the page and its figures.
-    options : str
-        Options of the command that makes the page, which quotes the command. They begin with a
-        space.
-    """
+    """Return the whole page of the paper's tables as Markdown, with the figures of a folder."""
     drawn = {file.stem for file in (Path(folder) / FIGURES).glob("*.svg")}
     parts = [
         _head(answers, options),
@@ -350,34 +316,40 @@ ILLUSTRATIONS = ("appendix-b", "counterfactual")
 
 def draw_figures(answers: Answers, folder: str | Path) -> list[Path]:
     """Draw the illustrations and every figure that the records allow as SVG; return the files."""
-    charts = _charts(answers)
-    pictures = appendix_b_chart(appendix_b()), counterfactual_chart(counterfactuals())
-    charts |= zip(ILLUSTRATIONS, pictures, strict=True)
+    from paper.illustrations import appendix_b, counterfactuals
+
+    charts, figures = _charts(answers)
+    drawn = figures.appendix_b_chart(appendix_b()), figures.counterfactual_chart(counterfactuals())
+    charts |= zip(ILLUSTRATIONS, drawn, strict=True)
     return [_save(chart, Path(folder) / f"{name}.svg") for name, chart in charts.items()]
 
 
 def stale_figures(answers: Answers, folder: str | Path) -> list[Path]:
     """Return the files of figures that are missing, edited, or differ from the records."""
-    charts = _charts(answers)
+    charts, _ = _charts(answers)
     stale = []
     for name in (*charts, *ILLUSTRATIONS):
         file = Path(folder) / f"{name}.svg"
-        drawing, _, marks = _text(file).rpartition("\n<!-- ")
+        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        drawing, _, marks = text.rpartition("\n<!-- ")
         data = _of_data(charts[name]) if name in charts else ""
         if not marks or _of_drawing(drawing) not in marks or data not in marks:
             stale.append(file)
     return stale
 
 
-def _charts(answers: Answers) -> dict[str, Any]:
+def _charts(answers: Answers) -> tuple[dict[str, Any], Any]:
+    """Return the charts that the records allow, and the module that draws."""
     require_charts()
-    charts = recorded_charts(answers)
+    from paper import figures
+
+    charts = figures.recorded_charts(answers)
     if not charts:
         raise InputError(
             f"There are no records in {answers.store.folder}. Run the study first, with "
             "python -m paper run."
         )
-    return charts
+    return charts, figures
 
 
 def _save(chart: Any, file: Path) -> Path:
@@ -388,10 +360,6 @@ def _save(chart: Any, file: Path) -> Path:
         marks = f"{_of_data(chart)} {_of_drawing(drawing)}"
         partial.write_text(f"{drawing}\n<!-- {marks} -->\n", encoding="utf-8")
     return file
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
 def _of_data(chart: Any) -> str:

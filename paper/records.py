@@ -159,19 +159,7 @@ class RecordStore:
 def estimate_seconds(specs: Sequence[RunSpec], records: Sequence[Record]) -> tuple[float, int]:
     """Estimate the CPU time of runs from records of the same method and table.
 
-    Parameters
-    ----------
-    specs : sequence of RunSpec
-        The runs.
-    records : sequence of Record
-        The records to estimate from.
-
-    Returns
-    -------
-    seconds : float
-        Estimated CPU time of the runs that can be estimated.
-    n_unknown : int
-        Number of runs without a record of the same method and table.
+    The second number is that of the runs that cannot be estimated.
     """
     known: dict[tuple[str, str], list[float]] = {}
     for record in records:

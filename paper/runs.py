@@ -5,22 +5,20 @@ import signal
 import threading
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from traceback import format_exception
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from fairmatch.datasets import Dataset
 from fairmatch.exceptions import InputError
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.fair import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     gap_table,
@@ -29,9 +27,10 @@ from fairmatch.measures import (
     undesirable_flips,
 )
 from fairmatch.people.checks import BoolArray, FloatArray
-from paper.methods import Method, Scorer, fit_curve
+from paper.methods import Curve, Method, Model, Problem
+from paper.minibatches import minibatch_transport_cost
 from paper.records import Record, RecordStore
-from paper.specs import Problem, RunSpec
+from paper.specs import Loader, RunSpec, Study, check_names
 
 N_SUBSETS = 1000
 N_BATCHES, BATCH_SIZE = 100, 1024
@@ -42,32 +41,39 @@ _GAPS = (
     *("true_positive_gap", "false_positive_gap", "equalized_odds_gap"),
 )
 
+# Measurements of one model: name to a number or a list of numbers, ready for JSON.
+Facts: TypeAlias = dict[str, Any]
 
-def measure_test(
-    scorer: Scorer, problem: Problem, reference: FloatArray | None = None
-) -> dict[str, Any]:
+
+def draw_table(load: Loader, spec: RunSpec) -> Problem:
+    """Return the split of a table that a spec asks for."""
+    return Problem.draw(load(), spec.seed, spec.settings.get("minority_share"))
+
+
+def measure_curve(
+    problem: Problem, curve: Curve, spec: RunSpec, reference: FloatArray | None
+) -> Iterator[Facts]:
+    """Yield the measurements of every model, on test and training rows."""
+    for model in curve.models:
+        training = model(problem.train, problem.train.group)
+        yield {
+            **measure_test(model, problem, reference),
+            **measure_training(training, problem, curve.coupling),
+        }
+
+
+def measure_test(model: Model, problem: Problem, reference: FloatArray | None = None) -> Facts:
     """Return the measurements of a model on the test rows.
 
-    Parameters
-    ----------
-    scorer : callable
-        Takes the groups of the test rows and returns their scores.
-    problem : Problem
-        The split.
-    reference : array of shape (n_test,), optional
-        Scores of the unconstrained model, for rank agreement and flips.
-
-    Returns
-    -------
-    dict
-        Name to a number or a list of numbers, ready for JSON. A number that is not defined is None.
+    Rank agreement and flips compare it with `reference`, the scores of the unconstrained model. A
+    number that is not defined is None.
     """
-    split, groups = problem.split, problem.split.group_test
-    scores = np.clip(scorer(groups), 0.0, 1.0)
-    flipped = np.clip(scorer(1 - groups), 0.0, 1.0)
-    gaps = gap_table(split.y_test, scores, sensitive_features=groups)
-    found: dict[str, Any] = {
-        "accuracy": np.mean((scores >= 0.5) == split.y_test),
+    test, groups = problem.test, problem.test.group
+    scores = np.clip(model(test, groups), 0.0, 1.0)
+    flipped = np.clip(model(test, 1 - groups), 0.0, 1.0)
+    gaps = gap_table(test.y, scores, sensitive_features=groups)
+    found: Facts = {
+        "accuracy": np.mean((scores >= 0.5) == test.y),
         "acceptance_rate": np.mean(scores >= 0.5),
         **{name: gaps[name] for name in _GAPS},
         "consistency": consistency(scores, flipped),
@@ -79,31 +85,18 @@ def measure_test(
         found |= {f"{name}: {gap}": inside[gap] for gap in _GAPS[:3]}
     if reference is not None:
         found |= _against_reference(scores, reference, groups, problem.favoured_code)
-    return {name: _plain(value) for name, value in found.items()}
+    return rounded(found)
 
 
-def measure_training(
-    scores: FloatArray, problem: Problem, coupling: Coupling | None
-) -> dict[str, Any]:
-    """Return the measurements of a model on its training rows.
-
-    Parameters
-    ----------
-    scores : array of shape (n_train,)
-        Scores of the training rows.
-    problem : Problem
-        The split.
-    coupling : Coupling or None
-        A matching of the training rows, for the matched gap.
-    """
-    groups, labels = problem.split.group_train, problem.split.y_train
+def measure_training(scores: FloatArray, problem: Problem, coupling: Coupling | None) -> Facts:
+    """Return the measurements of training rows; the matched gap needs a matching of them."""
+    groups, labels = problem.train.group, problem.train.y
     scores = np.clip(scores, 0.0, 1.0)
     gaps = gap_table(None, scores, sensitive_features=groups, coupling=coupling)
-    wanted = ("demographic_parity_gap", "mean_parity_gap", "wasserstein_parity_gap")
-    found = {"accuracy": np.mean((scores >= 0.5) == labels), **{n: gaps[n] for n in wanted}}
+    found = {"accuracy": np.mean((scores >= 0.5) == labels), **{n: gaps[n] for n in _GAPS[:3]}}
     if coupling is not None:
         found["matched_parity_gap"] = gaps["matched_parity_gap"]
-    return {f"training: {name}": _plain(value) for name, value in found.items()}
+    return rounded({f"training: {name}": value for name, value in found.items()})
 
 
 def _transport_cost(scores: FloatArray, problem: Problem) -> float:
@@ -111,21 +104,21 @@ def _transport_cost(scores: FloatArray, problem: Problem) -> float:
 
     The mini-batches are smaller where a group is.
     """
-    groups = problem.split.group_test
+    groups = problem.test.group
     size = min(BATCH_SIZE, int(np.bincount(groups).min()))
     estimate = minibatch_transport_cost(
-        scores, groups, problem.split.X_test, batch_size=size, n_batches=N_BATCHES, random_state=0
+        scores, groups, problem.test.encoded, batch_size=size, n_batches=N_BATCHES, random_state=0
     )
     return estimate.mean
 
 
-def _half_space_facts(scores: FloatArray, problem: Problem) -> dict[str, Any]:
+def _half_space_facts(scores: FloatArray, problem: Problem) -> Facts:
     """Return the gaps in random half-spaces as a box plot shows them, with its outliers."""
     gaps = random_subset_gaps(
         None,
         scores,
-        sensitive_features=problem.split.group_test,
-        X=problem.split.X_test,
+        sensitive_features=problem.test.group,
+        X=problem.test.encoded,
         n_subsets=N_SUBSETS,
         random_state=0,  # the same half-spaces for every model of every method
     )
@@ -145,10 +138,10 @@ def _half_space_facts(scores: FloatArray, problem: Problem) -> dict[str, Any]:
 
 def _against_reference(
     scores: FloatArray, reference: FloatArray, groups: Any, favoured: int
-) -> dict[str, Any]:
+) -> Facts:
     agreement = rank_agreement(reference, scores, sensitive_features=groups)
     flips = undesirable_flips(reference, scores, sensitive_features=groups, privileged=favoured)
-    found: dict[str, Any] = {}
+    found: Facts = {}
     for code in (0, 1):
         found[f"rank agreement: S={code}"] = agreement[code]
         found[f"flips: S={code}"] = flips.tables[code].ravel()
@@ -156,13 +149,17 @@ def _against_reference(
     return found
 
 
-def _plain(value: Any) -> Any:
-    """Return a value rounded for JSON, with None for NaN."""
-    if isinstance(value, list | np.ndarray):
-        return [_plain(item) for item in value]
-    if isinstance(value, int | np.integer):
-        return int(value)
-    return round(float(value), _DIGITS) if np.isfinite(value) else None
+def rounded(found: Facts) -> Facts:
+    """Return measurements rounded for JSON, with None for NaN."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list | np.ndarray):
+            return [plain(item) for item in value]
+        if isinstance(value, int | np.integer):
+            return int(value)
+        return round(float(value), _DIGITS) if np.isfinite(value) else None
+
+    return {name: plain(value) for name, value in found.items()}
 
 
 def pack_scores(scores: FloatArray) -> str:
@@ -187,82 +184,6 @@ _REPORTED_VERSIONS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A run with everything that a process needs to do it.
-
-    Attributes
-    ----------
-    spec : RunSpec
-        The spec of the run.
-    load : callable
-        Returns the table.
-    method : Method
-        The method that trains the curve.
-    reference : str or None
-        Packed scores of the unconstrained model on the same test rows; None if it is compared
-        with none.
-    """
-
-    spec: RunSpec
-    load: Callable[[], Dataset]
-    method: Method
-    reference: str | None = None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that ended in an error."""
-
-    spec: RunSpec
-    error: str
-    traceback: str = ""
-
-
-def run_task(task: Task) -> Record:
-    """Train the curve of a task, measure all of its models, and return the record."""
-    import torch
-
-    torch.set_num_threads(1)  # other runs use the other cores
-    start = time.process_time()
-    spec, settings = task.spec, task.spec.settings
-    problem = Problem.draw(task.load(), spec.seed, settings.get("minority_share"))
-    curve = fit_curve(task.method, problem, settings, spec.seed)
-    reference = None if task.reference is None else unpack_scores(task.reference)
-    rows = [
-        {
-            "weight": float(weight),
-            **measure_test(scorer, problem, reference),
-            **measure_training(training, problem, curve.coupling),
-        }
-        for weight, scorer, training in zip(
-            settings["weights"], curve.scorers, curve.training_scores, strict=True
-        )
-    ]
-    packed = None
-    if task.method.reference is None:
-        packed = pack_scores(curve.scorers[0](problem.split.group_test))
-    return Record(
-        spec,
-        {name: [row[name] for row in rows] for name in rows[0]},
-        round(time.process_time() - start, 1),
-        versions(),
-        packed,
-    )
-
-
-def _attempt(task: Task | Failure) -> Record | Failure:
-    """Return the record of a task, or its failure: an error must not end the other runs."""
-    if isinstance(task, Failure):
-        return task
-    try:
-        return run_task(task)
-    except (Exception, SystemExit) as error:
-        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        told = f"{type(error).__name__}: {error}{notes}"
-        return Failure(task.spec, told, "".join(format_exception(error)))
-
-
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Python, fairmatch and the packages that a result depends on."""
@@ -275,12 +196,108 @@ def versions() -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A run, and how it is done. Every study consists of tasks.
+
+    Attributes
+    ----------
+    spec : RunSpec
+        The spec of the run.
+    method : Method
+        The method that trains the curve.
+    draw : callable
+        Takes the spec and returns the problem.
+    measure : callable
+        Takes the problem, the curve, the spec and the scores of the reference; yields the
+        measurements of each model.
+    reference : RunSpec or None
+        The unconstrained run of the same split that it is compared with.
+    keeps_scores : bool
+        Whether others are compared with this run, so that the scores are recorded.
+    times_training : bool
+        Whether the recorded CPU time is that of the training alone.
+    """
+
+    spec: RunSpec
+    method: Method
+    draw: Callable[[RunSpec], Problem]
+    measure: Callable[[Problem, Curve, RunSpec, FloatArray | None], Iterable[Facts]]
+    reference: RunSpec | None = None
+    keeps_scores: bool = False
+    times_training: bool = False
+
+
+def study_tasks(study: Study, specs: Iterable[RunSpec] | None = None) -> list[Task]:
+    """Return the tasks of some specs of a study; by default of all its runs."""
+    specs = study.runs() if specs is None else list(specs)
+    check_names("method", (spec.method for spec in specs), study.methods)
+    return [
+        Task(
+            spec,
+            study.methods[spec.method],
+            partial(draw_table, study.loaders[spec.dataset]),
+            measure_curve,
+            study.reference_of(spec),
+            keeps_scores=study.methods[spec.method].reference is None,
+        )
+        for spec in specs
+    ]
+
+
+def run_task(task: Task, reference: str | None = None) -> Record:
+    """Train the curve of a task, measure all of its models, and return the record."""
+    import torch
+
+    torch.set_num_threads(1)  # other runs use the other cores
+    start = time.process_time()
+    problem = task.draw(task.spec)
+    begun = time.process_time()
+    settings = {"weights": task.method.weights, **task.spec.settings}
+    curve = task.method.fit(problem, settings, task.spec.seed)
+    trained = time.process_time() - begun
+    scores = None if reference is None else unpack_scores(reference)
+    found = list(task.measure(problem, curve, task.spec, scores))
+    rows = [{"weight": float(w), **facts} for w, facts in zip(curve.weights, found, strict=True)]
+    packed = None
+    if task.keeps_scores:
+        packed = pack_scores(curve.models[0](problem.test, problem.test.group))
+    return Record(
+        task.spec,
+        {name: [row[name] for row in rows] for name in rows[0]},
+        round(trained if task.times_training else time.process_time() - start, 1),
+        versions(),
+        packed,
+    )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended in an error."""
+
+    spec: RunSpec
+    error: str
+    traceback: str = ""
+
+
+def _attempt(task: Task, reference: str | None) -> Record | Failure:
+    """Return the record of a task, or its failure: an error must not end the other runs."""
+    try:
+        if task.reference is not None and reference is None:
+            # A record without the comparison would stay incomplete.
+            told = f"The run it is compared with, {task.reference.name}, failed."
+            return Failure(task.spec, told)
+        return run_task(task, reference)
+    except (Exception, SystemExit) as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        told = f"{type(error).__name__}: {error}{notes}"
+        return Failure(task.spec, told, "".join(format_exception(error)))
+
+
 def run_all(
-    specs: Sequence[RunSpec],
+    tasks: Sequence[Task],
     store: RecordStore,
     *,
-    loaders: Mapping[str, Callable[[], Dataset]],
-    methods: Mapping[str, Method],
     jobs: int | None = None,
     on_done: Callable[[Record | Failure], None] | None = None,
 ) -> list[Failure]:
@@ -292,15 +309,11 @@ def run_all(
 
     Parameters
     ----------
-    specs : sequence of RunSpec
-        The runs, in the order in which they are done. Unconstrained models go first, because
-        others are compared with them.
+    tasks : sequence of Task
+        The runs, in the order in which they are done. Those that others are compared with go
+        first.
     store : RecordStore
         The folder of the records.
-    loaders : mapping
-        Name of a table to the function that loads it.
-    methods : mapping
-        Name of a method to the method.
     jobs : int, optional
         Number of runs at a time. None leaves it to ``joblib.parallel_config``, whose backend may
         use several machines.
@@ -315,33 +328,33 @@ def run_all(
     Raises
     ------
     InputError
-        If a method is unknown, if the specs lack the unconstrained run that others are compared
-        with, or if a file in the store is not a record.
+        If the run that another is compared with is neither recorded nor among the tasks, or if a
+        file in the store is not a record.
     """
-    for spec in specs:
-        if spec.method not in methods:
-            raise InputError(f"There is no method {spec.method!r}; there are {', '.join(methods)}.")
     store.clean()
-    failures: list[Failure] = []
-    pending = store.missing(specs)
-    references = _references(pending, specs, methods)
+    missing = {spec.digest for spec in store.missing(task.spec for task in tasks)}
+    pending = [task for task in tasks if task.spec.digest in missing]
+    for task in pending:
+        other = task.reference
+        if other is not None and other.digest not in missing and other not in store:
+            raise InputError(
+                f"{task.spec.name} is compared with a run of {other.method!r} on the same split, "
+                "which is neither recorded nor among the tasks. Add it; if it is recorded, it is "
+                "not done again."
+            )
     scores: dict[str, str | None] = {}  # of the references that were read
 
-    def task(spec: RunSpec) -> Task | Failure:
-        packed, other = None, references[spec.digest]
-        if other is not None:
-            if other.digest not in scores:
-                record = store.find(other)
-                if record is None:  # a record without the comparison would stay incomplete
-                    return Failure(spec, f"The run it is compared with, {other.name}, failed.")
-                scores[other.digest] = record.reference_scores
-            packed = scores[other.digest]
-        return Task(spec, loaders[spec.dataset], methods[spec.method], packed)
+    def call(task: Task) -> Any:
+        other = task.reference
+        if other is not None and scores.get(other.digest) is None:
+            record = store.find(other)
+            scores[other.digest] = None if record is None else record.reference_scores
+        return delayed(_attempt)(task, None if other is None else scores[other.digest])
 
-    first = [spec for spec in pending if methods[spec.method].reference is None]
-    then = [spec for spec in pending if methods[spec.method].reference is not None]
-    for wave in (first, then):
-        for done in _results(wave, store, task, jobs):
+    failures: list[Failure] = []
+    for wave in (True, False):
+        chosen = [task for task in pending if task.keeps_scores == wave]
+        for done in _results(chosen, store, call, jobs):
             if isinstance(done, Failure):
                 failures.append(done)
             else:
@@ -351,48 +364,25 @@ def run_all(
     return failures
 
 
-def _references(
-    pending: Sequence[RunSpec], specs: Sequence[RunSpec], methods: Mapping[str, Method]
-) -> dict[str, RunSpec | None]:
-    """Return the unconstrained run that each run is compared with, by the run's digest."""
-    by_split: dict[tuple[str, str, int], RunSpec] = {}
-    for spec in specs:
-        # A model trained on fewer rows is another model. Nothing is compared with it.
-        if "minority_share" not in spec.settings:
-            by_split.setdefault((spec.dataset, spec.method, spec.seed), spec)
-    found: dict[str, RunSpec | None] = {}
-    for spec in pending:
-        reference = methods[spec.method].reference
-        if reference is None or "minority_share" in spec.settings:
-            found[spec.digest] = None
-        elif (spec.dataset, reference, spec.seed) in by_split:
-            found[spec.digest] = by_split[spec.dataset, reference, spec.seed]
-        else:
-            raise InputError(
-                f"{spec.name} is compared with a run of {reference!r} on the same split, and that "
-                "run is not among the specs. Add it; if it is recorded, it is not done again."
-            )
-    return found
-
-
 def _results(
-    specs: Sequence[RunSpec],
+    tasks: Sequence[Task],
     store: RecordStore,
-    task: Callable[[RunSpec], Task | Failure],
+    call: Callable[[Task], Any],
     jobs: int | None,
 ) -> Iterator[Record | Failure]:
     """Do runs in parallel and yield their results; a run that kills its process is a failure."""
-    left = {spec.digest: spec for spec in specs}
-    sent: dict[str, RunSpec] = {}
+    left = {task.spec.digest: task for task in tasks}
+    sent: dict[str, Task] = {}
 
     def calls() -> Iterator[Any]:
         # Joblib asks just before each run, so a record of another process is seen. Runs that
         # another process has begun come last, in case it never finishes them.
         for hurry in (False, True):
-            for spec in list(left.values()):
-                if spec.digest not in sent and spec not in store and (store.claim(spec) or hurry):
-                    sent[spec.digest] = spec
-                    yield delayed(_attempt)(task(spec))
+            for digest, task in list(left.items()):
+                new = digest not in sent and task.spec not in store
+                if new and (store.claim(task.spec) or hurry):
+                    sent[digest] = task
+                    yield call(task)
 
     # No more runs are sent than there are processes, so the first unfinished ones are under way.
     how = {"return_as": "generator_unordered", "batch_size": 1, "pre_dispatch": "n_jobs"}
@@ -410,17 +400,17 @@ def _results(
                 store.release(done.spec)
             return
         except BrokenProcessPool:
-            under_way = [spec for spec in sent.values() if spec.digest in left]
+            under_way = [digest for digest in sent if digest in left]
         finally:
-            for spec in sent.values():
-                store.release(spec)
+            for task in sent.values():
+                store.release(task.spec)
         # Nobody knows which run killed the process, so each is tried again alone.
-        for spec in under_way[: effective_n_jobs(jobs)]:
-            del left[spec.digest]
+        for digest in under_way[: effective_n_jobs(jobs)]:
+            task = left.pop(digest)
             try:
-                yield from results([delayed(_attempt)(task(spec))])
+                yield from results([call(task)])
             except BrokenProcessPool:
-                yield Failure(spec, "The process died, perhaps for lack of memory.")
+                yield Failure(task.spec, "The process died, perhaps for lack of memory.")
         sent.clear()
 
 

@@ -1,17 +1,20 @@
-"""What a run is: a dataset, a split and a method."""
+"""What is run: specs of single runs, and the studies that consist of them."""
+
+from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
-from fairmatch.datasets import PAPER_DATASETS, Dataset, Split, paper_split
+from fairmatch.datasets import PAPER_DATASETS, Dataset, load_dataset
 from fairmatch.exceptions import InputError
-from fairmatch.people.checks import BoolArray
+from paper.methods import METHODS, NAMED_SUBSETS, Method
+
+if TYPE_CHECKING:
+    from paper.records import Record, RecordStore
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ SERIES: dict[str, Series] = {
 """All lines, in the order of the tables."""
 
 PAPER_RIVALS = ("reduction", "reg", "adv")
+_MAIN = ("unfair", *PAPER_RIVALS, "ftm-batch", "ftm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +209,7 @@ class RunSpec:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "RunSpec":
+    def from_json(cls, content: Mapping[str, Any]) -> RunSpec:
         """Return the spec that `as_json` wrote."""
         try:
             return cls(
@@ -229,95 +233,197 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-# How the paper halves two of the tables (Section 5.2.2): a column, the names of both halves, and
-# the value of the first half. None halves at the median of the test rows; the median is high.
-NAMED_SUBSETS: dict[str, tuple[str, str, str, str | None]] = {
-    "german": ("age", "high age", "low age", None),
-    "dutch": ("marital_status", "married", "not married", "married"),
-}
+Loader = Callable[[], Dataset]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A part of the paper's experiment section: its title, and its runs on a table and a split."""
+
+    title: str
+    runs: Callable[[Study, str, int], Iterable[RunSpec]]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """One split of a table into training and test rows.
+class Study:
+    """A profile, with the tables and methods that a researcher has added.
 
     Attributes
     ----------
-    dataset : Dataset
-        The table.
-    split : Split
-        The rows of the table as numbers.
+    profile : Profile
+        How much is run.
+    datasets : tuple of str
+        Names of the tables in the study.
+    n_seeds : int
+        Number of random splits of each table.
+    series : mapping
+        Key of a line to the line.
+    methods : mapping
+        Name of a method to the method.
+    loaders : mapping
+        Name of a table to the function that loads it.
+    identities : mapping
+        Name of a researcher's own table to the settings that identify its content.
     """
 
-    dataset: Dataset
-    split: Split
+    profile: Profile
+    datasets: tuple[str, ...]
+    n_seeds: int
+    series: Mapping[str, Series] = field(default_factory=lambda: SERIES)
+    methods: Mapping[str, Method] = field(
+        default_factory=lambda: {
+            name: method for name, method in METHODS.items() if method.schedule != "tuned"
+        }
+    )
+    loaders: Mapping[str, Loader] = field(
+        default_factory=lambda: {name: partial(load_dataset, name) for name in PAPER_DATASETS}
+    )
+    identities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def draw(cls, dataset: Dataset, seed: int, minority_share: float | None = None) -> "Problem":
-        """Return the split of a table that a seed draws.
+    def of(
+        cls, profile: Profile, *, datasets: Sequence[str] | None = None, n_seeds: int | None = None
+    ) -> Study:
+        """Return the paper's study; tables and number of splits are by default the profile's."""
+        study = cls(profile, profile.datasets, profile.n_seeds if n_seeds is None else n_seeds)
+        return study if datasets is None else study.only(datasets)
 
-        Parameters
-        ----------
-        dataset : Dataset
-            The table.
-        seed : int
-            Seed of the split.
-        minority_share : float, optional
-            Share of S = 0 among the training rows. Rows of S = 0 are dropped at random to reach it.
+    def only(self, datasets: Sequence[str]) -> Study:
+        """Return the study restricted to some of its tables."""
+        check_names("dataset", datasets, self.loaders)
+        return replace(self, datasets=tuple(dict.fromkeys(datasets)))
+
+    def spec(self, key: str, dataset: str, seed: int, **settings: Any) -> RunSpec:
+        """Return the spec of a line's run; `settings` override those of the line."""
+        series = self.series[key]
+        method = self.methods[series.method]
+        lengths = self.profile.lengths[method.schedule]
+        # A researcher's own weights are few, and were chosen by hand.
+        weights = list(method.weights[:: 1 if method.schedule == "own" else self.profile.thinning])
+        if "minority_share" in settings:
+            weights = weights[::ONE_LEVEL]
+        given = {
+            "weights": weights,
+            **lengths,
+            **method.settings,
+            **series.settings,
+            **self.identities.get(dataset, {}),
+            **settings,
+        }
+        return RunSpec(dataset, series.method, seed, given)
+
+    def of_label_weight(self, key: str, value: float) -> tuple[str, dict[str, Any]]:
+        """Return the key of the line with a label weight, and the settings that its runs need."""
+        # The main lines have the label weights 0 and 100, and need no further settings.
+        main = {0.0: key, 100.0: f"{key}-joint"}
+        if value in main:
+            return main[value], {}
+        return key, {"label_weight": value, "weights": [*self.profile.label_weight_grid]}
+
+    def records(
+        self, store: RecordStore, key: str, dataset: str, **settings: Any
+    ) -> dict[int, Record]:
+        """Return the records of a line, by seed."""
+        specs = {seed: self.spec(key, dataset, seed, **settings) for seed in range(self.n_seeds)}
+        found = {seed: store.find(spec) for seed, spec in specs.items()}
+        return {seed: record for seed, record in found.items() if record is not None}
+
+    def runs(
+        self, names: Sequence[str] | None = None, methods: Sequence[str] | None = None
+    ) -> list[RunSpec]:
+        """Return the runs of some experiments, and the runs they are compared with, each once.
+
+        By default these are all experiments, with all methods.
         """
-        split = paper_split(dataset, seed)
-        if minority_share is not None:
-            split = _thinned(split, minority_share, seed)
-        return cls(dataset, split)
+        check_names("method", methods or (), self.methods)
+        check_names("experiment", names or (), EXPERIMENTS)
+        chosen = [EXPERIMENTS[name] for name in names or EXPERIMENTS]
+        listed: dict[str, RunSpec] = {}
+        for seed in range(self.n_seeds):
+            for experiment in chosen:
+                for dataset in self.datasets:
+                    for spec in experiment.runs(self, dataset, seed):
+                        if methods and spec.method not in methods:
+                            continue
+                        # A record must not depend on which experiments the user asks for.
+                        for run in filter(None, (self.reference_of(spec), spec)):
+                            listed.setdefault(run.digest, run)
+        return list(listed.values())
 
-    @property
-    def raw_train(self) -> pd.DataFrame:
-        """The training rows as they are in the table."""
-        return self.dataset.X.iloc[self.split.train_index]
-
-    @property
-    def raw_test(self) -> pd.DataFrame:
-        """The test rows as they are in the table."""
-        return self.dataset.X.iloc[self.split.test_index]
-
-    @property
-    def favoured_code(self) -> int:
-        """Code of the favoured group."""
-        return self.dataset.groups.index(self.dataset.favoured_group)
-
-    def named_subsets(self) -> dict[str, BoolArray]:
-        """Return the halves of the test rows that the paper compares; none for other tables."""
-        if self.dataset.name not in NAMED_SUBSETS:
-            return {}
-        column, first, second, value = NAMED_SUBSETS[self.dataset.name]
-        values = self.raw_test[column].to_numpy()
-        inside = values >= np.median(values) if value is None else values == value
-        if not 0 < inside.sum() < len(inside):
-            raise InputError(f"All test rows are alike in {column!r}: they cannot be halved.")
-        return {first: inside, second: ~inside}
+    def reference_of(self, spec: RunSpec) -> RunSpec | None:
+        """Return the unconstrained run that a run is compared with, if there is one."""
+        reference = self.methods[spec.method].reference
+        # Scores are not compared where training rows were dropped.
+        if reference is None or "minority_share" in spec.settings:
+            return None
+        return self.spec(reference, spec.dataset, spec.seed)
 
 
-def _thinned(split: Split, minority_share: float, seed: int) -> Split:
-    if not 0.0 < minority_share < 1.0:
-        raise InputError(f"minority_share must lie in (0, 1), got {minority_share}.")
-    rows = np.flatnonzero(split.group_train == 0)
-    others = int((split.group_train == 1).sum())
-    wanted = round(others * minority_share / (1.0 - minority_share))
-    if not 1 <= wanted <= len(rows):
-        raise InputError(
-            f"A minority_share of {minority_share:g} needs {wanted} training rows of S = 0, and "
-            f"there are {len(rows)}. Choose another share."
-        )
-    kept = np.random.default_rng([seed, 595]).choice(rows, size=wanted, replace=False)
-    keep = np.sort(np.concatenate([kept, np.flatnonzero(split.group_train == 1)]))
-    training: dict[str, Any] = {
-        name: getattr(split, name)[keep]
-        for name in (
-            "X_train",
-            "y_train",
-            "group_train",
-            "sensitive_features_train",
-            "train_index",
-        )
-    }
-    return replace(split, **training)
+def check_names(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise unless all names are known."""
+    for name in names:
+        if name not in (listed := list(known)):
+            raise InputError(f"There is no {what} {name!r}; there are {', '.join(listed)}.")
+
+
+def _all_lines(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    return [study.spec(key, dataset, seed) for key in study.series]
+
+
+def _lines(*keys: str, only: Sequence[str] = ()) -> Callable[[Study, str, int], Iterable[RunSpec]]:
+    """Return a function that lists the runs of some lines, on the tables in `only` if given."""
+
+    def runs(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+        if only and dataset not in only:
+            return []
+        own = [key for key in study.series if key not in SERIES]
+        return [study.spec(key, dataset, seed) for key in (*keys, *own)]
+
+    return runs
+
+
+def _imbalance(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    if dataset != "adult":
+        return []
+    # The unconstrained model of the thinned rows is where the curves begin.
+    return [study.spec(key, dataset, seed, minority_share=MINORITY_SHARE) for key in _MAIN]
+
+
+def _label_weights(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    if dataset != "adult":
+        return []
+    keys = ("ftm", "ftm-batch") if seed == 0 else ("ftm",)
+    lines = [study.of_label_weight(k, value) for k in keys for value in study.profile.label_weights]
+    return [study.spec(key, dataset, seed, **settings) for key, settings in lines]
+
+
+def _schedules(study: Study, dataset: str, seed: int) -> Iterable[RunSpec]:
+    if seed >= SCHEDULE_SEEDS or study.profile is not FULL or dataset not in SCHEDULE_TABLES:
+        return []
+    return [
+        study.spec("ftm", dataset, seed, weights=list(SCHEDULE_WEIGHTS), **schedule)
+        for schedule in SCHEDULES.values()
+    ]
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "tradeoff": Experiment("Accuracy against fairness", _all_lines),
+    "subsets": Experiment("Gaps in random subsets", _lines(*_MAIN)),
+    "variables": Experiment(
+        "Gaps in subsets by a variable", _lines(*_MAIN, only=tuple(NAMED_SUBSETS))
+    ),
+    "joint": Experiment(
+        "Marginal and joint map on Adult",
+        _lines("ftm-batch", "ftm-batch-joint", "ftm", "ftm-joint", only=("adult",)),
+    ),
+    "consistency": Experiment("Consistency", _lines(*_MAIN)),
+    "ranks": Experiment("Rank agreement with the unfair model", _lines(*_MAIN)),
+    "flips": Experiment("Undesirable flips", _lines(*_MAIN)),
+    "representation": Experiment(
+        "Fair representations", _lines("laftr", "sipm", "repair", "ftm-batch", "ftm")
+    ),
+    "imbalance": Experiment("Training rows 5 : 95", _imbalance),
+    "label-weight": Experiment("Label weight, transport cost and accuracy", _label_weights),
+    "schedule": Experiment("Length of the training", _schedules),
+}
+"""The paper's experiment section, by the names on the command line."""

@@ -1,81 +1,22 @@
-"""The tables of the pages, as Markdown."""
+"""The tables of the paper's page, as Markdown."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from re import sub
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from fairmatch.measures import MEASURES
-from paper.questions import (
-    GAPS,
-    SUBJECTS,
-    Answers,
-    Question,
+from paper.questions import GAPS, SUBJECTS, Answers, Question, reported
+from paper.readings import (
     Reading,
     interpolated,
     least_gap,
+    mean_cell,
     nearest,
+    paper_cell,
     picked,
-    questions,
-    reported,
+    table,
 )
 from paper.specs import PAPER_RIVALS, SCHEDULE_WEIGHTS, SCHEDULES
-
-
-def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table as Markdown.
-
-    Examples
-    --------
-    >>> print(table(["α", "cost"], [["0", "3.61"]]))
-    | α | cost |
-    |---|---|
-    | 0 | 3.61 |
-    """
-    lines = [f"| {' | '.join(cells)} |" for cells in (names, *rows)]
-    return "\n".join([lines[0], "|---" * len(names) + "|", *lines[1:]])
-
-
-def plain_text(text: str) -> str:
-    r"""Return a text with the signs of Markdown and HTML escaped.
-
-    Examples
-    --------
-    >>> print(plain_text("*best* <of> a|b"))
-    \*best\* &lt;of&gt; a\|b
-    """
-    return sub(r"([\\`*_\[\]|~])", r"\\\1", escape(text, quote=False))
-
-
-def mean_cell(reading: Reading, digits: int = 4) -> str:
-    """Return a mean with its standard error and the number of its splits.
-
-    Examples
-    --------
-    >>> mean_cell(Reading({0: 0.8, 1: 0.9}, (0.1, 0.1), 5), 2)
-    '0.85 ± 0.05 (2 of 5)'
-    """
-    if not reading.n:
-        return f"not reached (0 of {reading.n_seeds})"
-    of = f"{reading.n}" if reading.n == reading.n_seeds else f"{reading.n} of {reading.n_seeds}"
-    error = f" ± {reading.error:.{digits}f}" if np.isfinite(reading.error) else ""
-    return f"{reading.mean:.{digits}f}{error} ({of})"
-
-
-def paper_cell(value: float | None, digits: int = 4) -> str:
-    """Return a figure of the paper with three digits, or with four where it has them.
-
-    Examples
-    --------
-    >>> paper_cell(0.81), paper_cell(0.8125)
-    ('0.810', '0.8125')
-    """
-    if value is None:
-        return ""
-    shown = f"{value:.{digits}f}"
-    return shown[:-1] if digits == 4 and shown.endswith("0") else shown
-
 
 # Columns of the short answer, for the marginal map and for the joint one.
 _SHORT = {
@@ -87,12 +28,8 @@ _SHORT = {
 def short_answer(answers: Answers) -> str:
     """Return a table of the paper's FTM beside ours, at the levels of two of its tables."""
     rows = []
-    for question in questions():
+    for question in (*answers.asked("joint", better=1), *answers.asked("consistency")):
         dataset, quantity = question.dataset, question.quantity
-        if question.experiment not in ("consistency", "joint") or question.better < 0:
-            continue
-        if dataset not in answers.study.datasets:
-            continue
         found = {answer.series.key: answer.interpolated for answer in answers.answer(question)}
         free = nearest(answers.records("unfair", dataset), question.gap, 0.0, quantity)
         for name, keys in _SHORT.items():
@@ -134,7 +71,7 @@ def stability(answers: Answers) -> str:
 
     Its columns are mean (Avg), standard deviation (Std) and coefficient of variation (CV).
     """
-    question = next(q for q in questions() if q.experiment == "imbalance")
+    (question,) = answers.asked("imbalance")
     paper = reported()["imbalance_adult"]["Acc"]
     rows = []
     for answer in answers.answer(question):
@@ -166,19 +103,11 @@ def label_weights(answers: Answers, level: float) -> str:
 def picked_on_training(answers: Answers) -> str:
     """Return a table of accuracy and gap if the weight is picked on the training rows."""
     keys = (
-        *PAPER_RIVALS,
-        "ftm-batch",
-        "ftm",
-        "trees-reg",
-        "trees-eg",
-        "trees-ftm",
-        "trees-predicted",
-        "trees-smoothing",
-        "trees-alignment",
-        "trees-thresholds",
+        *(*PAPER_RIVALS, "ftm-batch", "ftm", "trees-reg", "trees-eg", "trees-ftm"),
+        *("trees-predicted", "trees-smoothing", "trees-alignment", "trees-thresholds"),
     )
     rows = []
-    for question in _consistency_accuracy(answers):
+    for question in answers.asked("consistency", quantity="accuracy"):
         asked = question.gap, question.level
         for key in keys:
             records = answers.records(key, question.dataset)
@@ -197,14 +126,6 @@ def picked_on_training(answers: Answers) -> str:
     return table(names, rows) if rows else ""
 
 
-def _consistency_accuracy(answers: Answers) -> Iterator[Question]:
-    """Yield the questions that ask for the accuracy at one level of each table."""
-    for question in questions():
-        wanted = question.experiment == "consistency" and question.quantity == "accuracy"
-        if wanted and question.dataset in answers.study.datasets:
-            yield question
-
-
 def _level(question: Question) -> str:
     return f"{MEASURES[question.gap].symbol} = {question.level:g}"
 
@@ -212,7 +133,7 @@ def _level(question: Question) -> str:
 def schedules(answers: Answers) -> str:
     """Return a table that compares the paper's length of training with shorter ones."""
     rows = []
-    for question in _consistency_accuracy(answers):
+    for question in answers.asked("consistency", quantity="accuracy"):
         dataset = question.dataset
         start = answers.records("unfair", dataset)
         for name, schedule in SCHEDULES.items():
@@ -275,9 +196,8 @@ def read_frontier(answers: Answers) -> Found:
     The keys are table and level, then the line, then the quantity.
     """
     found: Found = {}
-    for question in questions():
-        asked = question.experiment == "trees" and question.quantity in _ASKED
-        if not asked or question.dataset not in answers.study.datasets:
+    for question in answers.asked("trees"):
+        if question.quantity not in _ASKED:
             continue
         by_line = found.setdefault((question.dataset, question.level), {})
         for answer in answers.answer(question):

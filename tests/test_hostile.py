@@ -253,7 +253,7 @@ NUMBERS = [
     Case("no rounds", "Invalid value for '--rounds'", typed="--rounds 0"),
     Case("epochs of trees", "--epochs was given", typed="--learner boosting "
          "--epochs 3"),
-    Case("groups of nobody", "Invalid value for '--min-group-size'", typed="--min-group-size 0",
+    Case("groups of nobody", "--small-groups must be", typed="--small-groups pool,0",
          call=lambda f: fit(f, small_groups=("pool", 0)), told="small_groups must be"),
 ]  # fmt: skip
 

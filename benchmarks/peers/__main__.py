@@ -16,12 +16,13 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from paper.groups import CASES, Case, case_spec, judge, look
+from paper.methods import Model
+from paper.readings import table
 from paper.records import RecordStore
-from paper.tables import table
 
-from benchmarks.peers.methods import ODDS, PEERS, Peer
+from benchmarks.peers.methods import ODDS, PEERS, Decide, Peer, Trial
 from fairmatch.people.files import write_whole
-from paper.groups import CASES, Case, CaseSplit, Trial, case_spec
 
 LEVELS = (0.02, 0.05, 0.08)
 SEED = 0
@@ -88,7 +89,7 @@ def run(peer: Peer, trial: Trial, allowed: float) -> dict:
                 spent += time.process_time() - start
                 if found is None:
                     break
-                rows.append({"setting": float(found[0]), **trial.judge(found[1])})
+                rows.append({"setting": float(found[0]), **judge(trial.problem, _model(found[1]))})
                 decisions.append(found[1])
             else:
                 stopped = True
@@ -102,7 +103,7 @@ def run(peer: Peer, trial: Trial, allowed: float) -> dict:
         return {"reason": "it has no setting for a gap"}
     middle = pick(rows, LEVELS[1])
     if middle is not None:
-        middle |= trial.look(decisions[rows.index(middle)])
+        middle |= look(trial.problem, _model(decisions[rows.index(middle)]))
     return {"candidates": rows, "seconds": round(spent, 1), "stopped": stopped}
 
 
@@ -212,9 +213,13 @@ def main() -> None:
 
 
 def _trial(case: Case) -> Trial:
-    trial = Trial(case, CaseSplit.draw(case, SEED), SEED)
-    trial.plain(trial.split.tune)  # trained once, before anybody's time is taken
+    trial = Trial(case.draw(SEED), SEED)
+    trial.plain(trial.problem.tune)  # trained once, before anybody's time is taken
     return trial
+
+
+def _model(decide: Decide) -> Model:
+    return lambda rows, group: decide(replace(rows, group=group))
 
 
 def _recorded() -> dict:

@@ -6,16 +6,37 @@ where a peer decides at random. Every peer is fitted on the tuning rows, as its 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from paper.groups import N_ROUNDS, SLOW
+from paper.methods import METHODS, Model, Problem, Rows, plain_model
 from sklearn.base import BaseEstimator, ClassifierMixin
-
-from paper.groups import CANDIDATES, Decide, Rows, Trial
 
 BOUNDS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1)
 ODDS = "equalized_odds"
+
+# A function from rows to the decisions about them, as numbers in [0, 1].
+Decide = Callable[[Rows], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A split of a case, and the plain trees that all peers start from."""
+
+    problem: Problem
+    seed: int
+
+    @cached_property
+    def model(self) -> Model:
+        return plain_model(self.problem, {"rounds": N_ROUNDS}, self.seed)
+
+    def plain(self, rows: Rows) -> Any:
+        """Return the scores of plain trees."""
+        return self.model(rows, rows.group)
+
 
 Candidates = Callable[[Trial], Iterator[tuple[float, Decide]]]
 
@@ -61,9 +82,9 @@ class Peer:
 
     def unsuited(self, trial: Trial) -> str | None:
         """Why the peer does not fit a case, or None."""
-        if trial.case.criterion not in self.criteria:
-            return f"it does not aim at {trial.case.criterion.replace('_', ' ')}"
-        n_groups = len(set(trial.split.tune.group))
+        if trial.problem.criterion not in self.criteria:
+            return f"it does not aim at {trial.problem.criterion.replace('_', ' ')}"
+        n_groups = len(set(trial.problem.tune.group))
         if n_groups > self.most_groups:
             return f"it compares {self.most_groups} groups, and there are {n_groups}"
         return None
@@ -89,8 +110,8 @@ class _Scores(ClassifierMixin, BaseEstimator):
 def _threshold_optimizer(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from fairlearn.postprocessing import ThresholdOptimizer
 
-    tune = trial.split.tune
-    odds = trial.case.criterion == ODDS
+    tune = trial.problem.tune
+    odds = trial.problem.criterion == ODDS
     constraint = "equalized_odds" if odds else "demographic_parity"
     scores = trial.plain(tune)[:, None]
     for bound in (0.0, *(() if odds else BOUNDS)):  # of the odds it knows exact equality alone
@@ -118,7 +139,7 @@ def _threshold_optimizer(trial: Trial) -> Iterator[tuple[float, Decide]]:
 def _equipy(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from equipy.fairness import FairWasserstein
 
-    tune = trial.split.tune
+    tune = trial.problem.tune
     model = FairWasserstein()
     model.fit(trial.plain(tune), tune.group)
     for kept in np.linspace(0.0, 1.0, 21):
@@ -134,7 +155,7 @@ def _oxonfair(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from oxonfair import FairPredictor
     from oxonfair.utils import group_metrics as gm
 
-    tune = trial.split.tune
+    tune = trial.problem.tune
     names = {name: code for code, name in enumerate(sorted(set(tune.group)))}
 
     def given(rows: Rows) -> dict[str, Any]:
@@ -146,7 +167,7 @@ def _oxonfair(trial: Trial) -> Iterator[tuple[float, Decide]]:
         }
 
     several = len(names) > 2
-    if trial.case.criterion == ODDS:
+    if trial.problem.criterion == ODDS:
         gap = gm.equalized_odds_max
     else:
         gap = gm.pos_pred_rate.max_diff if several else gm.demographic_parity
@@ -162,13 +183,13 @@ def _oxonfair(trial: Trial) -> Iterator[tuple[float, Decide]]:
 def _error_parity(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from error_parity import RelaxedThresholdOptimizer
 
-    tune = trial.split.tune
+    tune = trial.problem.tune
     names = {name: code for code, name in enumerate(sorted(set(tune.group)))}
 
     def codes(rows: Rows) -> Any:
         return np.array([names[name] for name in rows.group])
 
-    constraint = "equalized_odds" if trial.case.criterion == ODDS else "demographic_parity"
+    constraint = "equalized_odds" if trial.problem.criterion == ODDS else "demographic_parity"
     for bound in BOUNDS:
         model = RelaxedThresholdOptimizer(
             predictor=lambda X: np.asarray(X).ravel(), constraint=constraint, tolerance=bound
@@ -188,12 +209,12 @@ def _reject_option(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from aif360.algorithms.postprocessing import RejectOptionClassification
     from aif360.datasets import BinaryLabelDataset
 
-    tune = trial.split.tune
+    tune = trial.problem.tune
     first, second = sorted(set(tune.group))
     rates = [trial.plain(tune)[tune.group == name].mean() for name in (first, second)]
     favoured = second if rates[1] >= rates[0] else first
     metric = (
-        "Average odds difference" if trial.case.criterion == ODDS
+        "Average odds difference" if trial.problem.criterion == ODDS
         else "Statistical parity difference"
     )  # fmt: skip
 
@@ -233,8 +254,8 @@ def _fairret(trial: Trial) -> Iterator[tuple[float, Decide]]:
     from fairmatch.people.encoding import TableEncoder
 
     torch.set_num_threads(1)
-    encoder = TableEncoder(missing="encode").fit(trial.split.fit.X)
-    names = sorted(set(trial.split.fit.group))
+    encoder = TableEncoder(missing="encode").fit(trial.problem.train.X)
+    names = sorted(set(trial.problem.train.group))
 
     def groups(rows: Rows) -> Any:
         columns = [rows.group == name for name in names]
@@ -244,9 +265,9 @@ def _fairret(trial: Trial) -> Iterator[tuple[float, Decide]]:
         features = torch.tensor(encoder.transform(rows.X), dtype=torch.float32)
         return torch.cat([features, groups(rows)], dim=1)
 
-    X, S = inputs(trial.split.fit), groups(trial.split.fit)
-    y = torch.tensor(trial.split.fit.y, dtype=torch.float32)[:, None]
-    odds = trial.case.criterion == ODDS
+    X, S = inputs(trial.problem.train), groups(trial.problem.train)
+    y = torch.tensor(trial.problem.train.y, dtype=torch.float32)[:, None]
+    odds = trial.problem.criterion == ODDS
     for strength in (0.0, 0.5, 1.0, 2.0, 5.0):
         torch.manual_seed(trial.seed)
         network = torch.nn.Sequential(
@@ -275,7 +296,17 @@ def _fairret(trial: Trial) -> Iterator[tuple[float, Decide]]:
 
 def _ours(title: str, method: str, package: str = "fairmatch", **more: Any) -> Peer:
     """Return a method of the study of groups."""
-    return Peer(title, package, CANDIDATES[method], method=method, **more)
+
+    def candidates(trial: Trial) -> Iterator[tuple[float, Decide]]:
+        settings = {"rounds": N_ROUNDS, "weights": METHODS[method].weights}
+        curve = METHODS[method].fit(trial.problem, settings, trial.seed)
+        for weight, model in zip(curve.weights, curve.models, strict=True):
+            if method == SLOW:  # it decides at random: its scores are chances
+                yield weight, lambda rows, model=model: model(rows, rows.group)
+            else:
+                yield weight, lambda rows, model=model: 1.0 * (model(rows, rows.group) >= 0.5)
+
+    return Peer(title, package, candidates, method=method, **more)
 
 
 PEERS: dict[str, Peer] = {

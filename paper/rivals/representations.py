@@ -38,7 +38,7 @@ from fairmatch.learning.reading import (
     seed_sequence,
 )
 from fairmatch.matching.coupling import Coupling
-from fairmatch.matching.matchers import OptimalTransportMatcher, match_parts
+from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
@@ -861,7 +861,7 @@ class TransportRepairTransformer(FairTransformer):
         if coupling is None:
             matcher = OptimalTransportMatcher(tolerance=self.tolerance)
             points = encoded(people).points
-            coupling = match_parts(matcher, points, groups, weights=people.weights)
+            coupling = matcher.match_people(People(groups, weight=people.weight), points)
         else:
             coupling.check_groups(groups)
         if groups.code_of(coupling.groups[0]) > groups.code_of(coupling.groups[1]):

@@ -380,12 +380,12 @@ def test_comparison_needs_two_models_and_a_known_group(labelled):
         compare_models({"a": scores, "b": scores}, sensitive_features=group, privileged="men")
 
 
-@pytest.mark.parametrize("scale", ["probability", "real"])
+@pytest.mark.parametrize("kind", ["probability", "number"])
 @pytest.mark.parametrize("name", ["y_score", "y_true", "X", "ids"])
 @pytest.mark.parametrize("n_rows", [99, 101])
-def test_lengths_are_checked_before_rows_of_weight_0_are_left_out(scale, name, n_rows):
+def test_lengths_are_checked_before_rows_of_weight_0_are_left_out(kind, name, n_rows):
     given = {"y_score": np.arange(100) % 2, "sensitive_features": np.arange(100) // 50}
-    given |= {"sample_weight": np.arange(100) > 3, "scale": scale}
+    given |= {"sample_weight": np.arange(100) > 3, "kind": kind}
     given |= {"y_true": np.arange(100) % 2, name: np.arange(n_rows) % 2}
     if name == "X":
         given["X"] = given["X"][:, None]
@@ -393,11 +393,11 @@ def test_lengths_are_checked_before_rows_of_weight_0_are_left_out(scale, name, n
         audit(given.pop("y_score"), **given)
 
 
-def test_predictions_and_their_target_are_explained_by_the_scale():
+def test_predictions_and_their_target_are_explained_by_their_kind():
     hours, groups = np.linspace(20.0, 60.0, 100), np.arange(100) % 2
-    with pytest.raises(InputError, match=r"y_score must lie in \[0, 1\].*scale='real'"):
+    with pytest.raises(InputError, match=r"y_score must lie in \[0, 1\].*kind='number'"):
         audit(hours, sensitive_features=groups, y_true=hours)
-    with pytest.raises(InputError, match="scale='real'"):
+    with pytest.raises(InputError, match="kind='number'"):
         compare_models({"a": hours, "b": hours}, sensitive_features=groups, y_true=hours)
 
 

@@ -1,7 +1,6 @@
 """Facts are written to JSON and read back unchanged, under a schema."""
 
 import json
-from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -46,7 +45,7 @@ def test_json_is_strict_and_stable(found):
     assert text == Audit.from_json(text).to_json()
     assert "NaN" not in text
     content = json.loads(text)
-    assert (content["schema"], content["schema_version"]) == ("fairmatch.Audit", 2)
+    assert (content["schema"], content["schema_version"]) == ("fairmatch.Audit", 3)
 
 
 def test_json_follows_its_schema(found, compared):
@@ -60,7 +59,7 @@ def test_json_follows_its_schema(found, compared):
         jsonschema.validate(broken, found.json_schema())
 
 
-def test_the_names_of_version_2_stay():
+def test_the_names_of_version_3_stay():
     # Who reads the JSON relies on these; a change needs a new schema version. Names may be added.
     schema = Audit.json_schema()
     assert schema["required"][:18] == [
@@ -104,7 +103,12 @@ def test_the_names_of_version_2_stay():
         ("{}", "not JSON that fairmatch wrote"),
         ('{"schema": "fairmatch.Audit", "schema_version": 99}', "version 99; expected"),
         ('{"schema": "fairmatch.Comparison", "schema_version": 1}', "expected fairmatch.Audit"),
-        ('{"schema": "fairmatch.Audit", "schema_version": 1}', "damaged"),
+        ('{"schema": "fairmatch.Audit", "schema_version": 2}', "version 2; expected"),
+        ('{"schema": "fairmatch.Audit", "schema_version": 3}', "damaged"),
+        ('{"schema": "fairmatch.Audit", "schema_version": true}', "not JSON that fairmatch wrote"),
+        ("[" * 100_000, "not JSON that fairmatch wrote"),
+        ('{"schema": NaN}', "not JSON that fairmatch wrote"),
+        ("\ud800", "not JSON that fairmatch wrote"),
     ],
 )
 def test_other_json_is_refused(text, said):
@@ -115,7 +119,7 @@ def test_other_json_is_refused(text, said):
 def test_damaged_values_are_refused(found):
     content = json.loads(found.to_json())
     content["n_rows"] = "many"
-    with pytest.raises(InputError, match="many"):
+    with pytest.raises(InputError, match="n_rows"):
         Audit.from_json(json.dumps(content))
 
 
@@ -136,28 +140,6 @@ def test_a_comparison_shows_every_model(compared):
 def test_an_unknown_gap_names_those_there_are(found):
     with pytest.raises(InputError, match="mean_parity_gap"):
         found.gap("mean_gap")
-
-
-def test_files_of_the_version_before_are_read(found, compared):
-    def as_version_1(audit):
-        kept = {k: v for k, v in audit.items() if k not in ("matchings", "pair_gaps")}
-        matching = {k: v for k, v in audit["matchings"][0].items() if k in MATCHING_1}
-        gaps = [{k: v for k, v in gap.items() if k != "groups"} for gap in audit["gaps"]]
-        return {**kept, "matching": matching, "gaps": gaps, "schema_version": 1}
-
-    def as_known(audit):
-        bare = [replace(m, nearest_fair=None, reach=()) for m in audit.matchings]
-        return replace(audit, matchings=tuple(bare))
-
-    old = json.dumps(as_version_1(found.to_dict()))
-    assert Audit.from_json(old) == as_known(found)
-    both = compared.to_dict()
-    both |= {"audits": [as_version_1(audit) for audit in both["audits"]], "schema_version": 1}
-    known = replace(compared, audits=tuple(map(as_known, compared.audits)))
-    assert Comparison.from_json(json.dumps(both)) == known
-
-
-MATCHING_1 = {"n_sampled", "is_sample", "matched_gaps", "transport", "refused"}
 
 
 def test_the_short_version_is_one_line(found, compared):

@@ -173,7 +173,7 @@ def test_an_audit_goes_on_without_what_cannot_be_proven(monkeypatch):
     def fail(self, *given, **options):
         raise SolverError("The duality gap stayed open.")
 
-    monkeypatch.setattr(OptimalTransportMatcher, "match", fail)
+    monkeypatch.setattr(OptimalTransportMatcher, "match_people", fail)
     scores, y, group, X = labelled_model(300)
     found = audit(scores, sensitive_features=group, X=X, y_true=y, **QUICK)
     assert [m.matching for m in found.matching.matched_gaps] == ["fair", "nearest_fair"]

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairmatch import audit, measures
-from fairmatch.auditing import streaming as dataset
-from fairmatch.auditing import streaming as parquet
+from fairmatch import audit
+from fairmatch.auditing import streaming
 from fairmatch.auditing.facts import Audit
-from fairmatch.auditing.streaming import Sweep, audit_dataset
+from fairmatch.auditing.streaming import audit_dataset
 from fairmatch.cli.main import main
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.people.roles import Roles
@@ -46,36 +45,69 @@ def folder(people, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("few", [100_000, 10])
-def test_gaps_of_many_files_are_those_in_memory(people, folder, monkeypatch, few):
-    monkeypatch.setattr(dataset, "_FEW_SCORES", few)
-    monkeypatch.setattr(dataset, "_RANGE_ROWS", 900)
-    found = audit_dataset(str(folder / "*.parquet"), ROLES, pos_label="yes", **QUICK)
+@pytest.mark.parametrize(("few", "width"), [(100_000, 1e-9), (10, 1e-3)])
+def test_gaps_of_many_files_are_those_in_memory(people, folder, monkeypatch, few, width):
+    """Scores are counted one by one, or in the cells of a grid."""
+    monkeypatch.setattr(streaming, "_FEW_SCORES", few)
+    settings = {"threshold": 0.37, **QUICK}
+    found = audit_dataset(str(folder / "*.parquet"), ROLES, pos_label="yes", **settings)
     known = audit(
         people.score, sensitive_features=people.race, y_true=people.repaid == "yes",
-        pos_label=True, n_resamples=100,
+        pos_label=True, n_resamples=100, threshold=0.37,
     )  # fmt: skip
     assert found.n_rows == 6000
-    for gap in known.gaps:
-        assert found.gap(gap.name).value == pytest.approx(gap.value, abs=1e-9), gap.name
-        assert found.gap(gap.name).groups == gap.groups
+    in_cells = [note for note in found.notes if "cells of width 0.001, each" in note]
+    assert len(in_cells) == (few == 10)
+    share = float(in_cells[0].rstrip(".").split()[-1]) if in_cells else 1e-9
+    close = {"wasserstein_parity_gap": width, "ks_parity_gap": share}
+    for ours, theirs in ((found.gaps, known.gaps), (found.pair_gaps, known.pair_gaps)):
+        values = {(gap.name, gap.groups): gap for gap in ours}
+        for gap in theirs:
+            own = values[gap.name, gap.groups]
+            assert own.value == pytest.approx(gap.value, abs=close.get(gap.name, 1e-9)), gap.name
     for ours, theirs in zip(found.groups, known.groups, strict=True):
         assert ours.n_rows == theirs.n_rows
         assert ours.selection_rate.value == pytest.approx(theirs.selection_rate.value)
         assert ours.mean_score.value == pytest.approx(theirs.mean_score.value)
         assert ours.score_counts == theirs.score_counts
-        assert ours.auc.value == pytest.approx(theirs.auc.value, abs=1e-4)
-    for gap in known.pair_gaps:
-        own = [g for g in found.pair_gaps if (g.name, g.groups) == (gap.name, gap.groups)]
-        assert own[0].value == pytest.approx(gap.value, abs=1e-9)
+        assert ours.auc.value == pytest.approx(theirs.auc.value, abs=width)
     assert found.impact[0].attributes == ("race",)
     assert found.matching.is_sample
     assert found.subsets is not None
     assert "4 files" in found.provenance.source
 
 
+def test_tied_scores_of_few_values_are_exact_on_any_grid(people, tmp_path):
+    """Thirds and scores at the threshold lie on no grid of decimals."""
+    people = people.assign(score=(people.score * 30).round() / 30)
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    found = audit_dataset(str(tmp_path), ROLES, pos_label="yes", threshold=1 / 3, **QUICK)
+    given = {"sensitive_features": people.race, "y_true": people.repaid == "yes"}
+    known = audit(people.score, **given, pos_label=True, threshold=1 / 3, n_resamples=100)
+    assert not any("cells" in note for note in found.notes)
+    for gap in known.gaps:
+        assert found.gap(gap.name).value == pytest.approx(gap.value, abs=1e-12), gap.name
+
+
+def test_rows_with_the_same_id_are_one_person(people, tmp_path):
+    people = people.iloc[:3000].assign(person=np.arange(3000))
+    other = people.assign(score=people.score / 2)
+    pd.concat([people, other]).to_parquet(tmp_path / "one.parquet", index=False)
+    roles = Roles(scores=["score"], sensitive="race", label="repaid", id="person")
+    found = audit_dataset(str(tmp_path), roles, pos_label="yes", **QUICK)
+    known = audit(0.75 * people.score, sensitive_features=people.race, n_resamples=100)
+    assert found.n_rows == 3000
+    assert any("6,000 rows were joined to 3,000 people" in note for note in found.notes)
+    assert len(set(found.individuals.ids)) == len(found.individuals.ids)
+    for name in ("demographic_parity_gap", "mean_parity_gap", "wasserstein_parity_gap"):
+        assert found.gap(name).value == pytest.approx(known.gap(name).value, abs=1e-9)
+    pd.concat([people, other.assign(race="a")]).to_parquet(tmp_path / "one.parquet", index=False)
+    with pytest.raises(InputError, match="differ in 'race'"):
+        audit_dataset(str(tmp_path), roles, pos_label="yes", **QUICK)
+
+
 def test_the_sample_is_fixed_by_the_seed_alone(folder, monkeypatch):
-    monkeypatch.setattr(dataset, "_DRAWN", 500)
+    monkeypatch.setattr(streaming, "_DRAWN", 500)
     one, two, other = (
         audit_dataset(str(folder), ROLES, pos_label="yes", random_state=seed, **QUICK)
         for seed in (0, 0, 1)
@@ -152,15 +184,15 @@ def test_memory_and_disk_that_are_full_are_said(tmp_path, monkeypatch):
     generator = np.random.default_rng(0)
     many = pd.DataFrame({"score": generator.random(2_000_000)})
     many.assign(race="a").to_parquet(tmp_path / "many.parquet", index=False)
-    monkeypatch.setattr(parquet, "_MEMORY", "80MB")
-    files = parquet.ParquetFiles(str(tmp_path))
-    asked = "score, count(*) AS n", "GROUP BY ALL ORDER BY ALL"
+    monkeypatch.setattr(streaming, "_MEMORY", "80MB")
+    files = streaming.ParquetFiles(str(tmp_path))
+    asked = "SELECT score, count(*) AS n FROM rows GROUP BY ALL ORDER BY ALL"
     monkeypatch.chdir(tmp_path)
-    assert len(files.ask(*asked)) == 2_000_000  # spilled, and not beside the user's files
+    assert len(files.ask(asked)) == 2_000_000  # spilled, and not beside the user's files
     assert [path.name for path in tmp_path.iterdir()] == ["many.parquet"]
-    monkeypatch.setattr(parquet.tempfile, "gettempdir", lambda: str(tmp_path / "many.parquet"))
+    monkeypatch.setattr(streaming.tempfile, "gettempdir", lambda: str(tmp_path / "many.parquet"))
     with pytest.raises(InputError, match=r"80MB .* could not be written .* TMPDIR"):
-        parquet.ParquetFiles(str(tmp_path)).ask(*asked)
+        streaming.ParquetFiles(str(tmp_path)).ask(asked)
 
 
 def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
@@ -174,7 +206,7 @@ def test_the_command_takes_a_pattern(folder, tmp_path, capsys):
     assert Audit.from_json(out.read_text()).n_rows == 6000
     assert json.loads(out.read_text())["provenance"]["source"].endswith("(4 files)")
     assert main([*asked, "--weight", "age"]) == 2
-    assert "--weight-kind counts" in capsys.readouterr().err
+    assert "weight_kind='counts'" in capsys.readouterr().err
     assert main([asked[0], str(folder / "part0.parquet"), *asked[1:]]) == 2
     assert "audited alone" in capsys.readouterr().err
 
@@ -199,8 +231,8 @@ def test_duckdb_prints_no_bar_in_an_interactive_session(folder):
     """DuckDB takes a session without a script for one."""
     code = (
         "import sys; from fairmatch.auditing.streaming import ParquetFiles; "
-        "asked = \"current_setting('enable_progress_bar') AS shown\"; "
-        "print(ParquetFiles(sys.argv[1]).ask(asked, 'LIMIT 1')['shown'][0])"
+        "asked = \"SELECT current_setting('enable_progress_bar') AS shown FROM rows LIMIT 1\"; "
+        "print(ParquetFiles(sys.argv[1]).ask(asked)['shown'][0])"
     )
     told = subprocess.check_output([sys.executable, "-c", code, str(folder)], text=True)
     assert told.strip() == "False"
@@ -211,26 +243,6 @@ def test_names_of_columns_are_no_code(people, tmp_path):
     people.rename(columns={"race": hostile}).to_parquet(tmp_path / "one.parquet", index=False)
     found = audit_dataset(str(tmp_path), Roles(scores=["score"], sensitive=[hostile]), **QUICK)
     assert [group.label for group in found.groups] == ["a", "b", "c"]
-
-
-def test_a_sweep_in_pieces_has_the_exact_distances(people, monkeypatch):
-    from fairmatch.auditing import streaming as module
-
-    monkeypatch.setattr(module, "_BLOCK_ROWS", 500)
-    scores = people.score.round(2).to_numpy()
-    codes = np.unique(people.race, return_inverse=True)[1].astype(np.int64)
-    swept = Sweep(np.bincount(codes).tolist(), [0.5])
-    for low, high in ((-1, 0.3), (0.3, 0.31), (0.31, 2)):
-        part = (scores >= low) & (scores < high)
-        swept.take(scores[part], codes[part], np.zeros(part.sum(), dtype=np.int64))
-    for (first, second), area in swept.areas.items():
-        pair = np.isin(codes, [first, second])
-        given = {"sensitive_features": codes[pair]}
-        exact = measures.wasserstein_parity_gap(None, scores[pair], **given)
-        assert area == pytest.approx(exact)
-        largest = measures.ks_parity_gap(None, scores[pair], **given)
-        assert swept.largest[first, second] == pytest.approx(largest)
-    assert swept.table()[3].sum() == len(people)
 
 
 def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch, capsys):

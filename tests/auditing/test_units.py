@@ -32,7 +32,7 @@ def hours():
 @pytest.fixture(scope="module")
 def found(hours):
     predicted, worked, group, X = hours
-    return audit(predicted, sensitive_features=group, X=X, y_true=worked, scale="real", **QUICK)
+    return audit(predicted, sensitive_features=group, X=X, y_true=worked, kind="number", **QUICK)
 
 
 def test_gaps_are_in_units_and_relative_to_the_target(hours, found):
@@ -112,7 +112,7 @@ def test_predictions_that_fill_the_unit_interval_have_the_facts_of_probabilities
     scores[:2] = 0.0, 1.0
     weights = random.uniform(0.5, 2.0, 120)
     given = {"sensitive_features": group, "sample_weight": weights, **QUICK}
-    as_real, as_score = audit(scores, scale="real", **given), audit(scores, **given)
+    as_real, as_score = audit(scores, kind="number", **given), audit(scores, **given)
     for name in ("mean_parity_gap", "wasserstein_parity_gap", "ks_parity_gap"):
         assert as_real.gap(name) == as_score.gap(name)
     assert as_real.groups[0].score_counts == as_score.groups[0].score_counts
@@ -126,7 +126,7 @@ def test_predictions_that_fill_the_unit_interval_have_the_facts_of_probabilities
 
 def test_another_unit_changes_no_relative_gap(hours):
     predicted, worked, group, _ = hours
-    given = {"sensitive_features": group, "scale": "real", **QUICK}
+    given = {"sensitive_features": group, "kind": "number", **QUICK}
     plain = audit(predicted, y_true=worked, **given)
     minutes = audit(60.0 * predicted - 500.0, y_true=60.0 * worked - 500.0, **given)
     for gap in plain.gaps:
@@ -138,12 +138,12 @@ def test_another_unit_changes_no_relative_gap(hours):
 
 def test_low_predictions_can_be_the_good_ones(hours):
     predicted, _, group, _ = hours
-    found = audit(predicted, sensitive_features=group, scale="real", favourable="low", **QUICK)
+    found = audit(predicted, sensitive_features=group, kind="number", favourable="low", **QUICK)
     assert found.gap("mean_parity_gap").favoured == "f"
 
 
 def test_constant_predictions_have_no_gap_and_no_relative_gap(hours):
-    found = audit(np.full(200, 40.0), sensitive_features=hours[2], scale="real", **QUICK)
+    found = audit(np.full(200, 40.0), sensitive_features=hours[2], kind="number", **QUICK)
     assert [gap.value for gap in found.gaps] == [0.0, 0.0, 0.0]
     assert {group.mean_score.value for group in found.groups} == {40.0}
     assert found.spread.value == 0.0
@@ -152,13 +152,13 @@ def test_constant_predictions_have_no_gap_and_no_relative_gap(hours):
 def test_a_regressor_predicts_the_people(hours):
     _, worked, group, X = hours
     model = LinearRegression().fit(X, worked)
-    given = {"sensitive_features": group, "X": X, "scale": "real", **QUICK}
+    given = {"sensitive_features": group, "X": X, "kind": "number", **QUICK}
     assert audit(model, **given).gaps == audit(model.predict(X), **given).gaps
     classifier = LogisticRegression().fit(X, group)
     with pytest.raises(InputError, match="is a classifier"):
         predict_people(classifier, X, group)
     with pytest.raises(InputError, match="Pass X"):
-        audit(model, sensitive_features=group, scale="real")
+        audit(model, sensitive_features=group, kind="number")
 
 
 def test_models_are_compared_by_their_order(hours):
@@ -167,7 +167,7 @@ def test_models_are_compared_by_their_order(hours):
         {"plain": predicted, "half": predicted / 2, "turned": -predicted},
         sensitive_features=group,
         X=X,
-        scale="real",
+        kind="number",
         **QUICK,
     )
     assert [pair.rank_agreement["f"] for pair in found.pairs] == pytest.approx([1.0, -1.0])
@@ -183,7 +183,7 @@ def test_models_are_compared_by_their_order(hours):
         ({"threshold": 0.3}, "threshold=0.3"),
         ({"outcome": "hired"}, "outcome='hired'"),
         ({"pos_label": "yes"}, "pos_label='yes'"),
-        ({"scale": "rank"}, "scale must be 'probability' or 'real'"),
+        ({"kind": "rank"}, "kind must be 'probability' or 'number'"),
         ({"y_true": np.full(200, np.nan)}, "y_true has 200 entries"),
         ({"y_true": np.ones(3)}, "y_true has 3 rows"),
         ({"y_score": np.ones(3)}, "y_score has 3 rows"),
@@ -194,7 +194,7 @@ def test_models_are_compared_by_their_order(hours):
 def test_what_does_not_fit_predictions_is_an_error(hours, given, words):
     predicted, _, group, _ = hours
     with pytest.raises(InputError, match=words):
-        audit(**{"y_score": predicted, "sensitive_features": group, "scale": "real", **given})
+        audit(**{"y_score": predicted, "sensitive_features": group, "kind": "number", **given})
 
 
 def test_nothing_is_filed_flipped_or_streamed(hours, found, tmp_path):
@@ -206,9 +206,9 @@ def test_nothing_is_filed_flipped_or_streamed(hours, found, tmp_path):
             {"a": predicted, "b": predicted},
             sensitive_features=group,
             privileged="m",
-            scale="real",
+            kind="number",
         )
     with pytest.raises(InputError, match="Audit predictions in one file"):
-        audit_dataset("scores", Roles(scores=["s"], sensitive="g"), scale="real")
-    with pytest.raises(InputError, match="--scale real"):
+        audit_dataset("scores", Roles(scores=["s"], sensitive="g"), kind="number")
+    with pytest.raises(InputError, match="kind='number'"):
         audit(predicted, sensitive_features=group)

@@ -222,10 +222,9 @@ def test_groups_of_one_person_are_refused(scores, capsys):
 def test_small_groups_are_pooled_or_ignored(scores, capsys, way, shown):
     scores["sex"] = np.where(scores.index < 4, ["03", "04"] * 250, scores.sex)
     scores.to_csv("scores.csv", index=False)
-    given = [*GIVEN, "--min-group-size", "5"]
-    assert main([*given, "--out", "a.csv"]) == 2
+    assert main([*GIVEN, "--small-groups", "error,5", "--out", "a.csv"]) == 2
     assert "'03' 2, '04' 2" in capsys.readouterr().err
-    assert main([*given, "--small-groups", way, "--out", "a.csv"]) == 0
+    assert main([*GIVEN, "--small-groups", f"{way},5", "--out", "a.csv"]) == 0
     told = capsys.readouterr().out
     assert f"of the groups {shown}\n" in told
     adjusted = pd.read_csv("a.csv", dtype={"sex": str})
@@ -239,8 +238,8 @@ def test_small_groups_are_pooled_or_ignored(scores, capsys, way, shown):
 
 def test_sizes_of_groups_are_those_of_the_saved_adjustment(scores, capsys):
     assert main([*GIVEN, "--out", "a.csv", "--save", "a.json"]) == 0
-    given = [*GIVEN, "--with", "a.json", "--min-group-size", "5", "--out", "b.csv"]
+    given = [*GIVEN, "--with", "a.json", "--small-groups", "pool,5", "--out", "b.csv"]
     assert main(given) == 2
-    assert "--min-group-size was given, and --with a.json" in capsys.readouterr().err
-    assert main([*GIVEN, "--min-group-size", "0", "--out", "b.csv"]) == 2
-    assert "Invalid value for '--min-group-size'" in capsys.readouterr().err
+    assert "--small-groups was given, and --with a.json" in capsys.readouterr().err
+    assert main([*GIVEN, "--small-groups", "pool,many", "--out", "b.csv"]) == 2
+    assert "Invalid value for '--small-groups'" in capsys.readouterr().err

@@ -48,8 +48,8 @@ def test_small_groups_are_told_with_both_ways_out(tmp_path, capsys):
     people = pd.DataFrame({"years": generator.random(60), "sex": ["f", "m"] * 30})
     people.assign(hired=(people["years"] > 0.5).astype(int)).to_csv(tmp_path / "people.csv")
     command = ["train", str(tmp_path / "people.csv"), "--target", "hired", "--sensitive", "sex"]
-    settings = ["--min-group-size", "40", "--no-picture", "--out", str(tmp_path / "model")]
+    settings = ["--small-groups", "error,40", "--no-picture", "--out", str(tmp_path / "model")]
     assert cli.main([*command, *settings]) == 2
     told = capsys.readouterr().err
     assert "40" in told
-    assert "small_groups" in told
+    assert told.startswith("fairmatch: --small-groups: These groups have fewer than 40 rows")

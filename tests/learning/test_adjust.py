@@ -19,6 +19,7 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
     ModelFileError,
+    SmallGroupWarning,
 )
 from fairmatch.measures import demographic_parity_gap, true_positive_gap
 
@@ -175,7 +176,7 @@ def test_bad_input_is_named():
         fit_adjustment(scores, group, decisions="draw")
     with pytest.raises(InputError, match="max_gap must be"):
         fit_adjustment(scores, group, max_gap=2)
-    with pytest.raises(GroupError, match="'z', a group that was not seen"):
+    with pytest.raises(GroupError, match="holds 'z'; the model knows"):
         fit_adjustment(scores, group).apply([0.5], ["z"])
     with pytest.raises(InputError, match="2 rows where 1"):
         fit_adjustment(scores, group).apply([0.5], ["a", "b"])
@@ -220,13 +221,15 @@ def few_people():
 def test_small_groups_are_named_pooled_or_left_alone(tmp_path):
     scores, group, _ = few_people()
     with pytest.raises(GroupError, match=r"'odd' 3, 'rare' 2.*pool.*ignore"):
-        fit_adjustment(scores, group, min_group_size=10)
-    with pytest.raises(GroupError, match="min_group_size=2"):
+        fit_adjustment(scores, group, small_groups="error")
+    with pytest.raises(GroupError, match="fewer than 2 rows"):
         fit_adjustment(scores, np.arange(125))  # everybody is a group
-    pooled = fit_adjustment(scores, group, min_group_size=4, small_groups="pool")
+    with pytest.warns(SmallGroupWarning, match="'odd' 3, 'rare' 2"):
+        fit_adjustment(scores, group)
+    pooled = fit_adjustment(scores, group, small_groups=("pool", 4))
     named = np.where(np.isin(group, ["odd", "rare"]), "other", group)
     expected = fit_adjustment(scores, named).apply(scores, named)
-    ignored = fit_adjustment(scores, group, min_group_size=4, small_groups="ignore")
+    ignored = fit_adjustment(scores, group, small_groups="ignore")
     few = np.isin(group, ["odd", "rare"])
     for adjustment in (pooled, ScoreAdjustment.load(pooled.save(tmp_path / "pooled.json"))):
         assert_array_equal(adjustment.apply(scores, group), expected)
@@ -241,9 +244,9 @@ def test_small_groups_are_named_pooled_or_left_alone(tmp_path):
 @pytest.mark.parametrize("small", ["pool", "ignore"])
 def test_the_adjustment_of_a_classifier_knows_its_small_groups(small, tmp_path):
     scores, group, y = few_people()
-    model = QuantileAlignmentClassifier(
-        LogisticRegression(), min_group_size=4, small_groups=small, cv=3
-    ).fit(scores[:, None], y, sensitive_features=group)
+    model = QuantileAlignmentClassifier(LogisticRegression(), small_groups=(small, 4), cv=3).fit(
+        scores[:, None], y, sensitive_features=group
+    )
     raw = model.estimator_.predict_proba(seen(scores, group, model))[:, 1]
     again = ScoreAdjustment.load(model.adjustment_.save(tmp_path / "adjustment.json"))
     expected = model.predict_proba(scores[:, None], sensitive_features=group)[:, 1]

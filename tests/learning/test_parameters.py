@@ -24,7 +24,6 @@ from fairmatch import (
     fairness_path,
 )
 from fairmatch.exceptions import ColumnError, CouplingError, InputError
-from fairmatch.matching.fair import minibatch_transport_cost
 from fairmatch.measures import (
     consistency,
     demographic_parity_gap,
@@ -198,8 +197,6 @@ def test_a_position_may_be_of_numpy():
         ("tolerance", lambda: OptimalTransportMatcher(tolerance=1.0)),
         ("dtype", lambda: TableEncoder(dtype="x").fit(X)),
         ("missing", lambda: TableEncoder(missing=3).fit(X)),
-        ("batch_size", lambda: minibatch_transport_cost(Y, GROUP, X, batch_size="x")),
-        ("n_batches", lambda: minibatch_transport_cost(Y, GROUP, X, batch_size=4, n_batches=2.5)),
         ("n_subsets", lambda: random_subset_gaps(
             None, Y, sensitive_features=GROUP, X=X, n_subsets="x")),
         ("bins", lambda: total_variation_parity_gap(None, Y, sensitive_features=GROUP, bins="x")),
@@ -210,8 +207,6 @@ def test_a_position_may_be_of_numpy():
         ("random_state", lambda: audit(Y, sensitive_features=GROUP, random_state=-1)),
         ("random_state", lambda: OptimalTransportMatcher(random_state="x")),
         ("random_state", lambda: OptimalTransportMatcher(random_state=-1, batch_size=4)),
-        ("random_state", lambda: minibatch_transport_cost(
-            Y, GROUP, X, batch_size=4, random_state="x")),
         ("random_state", lambda: random_subset_gaps(
             None, Y, sensitive_features=GROUP, X=X, random_state=-1)),
         ("threshold", lambda: audit(Y, sensitive_features=GROUP, threshold="x")),

@@ -4,10 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from synthetic import people
 
-from fairmatch import Coupling, OptimalTransportMatcher
-from fairmatch.exceptions import CouplingError, InputError
+from fairmatch import (
+    Coupling,
+    MatchSmoothingClassifier,
+    MatchSmoothingRegressor,
+    OptimalTransportMatcher,
+)
+from fairmatch.exceptions import InputError
 from fairmatch.learning.smoothing import smooth_scores
+from fairmatch.measures import demographic_parity_gap
 
 
 def dense(scores, coupling, weight, sample_weight=None):
@@ -29,7 +38,7 @@ def test_a_dense_solve_gives_the_same_targets(seed, weight, weighted, n_groups):
     X, scores = generator.random((len(groups), 2)), generator.random(len(groups))
     weights = generator.uniform(0.5, 2.0, len(groups)) if weighted else None
     coupling = OptimalTransportMatcher().match(X, groups, sample_weight=weights)
-    (found,) = smooth_scores(scores, coupling, [weight], sample_weight=weights)
+    (found,) = smooth_scores(scores, coupling, [weight], weights)
     wanted = dense(scores, coupling, weight, weights)
     assert np.allclose(found, wanted, atol=1e-8)
     # Each target is a mean of scores: they stay in the range, and so does their weighted mean.
@@ -53,29 +62,75 @@ def test_a_path_is_what_each_weight_gives_alone_and_gaps_fall_along_it():
 
 def test_one_pair_has_a_closed_form_and_unmatched_rows_keep_their_score():
     coupling = Coupling([0], [1], [1.0], n_rows=3, groups=("a", "b"))
-    (found,) = smooth_scores([0.0, 1.0, 0.7], coupling, [2.0])
+    (found,) = smooth_scores(np.array([0.0, 1.0, 0.7]), coupling, [2.0])
     # t0 + t1 = 1, and w (t0 - 0) = 2 (t1 - t0) with w = 1/3.
     first = 2.0 / (1.0 / 3.0 + 4.0)
     assert np.allclose(found, [first, 1.0 - first, 0.7])
     # Scores of any unit, far from zero.
-    (moved,) = smooth_scores([1e6, 1e6 + 1.0, 1e6 + 0.7], coupling, [2.0])
+    (moved,) = smooth_scores(np.array([1e6, 1e6 + 1.0, 1e6 + 0.7]), coupling, [2.0])
     assert np.allclose(moved - 1e6, found, atol=1e-8)
 
 
 def test_rows_of_no_weight_keep_their_score_unless_they_are_matched():
     coupling = Coupling([0], [1], [1.0], n_rows=3, groups=("a", "b"))
-    (found,) = smooth_scores([0.0, 1.0, 0.7], coupling, [1.0], sample_weight=[1.0, 1.0, 0.0])
+    scores = np.array([0.0, 1.0, 0.7])
+    (found,) = smooth_scores(scores, coupling, [1.0], np.array([1.0, 1.0, 0.0]))
     assert found[2] == 0.7
     with pytest.raises(InputError, match="1 matched rows have a sample_weight of zero"):
-        smooth_scores([0.0, 1.0, 0.7], coupling, [1.0], sample_weight=[1.0, 0.0, 1.0])
+        smooth_scores(scores, coupling, [1.0], np.array([1.0, 0.0, 1.0]))
 
 
-def test_bad_input_is_named():
+def test_equal_scores_stay():
     coupling = Coupling([0], [1], [1.0], n_rows=2, groups=("a", "b"))
-    with pytest.raises(CouplingError, match="table of 2 rows"):
-        smooth_scores([0.1, 0.2, 0.3], coupling, [1.0])
-    with pytest.raises(InputError, match="fairness_weight must be a number"):
-        smooth_scores([0.1, 0.2], coupling, [-1.0])
-    with pytest.raises(InputError, match="NaN or infinite"):
-        smooth_scores([0.1, np.nan], coupling, [1.0])
-    assert smooth_scores([0.4, 0.4], coupling, [1.0]).tolist() == [[0.4, 0.4]]
+    assert smooth_scores(np.array([0.4, 0.4]), coupling, [1.0]).tolist() == [[0.4, 0.4]]
+
+
+# Where a sample of the rows is matched.
+
+
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equal_opportunity"])
+def test_a_sample_does_what_everybody_does(criterion):
+    X, y, group = people(1500, 4)
+    given = {"cv": 3, "fairness_weight": 10.0, "criterion": criterion, "random_state": 0}
+    fit = {"X": X, "y": y, "sensitive_features": group}
+    plain = MatchSmoothingClassifier(LogisticRegression(), **{**given, "fairness_weight": 0.0}).fit(
+        **fit
+    )
+    whole = MatchSmoothingClassifier(LogisticRegression(), match_rows=None, **given).fit(**fit)
+    sample = MatchSmoothingClassifier(LogisticRegression(), match_rows=500, **given).fit(**fit)
+    base, all_rows, some = (
+        model.predict_proba(X, sensitive_features=group)[:, 1] for model in (plain, whole, sample)
+    )
+    # What the sample changes is what everybody changes, up to the noise of a third of the rows.
+    assert np.corrcoef(all_rows - base, some - base)[0, 1] > 0.95
+    gaps = [
+        demographic_parity_gap(None, s, sensitive_features=group) for s in (base, all_rows, some)
+    ]
+    assert abs(gaps[2] - gaps[1]) < 0.2 * abs(gaps[0] - gaps[1])
+    if criterion == "equal_opportunity":  # nobody else is compared: their scores stay
+        refused = y == 0
+        assert_array_equal(sample.targets_[refused], whole.targets_[refused])
+    assert 0.0 <= sample.targets_.min() < sample.targets_.max() <= 1.0
+
+
+def test_the_sample_carries_the_weight_of_all():
+    X, _, group = people(900, 5)
+    y = X[:, 0] + 0.1 * X[:, 1]
+    model = MatchSmoothingRegressor(
+        LinearRegression(), match_rows=300, cv=3, fairness_weight=5.0, random_state=0
+    ).fit(X, y, sensitive_features=group)
+    whole = MatchSmoothingRegressor(
+        LinearRegression(), match_rows=None, cv=3, fairness_weight=5.0, random_state=0
+    ).fit(X, y, sensitive_features=group)
+    # The linear learner is exact here: how far a group is moved does not depend on the sample.
+    moved = [m.predict(X, sensitive_features=group) - y for m in (model, whole)]
+    means = [[change[group == code].mean() for code in (0, 1)] for change in moved]
+    assert_allclose(means[0], means[1], rtol=0.1)
+
+
+def test_all_rows_matched_are_smoothed_as_they_are():
+    X, y, group = people(200, 6)
+    model = MatchSmoothingClassifier(LogisticRegression(), cv=3, match_rows=200)
+    same = MatchSmoothingClassifier(LogisticRegression(), cv=3, match_rows=None)
+    first, second = (m.fit(X, y, sensitive_features=group).targets_ for m in (model, same))
+    assert_array_equal(first, second)

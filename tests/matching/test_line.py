@@ -27,7 +27,7 @@ def near_twins(seed):
 def test_near_twins(seed):
     x, z = near_twins(seed)
     plan = solve_transport(x, z)
-    assert plan.relative_gap <= 1e-9
+    assert plan.certificate.relative_gap <= 1e-9
     least = np.mean((np.sort(x[:, 0]) - np.sort(z[:, 0])) ** 2)
     assert plan.cost == pytest.approx(least, rel=1e-9)
     assert plan.bound <= least * (1 + 1e-12)

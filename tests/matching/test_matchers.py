@@ -15,7 +15,6 @@ from scipy.optimize import linear_sum_assignment, linprog
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching
 from fairmatch.matching.fair import (
     Staircase,
-    minibatch_transport_cost,
     northwest_corner,
     transport_cost_range,
 )
@@ -261,47 +260,6 @@ def test_northwest_corner_keeps_any_masses(first, second):
         assert (np.diff(index) >= 0).all()
         found = np.bincount(index, mass, minlength=len(given_mass))
         np.testing.assert_allclose(found, given_mass / given_mass.sum(), atol=1e-14)
-
-
-# The mini-batch estimate.
-
-
-@given(tables(equal=True, tied=False, weighted=False))
-def test_a_batch_of_everyone_is_exact(table):
-    size = len(table) // 2
-    estimate = minibatch_transport_cost(
-        table.scores, table.groups, table.X, batch_size=size, n_batches=3, random_state=0
-    )
-    assert estimate.costs == close(match(table).transport_cost(table.X))
-    assert estimate.standard_error == close(0.0, abs=1e-12)
-
-
-def test_batches_come_closer_as_they_grow():
-    generator = np.random.default_rng(0)
-    groups = np.repeat([0, 1], [4000, 2500])
-    X = generator.normal(size=(6500, 1)) + groups[:, None]
-    scores = 1 / (1 + np.exp(-X[:, 0]))
-    exact = fair_matching(scores, groups).transport_cost(X)
-    estimates = [
-        minibatch_transport_cost(scores, groups, X, batch_size=m, n_batches=200, random_state=1)
-        for m in (5, 50, 500, 2500)
-    ]
-    errors = [abs(estimate.mean - exact) for estimate in estimates]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 0.01 * exact
-    spread = [estimate.standard_error for estimate in estimates]
-    assert spread == sorted(spread, reverse=True)
-    assert spread[0] == close(estimates[0].costs.std(ddof=1) / 200**0.5)
-
-
-def test_batches_are_drawn_by_their_seed_alone():
-    draw = [
-        minibatch_transport_cost(
-            CHAIN.scores, CHAIN.groups, CHAIN.X, batch_size=3, n_batches=4, random_state=seed
-        ).costs.tolist()
-        for seed in (0, 0, 1, np.random.default_rng(0))
-    ]
-    assert draw[0] == draw[1] == draw[3] != draw[2]
 
 
 # Matching by optimal transport.

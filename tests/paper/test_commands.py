@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from paper.__main__ import main
 from paper.records import RecordStore
-from paper.specs import PROFILES
-from paper.study import Study
+from paper.specs import PROFILES, Study
 from smallruns import loans, wait_for
 
 PART = ["--quick", "--datasets", "german", "--seeds", "1"]
@@ -32,8 +31,7 @@ def results(finished, tmp_path):
 
 
 def test_every_run_has_one_record(finished):
-    from paper.specs import QUICK
-    from paper.study import Study
+    from paper.specs import QUICK, Study
 
     wanted = {spec.digest for spec in Study.of(QUICK, datasets=["german"], n_seeds=1).runs()}
     found = [record.spec.digest for record in RecordStore(finished / "records")]

@@ -8,7 +8,7 @@ import pytest
 
 from fairmatch import Coupling, OptimalTransportMatcher, fair_matching, measures
 from fairmatch.exceptions import CouplingError, FairmatchError, GroupError, InputError, LabelError
-from fairmatch.matching.fair import minibatch_transport_cost, transport_cost_range
+from fairmatch.matching.fair import transport_cost_range
 from fairmatch.measures import (
     consistency,
     equalized_odds_gap,
@@ -60,7 +60,6 @@ UNWEIGHTED_READERS = {
     "undesirable_flips": lambda s, g: undesirable_flips(
         SCORES, s, sensitive_features=g, privileged="a"
     ),
-    "minibatch_transport_cost": lambda s, g: minibatch_transport_cost(s, g, X, batch_size=1),
 }
 every_reader = pytest.mark.parametrize(
     "read", (READERS | UNWEIGHTED_READERS).values(), ids=(READERS | UNWEIGHTED_READERS).keys()
@@ -234,9 +233,8 @@ def test_bad_subset(subset, error, message):
         lambda features: random_subset_gaps(None, SCORES, sensitive_features=GROUPS, X=features),
         lambda features: transport_cost_range(SCORES, GROUPS, features),
         lambda features: fair_matching([1, 1, 1, 1], GROUPS, X=features),
-        lambda features: minibatch_transport_cost(SCORES, GROUPS, features, batch_size=1),
     ],
-    ids=["random_subset_gaps", "transport_cost_range", "fair_matching", "minibatch"],
+    ids=["random_subset_gaps", "transport_cost_range", "fair_matching"],
 )
 def test_bad_features(read, features, message):
     with pytest.raises(InputError, match=message):
@@ -283,12 +281,6 @@ def test_tables_may_mix_numbers_and_flags(table):
          InputError, "y has 2 rows where 4"),
         (lambda: OptimalTransportMatcher().match(X, GROUPS, sample_weight=[0, 0, 1, 1]),
          GroupError, "weights of group 'a' sum to zero"),
-        (lambda: minibatch_transport_cost(SCORES, GROUPS, X, batch_size=3),
-         GroupError, "Group 'a' has 2 rows, fewer than batch_size=3"),
-        (lambda: minibatch_transport_cost(SCORES, GROUPS, X, batch_size=0),
-         InputError, "batch_size must be a whole number of at least 1"),
-        (lambda: minibatch_transport_cost(SCORES, GROUPS, X, batch_size=1, n_batches=0),
-         InputError, "n_batches must be a whole number of at least 1"),
     ],
 )  # fmt: skip
 def test_bad_choices(call, error, message):

@@ -11,6 +11,8 @@ import pytest
 from fairmatch import audit, compare_models
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.auditing.matchings import ALIKE
+from fairmatch.measures import MEASURES
+from fairmatch.report import GapDisplay
 from fairmatch.report.figures import (
     accuracy_figure,
     attribute_figure,
@@ -162,12 +164,41 @@ class TestGaps:
         assert said(some).startswith("Each group with enough people for a statement is compared")
 
     def test_where_low_scores_are_good_the_label_is_named(self):
-        high = SimpleNamespace(favourable="high", scale="probability")
-        low = SimpleNamespace(favourable="low", scale="probability")
+        high = SimpleNamespace(favourable="high", kind="probability")
+        low = SimpleNamespace(favourable="low", kind="probability")
         assert gap_title("true_positive_gap", high) == "True positive rates"
         assert gap_title("true_positive_gap", low) == "Selection rates with a negative label"
         assert gap_words("false_positive_gap", low).endswith("people with a positive label")
         assert gap_title("mean_parity_gap", low) == gap_title("mean_parity_gap", high)
+
+
+def test_a_new_measure_appears_wherever_gaps_are_listed(monkeypatch):
+    measure = replace(MEASURES["mean_parity_gap"], title="Medians", words="difference of medians")
+    monkeypatch.setitem(MEASURES, "median_parity_gap", measure)
+    scores, groups = decided({"a": 0.8, "b": 0.2, "c": 0.5})
+    crossed = pd.DataFrame({"kind": groups, "half": ["x", "y"] * 150})
+    one = audit(scores, sensitive_features=crossed, model_name="one", **QUICK)
+
+    def added(gaps):
+        own = [gap for gap in gaps if gap.name == "mean_parity_gap"]
+        kept = [gap for gap in gaps if gap.name != "median_parity_gap"]
+        return (*kept, *(replace(gap, name="median_parity_gap") for gap in own))
+
+    one = replace(
+        one,
+        gaps=added(one.gaps),
+        pair_gaps=added(one.pair_gaps),
+        attributes=tuple(replace(own, gaps=added(own.gaps)) for own in one.attributes),
+    )
+    every = gap_figure([one])
+    assert {"label": "Medians", "meaning": "difference of medians"}.items() <= next(
+        row.items() for row in every.rows if row["label"] == "Medians"
+    )
+    assert "Medians" in {panel.title for panel in pair_figure([one]).panels}
+    assert "Medians" in json.dumps(attribute_gap_figure([one]).panels[0].chart)
+    both = side_by_side([one, replace(one, model_name="other")])
+    assert "gap: medians" in {row["what"] for row in both.rows}
+    assert "Medians" in {row["label"] for row in GapDisplay([one])._rows()}
 
 
 class TestScores:

@@ -28,7 +28,7 @@ def comparison():
     predicted, group, X = made()
     two = pd.DataFrame({"sex": group, "town": np.repeat(["x", "y"], 90)})
     models = {"plain": predicted, "half": predicted / 2.0 + 17.0}
-    return compare_models(models, sensitive_features=two, X=X, scale="real", **QUICK)
+    return compare_models(models, sensitive_features=two, X=X, kind="number", **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_histograms_of_pairs_are_in_units(comparison):
 
 def test_the_summary_names_the_means_and_the_difference():
     predicted, group, _ = made()
-    found = audit(predicted, sensitive_features=group, y_true=predicted, scale="real", **QUICK)
+    found = audit(predicted, sensitive_features=group, y_true=predicted, kind="number", **QUICK)
     means = [predicted[group == name].mean() for name in ("f", "m")]
     gap = means[1] - means[0]
     assert sentences(found)[0].startswith(
@@ -110,7 +110,7 @@ def test_the_summary_names_the_means_and_the_difference():
 
 def test_the_summary_of_many_groups_names_the_extremes():
     predicted, group, _ = made(groups=("f", "m", "x"))
-    found = audit(predicted, sensitive_features=group, scale="real", **QUICK)
+    found = audit(predicted, sensitive_features=group, kind="number", **QUICK)
     means = {name: predicted[group == name].mean() for name in "fmx"}
     low = min(means, key=means.get)
     said = sentences(found)[0]
@@ -120,22 +120,22 @@ def test_the_summary_of_many_groups_names_the_extremes():
 
 def test_too_few_people_for_a_statement():
     predicted, group, _ = made()
-    found = audit(predicted, sensitive_features=group, scale="real", min_group_size=500, **QUICK)
+    found = audit(predicted, sensitive_features=group, kind="number", min_group_size=500, **QUICK)
     assert "no gap is stated" in sentences(found)[0]
 
 
 def test_predictions_and_probabilities_share_no_page(tmp_path):
     predicted, group, _ = made()
-    real = audit(predicted, sensitive_features=group, scale="real", **QUICK)
+    real = audit(predicted, sensitive_features=group, kind="number", **QUICK)
     plain = audit(predicted / 100.0, sensitive_features=group, **QUICK)
-    with pytest.raises(InputError, match="different scales"):
+    with pytest.raises(InputError, match="different kinds of scores"):
         write_report([real, plain], tmp_path / "report.html")
 
 
 def test_a_display_draws_what_has_one_unit():
     predicted, group, _ = made()
     shown = GapDisplay.from_predictions(
-        None, predicted, sensitive_features=group, scale="real", **QUICK
+        None, predicted, sensitive_features=group, kind="number", **QUICK
     )
     assert [row["label"] for row in shown._rows()] == [
         "Mean predictions",

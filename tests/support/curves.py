@@ -1,8 +1,7 @@
 """Records with made-up curves, for tests of what is read from them."""
 
 from paper.records import Record, RecordStore
-from paper.specs import RunSpec
-from paper.study import Study
+from paper.specs import RunSpec, Study
 
 
 def record(spec: RunSpec, **curve: list) -> Record:

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from paper.specs import QUICK, Problem
-from paper.study import Study
+from paper.methods import Problem
+from paper.specs import QUICK, Study
 
-from fairmatch.datasets import Dataset, paper_split
+from fairmatch.datasets import Dataset
 
 TINY = replace(
     QUICK,
@@ -42,8 +42,7 @@ def small_table(n_rows=200, seed=0, name="small", **columns):
 
 def small_problem(**keywords):
     """Split a small table."""
-    dataset = small_table(**keywords)
-    return Problem(dataset, paper_split(dataset, 0))
+    return Problem.draw(small_table(**keywords), 0)
 
 
 def content(store):

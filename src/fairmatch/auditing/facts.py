@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import isclose
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
 
 from fairmatch.exceptions import ColumnError, InputError
-from fairmatch.people.plain import from_plain, schema_of, to_plain
 from fairmatch.people.roles import ColumnRole
 
 
@@ -700,8 +701,7 @@ class Individuals:
     pairs : dict
         Matching ("fair", "nearest_fair", "marginal", "joint") to its pairs.
     selected : tuple of int
-        1 where the person is selected, else 0. It is empty for predictions, and in audits of
-        earlier versions.
+        1 where the person is selected, else 0. It is empty for predictions.
     weights : tuple of float
         Weight of each person's row. It is empty where every row is one person.
     near : tuple of NearPeople
@@ -839,7 +839,7 @@ class SubsetGap:
         How the subset was found: as a single level, as a median split, as a pair of these, or by
         the search for the worst subset.
     groups : tuple of two str, or None
-        The two groups. It is None in audits of earlier versions.
+        The two groups.
     """
 
     description: str
@@ -907,23 +907,29 @@ class SubsetScan:
 
 
 Kind = TypeVar("Kind", bound="JsonFacts")
-Upgrades: TypeAlias = dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The name and the version of the schema that a file follows."""
+
+    schema: str
+    schema_version: int
 
 
 class JsonFacts:
     """Facts that can be written to JSON and read back unchanged.
 
-    A subclass is a frozen dataclass that names its schema. Files with an earlier version of the
-    schema are read too: ``UPGRADES[k]`` turns content of version k into content of version k + 1.
+    A subclass is a frozen dataclass that names its schema.
     """
 
     SCHEMA: ClassVar[str]
     SCHEMA_VERSION: ClassVar[int]
-    UPGRADES: ClassVar[Upgrades] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values, with the name and version of their schema."""
-        return {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION, **to_plain(self)}
+        facts: dict[str, Any] = msgspec.to_builtins(self)
+        return {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION, **facts}
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the facts as JSON; see `docs/reference/audit-json.md` for the schema.
@@ -937,7 +943,7 @@ class JsonFacts:
 
     @classmethod
     def from_json(cls: type[Kind], text: str) -> Kind:
-        """Read facts that `to_json` wrote, in this version of the schema or an earlier one.
+        """Read facts that `to_json` wrote in this version of the schema.
 
         Parameters
         ----------
@@ -945,34 +951,42 @@ class JsonFacts:
             The JSON text.
         """
         try:
-            content = json.loads(text)
-            name, version = content["schema"], content["schema_version"]
-        except (ValueError, KeyError, TypeError) as error:
+            head = msgspec.json.decode(text, type=_Head)
+        except (ValueError, RecursionError) as error:
             raise InputError(
-                f"This is not JSON that fairmatch wrote: {error!r}. Pass the text that to_json "
+                f"This is not JSON that fairmatch wrote: {error}. Pass the text that to_json "
                 "returned."
             ) from error
-        known = {*cls.UPGRADES, cls.SCHEMA_VERSION}
-        if name != cls.SCHEMA or version not in known:
+        if (head.schema, head.schema_version) != (cls.SCHEMA, cls.SCHEMA_VERSION):
             raise InputError(
-                f"This is {name} version {version}; expected {cls.SCHEMA} version "
-                f"{' or '.join(map(str, sorted(known)))}. Read it with the class that wrote it, or "
-                "with a newer version of fairmatch."
+                f"This is {head.schema} version {head.schema_version}; expected {cls.SCHEMA} "
+                f"version {cls.SCHEMA_VERSION}. Read it with the class and the version of "
+                "fairmatch that wrote it, or write it again."
             )
         try:
-            while version < cls.SCHEMA_VERSION:
-                content = cls.UPGRADES[version](content)
-                version += 1
-            return from_plain(cls, content)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return msgspec.json.decode(text, type=cls)
+        except (ValueError, RecursionError) as error:
             raise InputError(
-                f"This {cls.SCHEMA} is damaged: {error!r}. Write it again with to_json."
+                f"This {cls.SCHEMA} is damaged: {error}. Write it again with to_json."
             ) from error
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of what `to_json` writes."""
-        return schema_of(cls, cls.SCHEMA, cls.SCHEMA_VERSION)
+        _, parts = msgspec.json.schema_components([cls], ref_template="#/$defs/{name}")
+        for part in parts.values():
+            part["description"] = part["description"].partition("\n")[0]
+            part["required"] = list(part["properties"])  # to_json leaves nothing out
+        top = parts.pop(cls.__name__)
+        head = {"schema": {"const": cls.SCHEMA}, "schema_version": {"const": cls.SCHEMA_VERSION}}
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **top,
+            "title": cls.SCHEMA,
+            "properties": {**head, **top["properties"]},
+            "required": [*head, *top["required"]],
+            "$defs": parts,
+        }
 
 
 @dataclass(frozen=True)
@@ -1026,22 +1040,6 @@ class Provenance:
     weights_sha256: str | None = None
 
 
-def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a version 1 file, which holds one pair of groups, as version 2."""
-    first, second = (group["label"] for group in content["groups"])
-    both = None if content["matching"]["refused"] else [first, second]
-    largest = max(content["groups"], key=lambda group: group["n_rows"])
-    return {
-        **content,
-        "reference": largest["label"],
-        "gaps": [
-            {**gap, "groups": None if gap["refused"] else [first, second]}
-            for gap in content["gaps"]
-        ],
-        "matchings": [{**content["matching"], "groups": both}],
-    }
-
-
 @dataclass(frozen=True)
 class Audit(JsonFacts):
     """How a model treats groups of people: facts, not a verdict.
@@ -1085,7 +1083,7 @@ class Audit(JsonFacts):
     attributes : tuple of AttributeFacts
         Each attribute by itself, where several were given. The groups are their combinations.
     n_selected : int or None
-        Number of people selected. It is None for predictions, and in audits of earlier versions.
+        Number of people selected. It is None for predictions.
     favourable : {"high", "low"}
         Which scores are good for a person. With "high", people with a score at or above the
         threshold are selected; with "low", people below it. Rates and ratios are of the selected.
@@ -1104,14 +1102,14 @@ class Audit(JsonFacts):
     impact : tuple of ImpactTable
         Selection and scoring rates with their impact ratios, by category of each attribute and of
         all attributes crossed, as bias audits are filed. It is empty for predictions.
-    scale : {"probability", "real"}
-        What the scores are. With "probability" they are probabilities or decisions. With "real"
+    kind : {"probability", "number"}
+        What the scores are. With "probability" they are probabilities or decisions. With "number"
         they are predictions, and scores and their gaps are in units of the target.
     spread : Spread or None
         The unit of relative gaps: a standard deviation. It is None for probabilities.
     score_values : tuple of float
         The different scores. It is empty if there are more of them than intervals in
-        `score_edges`, and in audits of earlier versions.
+        `score_edges`.
 
     Examples
     --------
@@ -1126,8 +1124,7 @@ class Audit(JsonFacts):
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Audit"
-    SCHEMA_VERSION: ClassVar[int] = 2
-    UPGRADES: ClassVar[Upgrades] = {1: _upgraded}
+    SCHEMA_VERSION: ClassVar[int] = 3
 
     model_name: str
     n_rows: int
@@ -1154,7 +1151,7 @@ class Audit(JsonFacts):
     leaks: tuple[LeakFacts, ...] = ()
     notes: tuple[str, ...] = ()
     impact: tuple[ImpactTable, ...] = ()
-    scale: str = "probability"
+    kind: str = "probability"
     spread: Spread | None = None
     score_values: tuple[float, ...] = ()
 
@@ -1299,10 +1296,6 @@ class ModelPair:
     undesirable_flips: dict[str, int] | None
 
 
-def _comparison_upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    return {**content, "audits": [Audit.UPGRADES[1](audit) for audit in content["audits"]]}
-
-
 @dataclass(frozen=True)
 class Comparison(JsonFacts):
     """Two or more models on the same people.
@@ -1320,8 +1313,7 @@ class Comparison(JsonFacts):
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Comparison"
-    SCHEMA_VERSION: ClassVar[int] = 2
-    UPGRADES: ClassVar[Upgrades] = {1: _comparison_upgraded}
+    SCHEMA_VERSION: ClassVar[int] = 3
 
     audits: tuple[Audit, ...]
     pairs: tuple[ModelPair, ...]

@@ -79,7 +79,7 @@ def audit_files(
         show(read)
     attributes = list(roles.sensitive)
     sensitive = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
-    is_real = settings.get("scale") == "real"
+    is_real = settings.get("kind") == "number"
     if roles.label is not None and not is_real:
         positive = find_value(first[roles.label], pos_label, "pos_label")
     else:  # a real-valued target has no positive label
@@ -114,7 +114,7 @@ def audit_files(
     favoured: list[Any] | None = None if privileged is None else list(privileged)
     if favoured and is_real:
         raise InputError(
-            f"privileged={favoured} was given with scale='real', and predictions flip no "
+            f"privileged={favoured} was given with kind='number', and predictions flip no "
             "decisions. Leave it out.",
             parameter="privileged",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
-from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
-from fairmatch.auditing.people import Scored
+from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts, Matching
+from fairmatch.auditing.people import Audited
 from fairmatch.measures.intervals import (
     SCORE_BINS,
     GroupPair,
@@ -32,21 +33,27 @@ SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
 _CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
 
-def few_values(data: Scored) -> tuple[float, ...]:
+def score_edges(data: Audited) -> tuple[float, ...]:
+    """Return the ends of the intervals in which scores are counted."""
+    return tuple((data.scored.settings.within[0] + data.width * SCORE_EDGES).tolist())
+
+
+def few_values(data: Audited) -> tuple[float, ...]:
     """Return the different scores, or none if there are more of them than intervals."""
-    values = np.unique(data.scores.round(ROUNDED))
+    shares = np.unique(data.shares.round(ROUNDED))
+    values = data.scored.settings.within[0] + data.width * shares
     return tuple(values.tolist()) if len(values) <= SCORE_BINS else ()
 
 
-def describe_groups(data: Scored) -> tuple[GroupFacts, ...]:
+def describe_groups(data: Audited) -> tuple[GroupFacts, ...]:
     """Return the facts about each group."""
     return tuple(_describe(data, code) for code in range(len(data.labels)))
 
 
-def _describe(data: Scored, code: int) -> GroupFacts:
+def _describe(data: Audited, code: int) -> GroupFacts:
     rows = data.groups.rows(code)
     scores, weights = data.scores[rows], data.weights.take(rows)
-    selected = None if data.settings.is_real else data.selected[rows]
+    selected = data.selected[rows] if data.decides else None
     if reason := data.refuse(code, weights.size):
         mean = Estimate(None, refused=reason)
     else:
@@ -56,13 +63,13 @@ def _describe(data: Scored, code: int) -> GroupFacts:
         n_rows=weights.people,
         selection_rate=Estimate(None) if selected is None else data.rate(selected, weights, code),
         mean_score=mean,
-        score_counts=_histogram(scores, weights),
+        score_counts=_histogram(data.shares[rows], weights),
         weight=None if weights.values is None else weights.total,
         effective_size=weights.size if weights.is_survey else None,
     )
-    if selected is None or data.positive is None or data.deserving is None:
+    if data.people.positive is None or data.deserving is None or selected is None:
         return known
-    deserving, positive = data.deserving[rows], data.positive[rows]
+    deserving, positive = data.deserving[rows], data.people.positive[rows]
     rates = [
         data.rate(selected[own], weights.take(own), code, data.among(label))
         for label, own in ((True, deserving), (False, ~deserving))
@@ -80,7 +87,10 @@ def _describe(data: Scored, code: int) -> GroupFacts:
 
 
 def _histogram(scores: FloatArray, weights: Weights) -> tuple[int, ...]:
-    """Count people in intervals of scores. With survey weights, round shares to whole numbers."""
+    """Count people in intervals of scores. With survey weights, round shares to whole numbers.
+
+    Scores are shares of their range.
+    """
     shares = np.histogram(scores.round(ROUNDED), bins=SCORE_EDGES, weights=weights.values)[0]
     if not weights.is_survey:
         return tuple(np.rint(shares).astype(int).tolist())
@@ -91,21 +101,22 @@ def _histogram(scores: FloatArray, weights: Weights) -> tuple[int, ...]:
     return tuple(counts.tolist())
 
 
-def _mean_limits(data: Scored, scores: FloatArray, weights: Weights) -> Limits:
-    confidence = data.settings.confidence
-    if data.is_decision:
-        share, size = weights.rate(scores > 0.0)
+def _mean_limits(data: Audited, scores: FloatArray, weights: Weights) -> Limits:
+    confidence, within = data.settings.confidence, data.scored.settings.within
+    if data.scored.is_decision:
+        share, size = weights.rate(scores > within[0])
         people = max(round(size), 1)
-        return wilson(share * people, people, confidence)
+        low, high = wilson(share * people, people, confidence)
+        return within[0] + data.width * low, within[0] + data.width * high
     if weights.is_survey:
-        low, high = weighted_mean_interval(weights.moments(scores), confidence)
+        low, high = weighted_mean_interval(weights.moments(scores), confidence, data.width)
     else:
-        low, high = mean_interval(scores, confidence, counts=weights.values)
-    return max(low, 0.0), min(high, 1.0)
+        low, high = mean_interval(scores, confidence, within=within, counts=weights.values)
+    return max(low, within[0]), min(high, within[1])
 
 
 def _auc(
-    data: Scored, code: int, scores: FloatArray, positive: BoolArray, weights: Weights
+    data: Audited, code: int, scores: FloatArray, positive: BoolArray, weights: Weights
 ) -> Estimate:
     r"""Compute the area under the ROC curve, with DeLong's interval on the logit scale.
 
@@ -144,7 +155,7 @@ def _bin_of(scores: FloatArray) -> NDArray[np.intp]:
 
 
 def _calibration(
-    data: Scored, scores: FloatArray, positive: BoolArray, weights: Weights
+    data: Audited, scores: FloatArray, positive: BoolArray, weights: Weights
 ) -> tuple[CalibrationBin, ...]:
     at, bins = _bin_of(scores), []
     for k in range(CALIBRATION_BINS):
@@ -167,9 +178,9 @@ def _calibration_error(scores: FloatArray, positive: BoolArray, weights: Weights
     return float(np.abs(off).sum() / ones.sum())
 
 
-def selection_ratio(data: Scored) -> Estimate:
+def selection_ratio(data: Audited) -> Estimate:
     """Return the smallest selection rate divided by the largest, with its interval."""
-    if data.settings.is_real:
+    if not data.decides:
         return Estimate(None)
     if data.refused:
         return Estimate(None, refused=data.refused)
@@ -186,13 +197,17 @@ def selection_ratio(data: Scored) -> Estimate:
     return Estimate(smallest / largest, *rate_ratio(hits, people, data.pair_confidence))
 
 
-def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
-    """Return every gap that scores, groups and labels allow, with intervals.
+def take_gaps(
+    data: Audited, matchings: Sequence[Matching] = ()
+) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
+    """Return every gap that scores, groups, labels and matchings allow, with intervals.
 
     Parameters
     ----------
-    data : Scored
-        The rows to audit.
+    data : Audited
+        The people and their scores.
+    matchings : sequence of Matching
+        The matchings, for the gaps of matched people.
 
     Returns
     -------
@@ -202,26 +217,23 @@ def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
         The same measures for each pair with the reference group, and for the pair with the largest
         gap. It is empty for two groups, which make only one pair.
     """
-    outcome, has_labels = data.scored.settings.outcome, data.positive is not None
-    measures = [
-        measure
-        for measure in applicable(outcome).values()
-        if not (measure.needs_coupling or measure.is_relative)
-        and (has_labels or not measure.needs_labels)
-    ]
-    if data.refused:
-        return tuple(_refused_gap(measure, data.refused) for measure in measures), ()
     pairs = [
         GroupPair(
-            data.scored,
-            codes,
-            data.settings.n_resamples,
-            partial(data.pair_generator, codes=codes),
+            data.scored, codes, data.settings.n_resamples, partial(data.pair_generator, codes=codes)
         )
         for codes in data.pairs
     ]
-    largest, by_pair = [], []
-    for measure in measures:
+    largest: list[Gap] = []
+    by_pair: list[Gap] = []
+    for measure in _measures(data):
+        if measure.needs_coupling:
+            found = _matched_gaps(data, measure, matchings)
+            largest += sorted(found, key=lambda gap: -(gap.value or 0.0))[:1]
+            by_pair += found if len(found) > 1 else []
+            continue
+        if data.refused:
+            largest.append(_refused_gap(measure, data.refused))
+            continue
         reasons = [_refuse(data, measure, pair.codes) for pair in pairs]
         stated = [pair for pair, reason in zip(pairs, reasons, strict=True) if not reason]
         if not stated:
@@ -240,7 +252,35 @@ def take_gaps(data: Scored) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
     return tuple(largest), tuple(by_pair)
 
 
-def _refuse(data: Scored, measure: Measure, codes: tuple[int, int]) -> str | None:
+def _measures(data: Audited) -> list[Measure]:
+    """Return the measures that apply: of matched people after others, and relative ones last."""
+    settings, has_labels = data.scored.settings, data.people.positive is not None
+    found = [
+        measure
+        for measure in applicable(settings.outcome).values()
+        if (has_labels or not measure.needs_labels) and (settings.spread or not measure.is_relative)
+    ]
+    return sorted(found, key=lambda measure: (measure.is_relative, measure.needs_coupling))
+
+
+def _matched_gaps(data: Audited, measure: Measure, matchings: Sequence[Matching]) -> list[Gap]:
+    """Return the mean score gap of the nearest matching, for each pair of groups."""
+    unit = measure.unit_of(data.scored.settings)
+    known = "; the standard deviation is taken as known" if measure.is_relative else ""
+    method = "people of the smaller group resampled with their nearest people of the other"
+    found = []
+    for matching in matchings:
+        for one in matching.matched_gaps:
+            if one.matching == "marginal":
+                ends = one.gap.value, one.gap.low, one.gap.high
+                value, low, high = (None if end is None else end / unit for end in ends)
+                told = (None, None, f"{method}{known}")  # neither a direction nor a test
+                gap = Gap(measure.name, measure.symbol, value, low, high, *told)
+                found.append(replace(gap, groups=matching.groups))
+    return found
+
+
+def _refuse(data: Audited, measure: Measure, codes: tuple[int, int]) -> str | None:
     """Return why the gap between two groups is not stated, or None if it is."""
     for label in measure.labels:
         if label is None:
@@ -252,7 +292,7 @@ def _refuse(data: Scored, measure: Measure, codes: tuple[int, int]) -> str | Non
     return None
 
 
-def _gap(data: Scored, measure: Measure, pair: GroupPair) -> Gap:
+def _gap(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
     """Return the gap between two groups with its interval."""
     value, signed = (
         measure.between(data.scored, pair.codes),

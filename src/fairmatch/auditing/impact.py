@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from fairmatch.auditing.facts import (
     Estimate,
     ImpactTable,
 )
-from fairmatch.auditing.people import UNKNOWN, Scored
+from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import InputError
 from fairmatch.measures.intervals import rate_over_rate, wilson
 from fairmatch.people.checks import BoolArray, FloatArray
@@ -60,38 +60,19 @@ class Rate:
         return Estimate(self.share / most.share, *limits)
 
 
-def impact_tables(
-    data: Scored, attributes: Mapping[str, Groups], *, name: str = "group"
-) -> tuple[ImpactTable, ...]:
-    """Return the rates and ratios of each attribute, and of all of them crossed.
-
-    Parameters
-    ----------
-    data : Scored
-        The rows to audit. Their groups are those of the one attribute, or the combinations.
-    attributes : mapping
-        Name of each attribute to its groups, if there are several. Otherwise it is empty.
-    name : str
-        What a single attribute is called.
-    """
-    scoring = _above_median(data)
-    if not attributes:
-        return (_table(data, {name: data.groups}, scoring),)
-    single = [
-        _table(replace(data, groups=own, unknown=_unknown(own)), {attribute: own}, scoring)
-        for attribute, own in attributes.items()
-    ]
+def impact_tables(data: Audited) -> tuple[ImpactTable, ...]:
+    """Return the rates and ratios of each attribute, and of all of them crossed."""
+    groups, scoring = data.groups, _above_median(data)
+    if not groups.crossed:
+        return (_table(data, {"group": groups}, scoring),)
+    attributes = dict(zip(groups.attributes, groups.crossed, strict=True))
+    single = [_table(data.of(own), {name: own}, scoring) for name, own in attributes.items()]
     return (*single, _table(data, attributes, scoring))
 
 
-def _unknown(groups: Groups) -> tuple[int, ...]:
-    """Return the code of an attribute's unknown people, or nothing if there are none."""
-    return tuple(code for code, label in enumerate(groups.labels) if label == UNKNOWN)
-
-
-def _above_median(data: Scored) -> tuple[float, BoolArray] | None:
+def _above_median(data: Audited) -> tuple[float, BoolArray] | None:
     """Return the median score of everybody, and a mask of the people who score better."""
-    if data.is_decision:
+    if data.scored.is_decision:
         return None
     median = weighted_median(data.scores, data.weights)
     is_high = data.settings.favourable == "high"
@@ -120,10 +101,10 @@ def weighted_median(values: FloatArray, weights: Weights) -> float:
 
 
 def _table(
-    data: Scored, attributes: Mapping[str, Groups], scoring: tuple[float, BoolArray] | None
+    data: Audited, attributes: Mapping[str, Groups], scoring: tuple[float, BoolArray] | None
 ) -> ImpactTable:
     confidence = data.settings.confidence
-    codes = [c for c, n in enumerate(data.sizes) if n and c not in data.unknown]
+    codes = [code for code in data.groups.compared if data.sizes[code]]
     total = sum(data.totals[code] for code in codes)
     shares = {code: data.totals[code] / total for code in codes}
     large = [code for code in codes if shares[code] >= SMALL_SHARE]
@@ -170,7 +151,7 @@ def _table(
     )
 
 
-def _rates(data: Scored, codes: list[int], hits: BoolArray) -> dict[int, Rate]:
+def _rates(data: Audited, codes: list[int], hits: BoolArray) -> dict[int, Rate]:
     rates = {}
     for code in codes:
         rows = data.groups.is_group(code)
@@ -262,13 +243,15 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
         The files that were written.
     """
     home, written = Path(folder), []
-    if any(audit.scale == "real" for audit in audits):
+    if any(audit.kind == "number" for audit in audits):
         raise InputError(
             "An audit of predictions was given, and predictions select nobody, so there are no "
             "rates to file. Write its facts with to_json."
         )
     if home.exists() and not home.is_dir():
-        raise InputError(f"--tables must be a folder, and {folder} is a file. Name another folder.")
+        raise InputError(
+            f"folder={str(folder)!r} is a file. Name another folder.", parameter="folder"
+        )
     folders: set[str] = set()
     for audit in audits:
         place = home if len(audits) == 1 else home / _file_name(audit.model_name, folders)

@@ -12,7 +12,6 @@ from fairmatch.auditing.facts import (
     CurvePoint,
     Estimate,
     FeatureCost,
-    Gap,
     MatchedScores,
     Matching,
     NearestFair,
@@ -23,21 +22,18 @@ from fairmatch.auditing.facts import (
     Transport,
 )
 from fairmatch.auditing.gaps import ROUNDED
-from fairmatch.auditing.people import Sample, SamplePair, Scored, draw_rows
+from fairmatch.auditing.people import Audited, Sample, SamplePair, draw_rows
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling, IndexArray
-from fairmatch.matching.fair import fair_matching
+from fairmatch.matching.fair import match_quantiles
 from fairmatch.matching.nearest import POSITION_SLACK, Frontier
-from fairmatch.measures import MEASURES
 from fairmatch.measures.intervals import Limits, pair_mean
 from fairmatch.people.checks import FloatArray
-from fairmatch.people.encoding import read_points
-from fairmatch.people.groups import Groups, read_criterion
 from fairmatch.people.people import People
 from fairmatch.people.weights import Weights
 
 ALIKE = 0.02
-"""Difference up to which two scores count as alike."""
+"""Difference up to which two scores count as alike, as a share of the range of scores."""
 
 # Costs are proven to within `_TOLERANCE` of their size, and positions are read off the curve to
 # within `_HEIGHT`. For two groups both are far smaller than the change that another sample makes.
@@ -55,27 +51,23 @@ class FairFrontier:
 
     Attributes
     ----------
-    people : SamplePair
+    pair : SamplePair
         The people of the two groups.
     scores : array of float
-        Their scores.
+        Their scores, as shares of the range of scores.
     is_only : bool
         Whether these are the only two groups that are matched.
     """
 
-    people: SamplePair
+    pair: SamplePair
     scores: FloatArray
     is_only: bool
 
     @cached_property
     def _found(self) -> tuple[Frontier, Coupling]:
-        assert self.people.features is not None
-        people = People(Groups(self.people.codes, (0, 1)), weight=self.people.weights)
-        (part,) = people.comparisons(read_criterion("demographic_parity"))
-        points = read_points(self.people.features)
-        frontier = Frontier(people, part, self.scores, points, _TOLERANCE[self.is_only])
-        coupling = frontier.at_slack(POSITION_SLACK)
-        return frontier, self.people.oriented(coupling)
+        pair, tolerance = self.pair, _TOLERANCE[self.is_only]
+        frontier = Frontier(pair.people, pair.part, self.scores, pair.points, tolerance)
+        return frontier, pair.oriented(frontier.at_slack(POSITION_SLACK))
 
     @property
     def coupling(self) -> Coupling:
@@ -87,7 +79,9 @@ class FairFrontier:
         """Cost of the nearest matching with the least mean score gap."""
         return self._found[0].fairest.cost
 
-    def curve(self, least_gap: float, smallest: float, random: float) -> tuple[CurvePoint, ...]:
+    def curve(
+        self, least_gap: float, smallest: float, random: float, width: float
+    ) -> tuple[CurvePoint, ...]:
         """Return points of the curve: mean score gap, least cost and position.
 
         Parameters
@@ -96,6 +90,8 @@ class FairFrontier:
             The least possible mean score gap.
         smallest, random : float
             Cost of the nearest matching, and expected cost of a random one.
+        width : float
+            Length of the range of scores.
         """
         frontier, span = self._found[0], random - smallest
         frontier.refine(_HEIGHT[self.is_only] * max(span, 0.0))
@@ -108,7 +104,7 @@ class FairFrontier:
                 continue
             position = (point.cost - smallest) / span if span > 1e-12 * max(random, 1.0) else None
             points.append(CurvePoint(least_gap + point.excess, point.cost, position))
-        return tuple(points)
+        return tuple(replace(point, gap=width * point.gap) for point in points)
 
 
 def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -125,25 +121,20 @@ class Neighbours:
 
     Attributes
     ----------
-    people : SamplePair
+    pair : SamplePair
         The people of the two groups.
     n_nearest : int
         How many to keep for each person.
     """
 
-    people: SamplePair
+    pair: SamplePair
     n_nearest: int = 3
-
-    @cached_property
-    def sides(self) -> tuple[IndexArray, IndexArray]:
-        """Positions of the people of the first group, and of those of the second."""
-        return np.flatnonzero(self.people.codes == 0), np.flatnonzero(self.people.codes == 1)
 
     @cached_property
     def nearest(self) -> list[tuple[IndexArray, FloatArray]]:
         """For each side, the neighbours of its people and their squared distances."""
         found: list[tuple[IndexArray, FloatArray]] = []
-        for own, others in (self.sides, self.sides[::-1]):
+        for own, others in (self.pair.sides, self.pair.sides[::-1]):
             kept = min(self.n_nearest, len(others))
             blocks = []
             for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS)):
@@ -161,32 +152,32 @@ class Neighbours:
     def distance(self) -> float:
         """Squared distance within which nine in ten people have a person of the other group."""
         nearest = np.concatenate([near[:, 0] for _, near in self.nearest])
-        weights = self.people.weights.take(np.concatenate(self.sides)).values
+        weights = self.pair.weights.take(np.concatenate(self.pair.sides)).values
         # This quantile is a distance that occurs, so at least nine in ten are within it.
         return float(np.quantile(nearest, _NEAR_SHARE, weights=weights, method="inverted_cdf"))
 
     def _distances(self, rows: IndexArray, others: IndexArray) -> FloatArray:
-        features = self.people.features
+        features = self.pair.features
         assert features is not None
         return squared_distances(features[rows], features[others])
 
     def reach(
-        self, data: Scored, codes: tuple[int, int], scores: FloatArray
+        self, data: Audited, codes: tuple[int, int], scores: FloatArray
     ) -> tuple[Reach, Reach]:
         """Return, for each group, the share of people with a near person who is scored alike.
 
         Parameters
         ----------
-        data : Scored
+        data : Audited
             The rows to audit.
         codes : tuple of two int
             Codes of the two groups.
         scores : array of float
-            Scores of the people of the two groups.
+            Scores of the people of the two groups, as shares of the range of scores.
         """
         limit = self.distance * (1.0 + 1e-9)
         found = []
-        for side, (own, others) in enumerate((self.sides, self.sides[::-1])):
+        for side, (own, others) in enumerate((self.pair.sides, self.pair.sides[::-1])):
             alike = [
                 (
                     (self._distances(rows, others) <= limit)
@@ -194,32 +185,40 @@ class Neighbours:
                 ).any(axis=1)
                 for rows in np.array_split(own, -(-len(own) // _BLOCK_ROWS))
             ]
-            weights: Weights = self.people.weights.take(own)
+            weights = self.pair.weights.take(own)
             near = self.nearest[side][1][:, 0] <= limit
             found.append(
                 Reach(
                     group=data.labels[codes[side]],
                     other=data.labels[codes[1 - side]],
                     distance=self.distance,
-                    score_gap=ALIKE,
+                    score_gap=data.width * ALIKE,
                     share=data.rate(np.concatenate(alike), weights, codes[side]),
                     has_near=data.rate(near, weights, codes[side]),
                 )
             )
         return found[0], found[1]
 
-    def listed(self, scores: FloatArray) -> NearPeople:
-        """Return each person's nearest people, as positions in the sample."""
+    def listed(self, scores: FloatArray, width: float) -> NearPeople:
+        """Return each person's nearest people, as positions in the sample.
+
+        Parameters
+        ----------
+        scores : array of float
+            Scores of the people of the two groups, as shares of the range of scores.
+        width : float
+            Length of this range.
+        """
         persons, neighbours, distances = [], [], []
-        for own, (at, near) in zip(self.sides, self.nearest, strict=True):
+        for own, (at, near) in zip(self.pair.sides, self.nearest, strict=True):
             persons.append(np.repeat(own, at.shape[1]))
             neighbours.append(at.ravel())
             distances.append(near.ravel())
         person, neighbour = np.concatenate(persons), np.concatenate(neighbours)
-        gaps = np.abs(scores[person] - scores[neighbour])
+        gaps = width * np.abs(scores[person] - scores[neighbour])
         return NearPeople(
-            tuple(self.people.at[person].tolist()),
-            tuple(self.people.at[neighbour].tolist()),
+            tuple(self.pair.at[person].tolist()),
+            tuple(self.pair.at[neighbour].tolist()),
             tuple(np.concatenate(distances).tolist()),
             tuple(gaps.tolist()),
         )
@@ -249,7 +248,7 @@ class PairMatcher:
 
     Attributes
     ----------
-    data : Scored
+    data : Audited
         The rows to audit.
     sample : Sample
         The people drawn.
@@ -257,19 +256,19 @@ class PairMatcher:
         Codes of the first group and of the second.
     """
 
-    data: Scored
+    data: Audited
     sample: Sample
     codes: tuple[int, int]
 
     @property
-    def people(self) -> SamplePair:
+    def pair(self) -> SamplePair:
         """The people of the two groups."""
         return self.sample.pair(self.codes)
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Their scores."""
-        scores: FloatArray = self.data.scores[self.sample.rows[self.people.at]]
+        """Their scores, as shares of the range of scores."""
+        scores: FloatArray = self.data.shares[self.sample.rows[self.pair.at]]
         return scores
 
     @cached_property
@@ -280,49 +279,49 @@ class PairMatcher:
     @cached_property
     def fair(self) -> Coupling:
         """People at the same rank in their groups. Tied scores are matched at least cost."""
-        if self.people.features is None or self.by_rank.undetermined == 0.0:
+        if self.pair.features is None or self.by_rank.undetermined == 0.0:
             return self.by_rank
-        return self._coupled(self.people.features)
+        return self._coupled(self.pair.features)
 
     def _coupled(self, features: FloatArray | None) -> Coupling:
-        weights = self.people.weights.values
-        return self.people.oriented(
-            fair_matching(self.scores, self.people.codes, X=features, sample_weight=weights)
-        )
+        pair = self.pair
+        return pair.oriented(match_quantiles(pair.people, pair.part, self.scores, features))
 
     def _highest_cost(self, cost: float) -> float:
         """Return the cost of the matching by rank if tied scores are matched at greatest cost."""
-        features = self.people.features
+        features = self.pair.features
         assert features is not None
         if self.by_rank.undetermined == 0.0:
             return cost
         # |x + x'|² and -|x - x'|² differ by a constant that the marginals fix. So the nearest
         # matching to the mirror image is the farthest matching.
-        mirrored = np.where((self.people.codes == 1)[:, None], -features, features)
+        mirrored = np.where((self.pair.codes == 1)[:, None], -features, features)
         return max(self._coupled(mirrored).transport_cost(features), cost)
 
     @cached_property
     def frontier(self) -> FairFrontier:
         """The matchings from the fairest to the nearest."""
-        return FairFrontier(self.people, self.scores, len(self.data.matched_pairs) == 1)
+        return FairFrontier(self.pair, self.scores, len(self.data.matched_pairs) == 1)
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """The nearest people of the other group."""
-        return Neighbours(self.people, _NEAREST if len(self.data.compared) == 2 else 1)
+        return Neighbours(self.pair, _NEAREST if len(self.data.compared) == 2 else 1)
 
     def near(self) -> NearPeople | None:
         """Return each person's nearest people among those drawn, or None without features."""
-        return None if self.people.features is None else self.neighbours.listed(self.scores)
+        if self.pair.features is None:
+            return None
+        return self.neighbours.listed(self.scores, self.data.width)
 
     @cached_property
     def found(self) -> tuple[dict[str, Coupling], tuple[str, ...]]:
         """The matchings by name, and the reasons why others are missing."""
         wanted: dict[str, Callable[[], Coupling]] = {"fair": lambda: self.fair}
-        if self.people.features is not None:
-            wanted["marginal"] = lambda: self.people.marginal
-            if self.people.has_both_labels:
-                wanted["joint"] = lambda: self.people.joint
+        if self.pair.features is not None:
+            wanted["marginal"] = lambda: self.pair.marginal
+            if self.pair.has_both_labels:
+                wanted["joint"] = lambda: self.pair.joint
             wanted["nearest_fair"] = lambda: self.frontier.coupling
         couplings, unproven = {}, []
         for name, match in wanted.items():
@@ -337,7 +336,7 @@ class PairMatcher:
         """Return the facts about these matchings, such as how far apart matched people are."""
         couplings, unproven = self.found
         first, second = (self.data.labels[code] for code in self.codes)
-        sampled = self.people.sizes
+        sampled = self.pair.sizes
         return Matching(
             n_sampled=sampled,
             is_sample=sum(sampled) < sum(self.data.sizes[code] for code in self.codes),
@@ -347,12 +346,12 @@ class PairMatcher:
             unproven=unproven,
             nearest_fair=self._nearest_fair() if len(couplings.keys() & _NEAR) == 2 else None,
             reach=()
-            if self.people.features is None
+            if self.pair.features is None
             else self.neighbours.reach(self.data, self.codes, self.scores),
         )
 
     def _nearest_fair(self) -> NearestFair:
-        features, random = self.people.features, float(self.people.random_costs.sum())
+        features, random = self.pair.features, float(self.pair.random_costs.sum())
         assert features is not None
         couplings = self.found[0]
         coupling, nearest = couplings["nearest_fair"], couplings["marginal"]
@@ -362,22 +361,22 @@ class PairMatcher:
         assert coupling.certificate is not None
         cost = coupling.transport_cost(features)
         return NearestFair(
-            slack=POSITION_SLACK,
-            score_gap=gap,
-            least_gap=least,
+            slack=self.data.width * POSITION_SLACK,
+            score_gap=self.data.width * gap,
+            least_gap=self.data.width * least,
             cost=cost,
             smallest=span[0],
             random=random,
             position=_relative(cost, *span),
             strict_position=_relative(self.frontier.strict_cost, *span),
             features=columns,
-            curve=self.frontier.curve(least, *span),
+            curve=self.frontier.curve(least, *span, self.data.width),
             solver_gap=coupling.certificate.relative_gap,
         )
 
     def _features(self, coupling: Coupling, nearest: Coupling) -> tuple[FeatureCost, ...]:
         """Return the cost of a matching by column, the largest part first."""
-        features, random = self.people.features, self.people.random_costs
+        features, random = self.pair.features, self.pair.random_costs
         assert features is not None
         costs, least = (own.costs_by_feature(features) for own in (coupling, nearest))
         total = float(costs.sum())
@@ -394,12 +393,12 @@ class PairMatcher:
         return tuple(sorted(parts, key=lambda part: -part.cost))
 
     def _matched(self, name: str, coupling: Coupling) -> MatchedScores:
-        gaps, mass = coupling.gaps(self.scores), coupling.mass
-        n_first, n_second = self.people.sizes
+        gaps, mass, width = coupling.gaps(self.scores), coupling.mass, self.data.width
+        n_first, n_second = self.pair.sizes
         members = coupling.source_index if n_first <= n_second else coupling.target_index
         generator = self.data.pair_generator(_STREAMS[name], self.codes)
         confidence, n_resamples = self.data.pair_confidence, self.data.settings.n_resamples
-        if self.people.weights.is_counts:
+        if self.pair.weights.is_counts:
             n_people = min(n_first, n_second)
             limits = _counted_mean(gaps, mass, n_people, confidence, n_resamples, generator)
         else:
@@ -407,21 +406,23 @@ class PairMatcher:
                 gaps, mass, members, confidence, n_resamples=n_resamples, generator=generator
             )
         quantiles = np.quantile(gaps, _QUANTILES, weights=mass, method="inverted_cdf")
-        features = self.people.features
+        features = self.pair.features
         return MatchedScores(
             matching=name,
-            gap=Estimate(float(gaps @ mass), *limits),
-            quantiles={f"{q:g}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
+            gap=Estimate(width * float(gaps @ mass), width * limits[0], width * limits[1]),
+            quantiles={
+                f"{q:g}": width * float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)
+            },
             histogram=tuple(
                 np.histogram(gaps.round(ROUNDED), bins=_GAP_EDGES, weights=mass)[0].tolist()
             ),
-            flips=None if self.data.settings.is_real else self._flips(coupling),
+            flips=self._flips(coupling) if self.data.decides else None,
             transport_cost=None if features is None else coupling.transport_cost(features),
         )
 
     def _flips(self, coupling: Coupling) -> PairFlips:
         """Return the decisions on the two people of a pair, as shares of the pairs."""
-        selected, mass = self.data.selected[self.sample.rows[self.people.at]], coupling.mass
+        selected, mass = self.data.selected[self.sample.rows[self.pair.at]], coupling.mass
         first, second = selected[coupling.source_index], selected[coupling.target_index]
         return PairFlips(
             both=float(mass[first & second].sum()),
@@ -431,7 +432,7 @@ class PairMatcher:
         )
 
     def _transport(self, nearest: Coupling) -> Transport:
-        features, random = self.people.features, self.people.random_costs
+        features, random = self.pair.features, self.pair.random_costs
         assert features is not None
         cost, smallest = (own.transport_cost(features) for own in (self.fair, nearest))
         high = self._highest_cost(cost)
@@ -452,13 +453,13 @@ class PairMatcher:
 
     def pairs(self, name: str) -> Pairs:
         """Return the pairs of a matching, as positions in the sample."""
-        coupling, features = self.found[0][name], self.people.features
+        coupling, features = self.found[0][name], self.pair.features
         distance = [] if features is None else coupling.costs(features).tolist()
         return Pairs(
-            first=tuple(self.people.at[coupling.source_index].tolist()),
-            second=tuple(self.people.at[coupling.target_index].tolist()),
+            first=tuple(self.pair.at[coupling.source_index].tolist()),
+            second=tuple(self.pair.at[coupling.target_index].tolist()),
             mass=tuple(coupling.mass.tolist()),
-            score_gap=tuple(coupling.gaps(self.scores).tolist()),
+            score_gap=tuple((self.data.width * coupling.gaps(self.scores)).tolist()),
             distance=tuple(distance),
         )
 
@@ -484,28 +485,6 @@ def _relative(cost: float, smallest: float, random: float) -> float | None:
     return (cost - smallest) / (random - smallest)
 
 
-def matched_parity_gaps(matchings: tuple[Matching, ...]) -> list[Gap]:
-    """Return the mean score gap of the nearest matching, for each pair of groups."""
-    method = "people of the smaller group resampled with their nearest people of the other"
-    symbol = MEASURES["matched_parity_gap"].symbol
-    return [
-        Gap(
-            "matched_parity_gap",
-            symbol,
-            found.gap.value,
-            found.gap.low,
-            found.gap.high,
-            None,
-            None,
-            method,
-            groups=matching.groups,
-        )
-        for matching in matchings
-        for found in matching.matched_gaps
-        if found.matching == "marginal"
-    ]
-
-
 def join_pairs(matchers: list[PairMatcher]) -> dict[str, Pairs]:
     """Return the pairs of every matching, joined over all pairs of groups."""
     joined: dict[str, Pairs] = {}
@@ -529,12 +508,12 @@ NEAR = "near"
 """Name of the pairs of each person with the nearest person drawn. They are not symmetric."""
 
 
-def match_across(data: Scored, sample: Sample) -> dict[str, Pairs]:
+def match_across(data: Audited, sample: Sample) -> dict[str, Pairs]:
     """Match some people of every two groups, neither of which is the reference.
 
     Parameters
     ----------
-    data : Scored
+    data : Audited
         The rows to audit.
     sample : Sample
         The people drawn. At most `N_ACROSS` people of each group are matched.
@@ -553,14 +532,17 @@ def match_across(data: Scored, sample: Sample) -> dict[str, Pairs]:
     codes = [own for own in data.pairs if own not in data.matched_pairs]
     if not codes:
         return {}
-    drawn, weights = draw_rows(sample.groups, sample.weights, N_ACROSS, data.settings.generator(6))
+    everybody = sample.people
+    own = everybody.weight or Weights(len(everybody))
+    drawn, weights = draw_rows(everybody.groups, own, N_ACROSS, data.settings.generator(6))
     few = Sample(
         rows=sample.rows[drawn],
-        groups=sample.groups.take(drawn),
+        # Without labels: one matching by columns is enough to look at.
+        people=People(
+            everybody.groups.take(drawn), weight=None if weights.values is None else weights
+        ),
         features=None if sample.features is None else sample.features[drawn],
         feature_groups=sample.feature_groups,
-        positive=None,  # one matching by columns is enough to look at
-        weights=weights,
     )
     found = join_pairs([PairMatcher(data, few, own) for own in codes])
     placed = {
@@ -576,14 +558,14 @@ def _placed(people: tuple[int, ...], drawn: IndexArray) -> tuple[int, ...]:
     return tuple(drawn[list(people)].tolist())
 
 
-def _near(data: Scored, sample: Sample, drawn: IndexArray, codes: list[tuple[int, int]]) -> Pairs:
+def _near(data: Audited, sample: Sample, drawn: IndexArray, codes: list[tuple[int, int]]) -> Pairs:
     """Return the nearest person of the other group, for each person drawn and each pair of groups.
 
     The nearest person is searched among all people of the sample.
     """
     features = sample.features
     assert features is not None
-    of, scores = sample.groups.codes, data.scores[sample.rows]
+    of, scores = sample.people.groups.codes, data.shares[sample.rows]
     persons, neighbours, distances = [], [], []
     for first, second in [*codes, *(own[::-1] for own in codes)]:
         own, others = drawn[of[drawn] == first], np.flatnonzero(of == second)
@@ -597,6 +579,6 @@ def _near(data: Scored, sample: Sample, drawn: IndexArray, codes: list[tuple[int
         first=tuple(person.tolist()),
         second=tuple(neighbour.tolist()),
         mass=(1.0 / len(person),) * len(person),
-        score_gap=tuple(np.abs(scores[person] - scores[neighbour]).tolist()),
+        score_gap=tuple((data.width * np.abs(scores[person] - scores[neighbour])).tolist()),
         distance=tuple(np.concatenate(distances).tolist()),
     )

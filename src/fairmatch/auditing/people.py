@@ -1,9 +1,8 @@
-"""What is known of the people to audit. It is read once for all models."""
+"""The people of an audit and the scores of its models, read once."""
 
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,13 +13,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.auditing.facts import Estimate, Individuals, LeakFacts, NearPeople, Pairs
+from fairmatch.auditing.facts import Estimate, LeakFacts
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
-from fairmatch.measures.distributions import ScoredPeople, Settings
-from fairmatch.measures.intervals import SCORE_BINS, wilson
+from fairmatch.measures.distributions import ScoredPeople
+from fairmatch.measures.intervals import wilson
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -30,14 +29,126 @@ from fairmatch.people.checks import (
     read_column,
     read_labels,
 )
-from fairmatch.people.columns import Column, read_columns, split_column
-from fairmatch.people.encoding import TableEncoder
-from fairmatch.people.groups import Groups, attribute_columns, listed, read_groups
+from fairmatch.people.columns import Column, split_column
+from fairmatch.people.encoding import Points, Table, TableEncoder
+from fairmatch.people.groups import (
+    Groups,
+    attribute_columns,
+    is_word,
+    listed,
+    read_criterion,
+    read_groups,
+)
 from fairmatch.people.leaks import find_leaks
-from fairmatch.people.outcome import NUMBER, PROBABILITY
-from fairmatch.people.people import Labels, People
+from fairmatch.people.outcome import NUMBER, OUTCOMES, Outcome
+from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
 from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
+
+UNKNOWN = "unknown"
+"""The group of people for whom an attribute is missing. It is shown, but compared with no other."""
+
+MIN_GROUP_SIZE = 30
+"""The audit states nothing about a group of fewer people."""
+
+# What people with the favourable outcome are called by default.
+_OUTCOMES = {"high": "selected", "low": "not flagged"}
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """The settings of an audit.
+
+    Attributes
+    ----------
+    threshold : float
+        The score at which decisions change.
+    confidence : float
+        Level of the intervals.
+    n_resamples : int
+        Number of bootstrap resamples, and of permutations.
+    n_sample : int
+        How many people of each group are drawn for the matchings.
+    n_subsets : int
+        Number of random half-spaces to examine.
+    min_group_size : int
+        Nothing is stated about a group of fewer people.
+    random_state : int
+        Seed of all random draws.
+    favourable : {"high", "low"}
+        Which scores are good for a person.
+    outcome : str or None
+        What people with the favourable outcome are called. None uses the default words.
+    weight_kind : {"survey", "counts"}
+        What the weights are, if there are weights.
+    kind : {"probability", "number"}
+        What the scores are. Predictions of a number select nobody.
+
+    Examples
+    --------
+    >>> AuditSettings(favourable="low").named_outcome
+    'not flagged'
+    """
+
+    threshold: float = _HALF
+    confidence: float = 0.95
+    n_resamples: int = 1000
+    n_sample: int = 4096
+    n_subsets: int = 1000
+    min_group_size: int = MIN_GROUP_SIZE
+    random_state: int = 0
+    favourable: str = "high"
+    outcome: str | None = None
+    weight_kind: str = "survey"
+    kind: str = "probability"
+
+    def __post_init__(self) -> None:
+        check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
+        check_number("confidence", self.confidence, "[0.5, 1)")
+        least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
+        for name, limit in {**least, "random_state": 0}.items():
+            check_count(name, getattr(self, name), limit)
+        choices = {"favourable": _OUTCOMES, "weight_kind": KINDS, "kind": OUTCOMES}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"{name} must be {' or '.join(map(repr, allowed))}, got "
+                    f"{getattr(self, name)!r}.",
+                    parameter=name,
+                )
+        if self.outcome is not None and not str(self.outcome).strip():
+            raise InputError(
+                "outcome is empty. Name what happens to the selected, such as 'granted bail'.",
+                parameter="outcome",
+            )
+        if not self.scores.decides and (self.threshold != _HALF or self.outcome is not None):
+            given = "outcome" if self.outcome is not None else "threshold"
+            raise InputError(
+                f"{given}={getattr(self, given)!r} was given with kind='number', and predictions "
+                f"in units of the target select nobody. Leave {given} out.",
+                parameter=given,
+            )
+
+    @property
+    def scores(self) -> Outcome:
+        """What the scores are."""
+        return OUTCOMES[self.kind]
+
+    @property
+    def named_outcome(self) -> str:
+        """What people with the favourable outcome are called.
+
+        High scores lead to "flagged". So where low scores are good, "flagged" is not the favourable
+        outcome, and "not flagged" takes its place.
+        """
+        if self.outcome is None or (self.favourable == "low" and self.outcome == "flagged"):
+            return _OUTCOMES[self.favourable]
+        return str(self.outcome).strip()
+
+    def generator(self, *part: int) -> np.random.Generator:
+        """Return the random stream of one part of the audit. No part depends on another."""
+        return np.random.default_rng([self.random_state, *part])
 
 
 def content_order(
@@ -95,107 +206,6 @@ def _hashed(columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
     return np.asarray(state, dtype=np.uint64)
 
 
-# What people with the favourable outcome are called by default.
-_OUTCOMES = {"high": "selected", "low": "not flagged"}
-
-SCALES = ("probability", "real")
-"""What scores are: probabilities or decisions, or predictions in units of the target."""
-
-_HALF = 0.5
-
-
-@dataclass(frozen=True)
-class AuditSettings:
-    """The settings of an audit.
-
-    Attributes
-    ----------
-    threshold : float
-        The score at which decisions change.
-    confidence : float
-        Level of the intervals.
-    n_resamples : int
-        Number of bootstrap resamples, and of permutations.
-    n_sample : int
-        How many people of each group are drawn for the matchings.
-    n_subsets : int
-        Number of random half-spaces to examine.
-    min_group_size : int
-        Nothing is stated about a group of fewer people.
-    random_state : int
-        Seed of all random draws.
-    favourable : {"high", "low"}
-        Which scores are good for a person.
-    outcome : str or None
-        What people with the favourable outcome are called. None uses the default words.
-    weight_kind : {"survey", "counts"}
-        What the weights are, if there are weights.
-    scale : {"probability", "real"}
-        What the scores are. Predictions of a number ("real") decide on nobody.
-
-    Examples
-    --------
-    >>> AuditSettings(favourable="low").named_outcome
-    'not flagged'
-    """
-
-    threshold: float = _HALF
-    confidence: float = 0.95
-    n_resamples: int = 1000
-    n_sample: int = 4096
-    n_subsets: int = 1000
-    min_group_size: int = 30
-    random_state: int = 0
-    favourable: str = "high"
-    outcome: str | None = None
-    weight_kind: str = "survey"
-    scale: str = "probability"
-
-    def __post_init__(self) -> None:
-        check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
-        check_number("confidence", self.confidence, "[0.5, 1)")
-        least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
-        for name, limit in {**least, "random_state": 0}.items():
-            check_count(name, getattr(self, name), limit)
-        choices = {"favourable": tuple(_OUTCOMES), "weight_kind": KINDS, "scale": SCALES}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"{name} must be {' or '.join(map(repr, allowed))}, got "
-                    f"{getattr(self, name)!r}."
-                )
-        if self.outcome is not None and not str(self.outcome).strip():
-            raise InputError(
-                "outcome is empty. Name what happens to the selected, such as 'granted bail'."
-            )
-        if self.is_real and (self.threshold != _HALF or self.outcome is not None):
-            given = "outcome" if self.outcome is not None else "threshold"
-            raise InputError(
-                f"{given}={getattr(self, given)!r} was given with scale='real', and predictions in "
-                f"units of the target select nobody. Leave {given} out."
-            )
-
-    @property
-    def is_real(self) -> bool:
-        """Whether scores are predictions in units of the target, which decide on nobody."""
-        return self.scale == "real"
-
-    @property
-    def named_outcome(self) -> str:
-        """What people with the favourable outcome are called.
-
-        High scores lead to "flagged". So where low scores are good, "flagged" is not the favourable
-        outcome, and "not flagged" takes its place.
-        """
-        if self.outcome is None or (self.favourable == "low" and self.outcome == "flagged"):
-            return _OUTCOMES[self.favourable]
-        return str(self.outcome).strip()
-
-    def generator(self, *part: int) -> np.random.Generator:
-        """Return the random stream of one part of the audit. No part depends on another."""
-        return np.random.default_rng([self.random_state, *part])
-
-
 # The paper's alpha of the joint map (Section 5.3).
 _JOINT_LABEL_WEIGHT = 100.0
 # With many pairs of groups, costs are proven to within this share of their size. Another sample
@@ -211,37 +221,57 @@ class SamplePair:
     ----------
     at : array of int
         Positions of these people in the sample, in its order.
-    codes : array of int
-        0 for people of the first group, 1 for those of the second.
+    people : People
+        These people. The first group has code 0, and the second has code 1.
     features : array or None
         Their encoded features.
-    positive : array of bool or None
-        Their labels.
-    weights : Weights
-        Their weights.
     tolerance : float
         Relative gap to which the costs of their matchings are proven.
     """
 
     at: IndexArray
-    codes: NDArray[np.int8]
+    people: People
     features: FloatArray | None
-    positive: BoolArray | None
-    weights: Weights
     tolerance: float = EXACT
 
-    @property
+    @cached_property
+    def codes(self) -> NDArray[np.integer[Any]]:
+        """0 for people of the first group, 1 for those of the second."""
+        return self.people.groups.codes
+
+    @cached_property
+    def sides(self) -> tuple[IndexArray, IndexArray]:
+        """Positions of the people of the first group, and of those of the second."""
+        return np.flatnonzero(self.codes == 0), np.flatnonzero(self.codes == 1)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Their weights."""
+        return self.people.weight or Weights(len(self.people))
+
+    @cached_property
     def sizes(self) -> tuple[int, int]:
         """Number of people in the first group, and in the second."""
-        return self._of(0).people, self._of(1).people
+        first, second = (self.weights.take(own).people for own in self.sides)
+        return first, second
 
-    def _of(self, code: int) -> Weights:
-        return self.weights.take(self.codes == code)
+    @cached_property
+    def part(self) -> Comparison:
+        """The comparison of the two groups."""
+        (part,) = self.people.comparisons(read_criterion("demographic_parity"))
+        return part
+
+    @cached_property
+    def points(self) -> Points:
+        """Their features as points."""
+        assert self.features is not None
+        return Points(self.features, np.empty((len(self.features), 0), dtype=np.int32))
 
     @property
     def has_both_labels(self) -> bool:
         """Whether there are labels of both classes."""
-        return self.positive is not None and 0 < self.positive.sum() < len(self.positive)
+        positive = self.people.positive
+        return positive is not None and 0 < positive.sum() < len(positive)
 
     @cached_property
     def marginal(self) -> Coupling:
@@ -256,12 +286,7 @@ class SamplePair:
         )
 
     def _match(self, matcher: OptimalTransportMatcher) -> Coupling:
-        assert self.features is not None
-        labels = self.positive if matcher.label_weight else None
-        weights = self.weights.values
-        return self.oriented(
-            matcher.match(self.features, self.codes, labels, sample_weight=weights)
-        )
+        return self.oriented(matcher.match_people(self.people, self.points))
 
     def oriented(self, coupling: Coupling) -> Coupling:
         """Return a matching of these people, directed from the first group to the second."""
@@ -276,8 +301,8 @@ class SamplePair:
         """
         assert self.features is not None
         means, variances = [], []
-        for code in (0, 1):
-            rows, weights = self.features[self.codes == code], self._of(code).values
+        for own in self.sides:
+            rows, weights = self.features[own], self.weights.take(own).values
             means.append(np.average(rows, axis=0, weights=weights))
             variances.append(np.average((rows - means[-1]) ** 2, axis=0, weights=weights))
         costs: FloatArray = variances[0] + variances[1] + (means[0] - means[1]) ** 2
@@ -292,37 +317,31 @@ class Sample:
     ----------
     rows : array of int
         Row positions in the table.
-    groups : Groups
-        Group of each of these rows.
+    people : People
+        These people, with their groups, labels and weights.
     features : array or None
-        Encoded features of these rows.
+        Their encoded features.
     feature_groups : dict
         Column of the table to its encoded columns.
-    positive : array of bool or None
-        Labels of these rows.
-    weights : Weights
-        Weights of these rows.
     """
 
     rows: IndexArray
-    groups: Groups
+    people: People
     features: FloatArray | None
     feature_groups: dict[str, slice]
-    positive: BoolArray | None
-    weights: Weights
     _pairs: dict[tuple[int, int], SamplePair] = field(default_factory=dict)
 
     def pair(self, codes: tuple[int, int]) -> SamplePair:
         """Return the people of two groups. Their matchings are found once for all models."""
         if codes not in self._pairs:
-            at = np.flatnonzero(np.isin(self.groups.codes, codes))
+            groups = self.people.groups
+            at = np.flatnonzero(np.isin(groups.codes, codes))
+            two = Groups((groups.codes[at] == codes[1]).astype(np.int8), (0, 1))
             self._pairs[codes] = SamplePair(
                 at,
-                (self.groups.codes[at] == codes[1]).astype(np.int8),
+                replace(self.people.take(at), groups=two),
                 None if self.features is None else self.features[at],
-                None if self.positive is None else self.positive[at],
-                self.weights.take(at),
-                EXACT if len(self.groups.labels) == 2 else _MANY_TOLERANCE,
+                EXACT if groups.n_groups == 2 else _MANY_TOLERANCE,
             )
         return self._pairs[codes]
 
@@ -371,56 +390,259 @@ def draw_rows(
     return positions[order], Weights(len(positions), values, weights.is_counts)
 
 
-# With more rows, a sample is examined first, and then all rows of the columns that it points at.
-_MOST_ROWS = 200_000
+# A column in which nearly everybody has a value of their own identifies people. It is not a
+# property that people share.
+_MOST_LEVELS = 1000
+_FEW_LEVELS = 30
 
 
-def take(X: Any, rows: IndexArray) -> Any:
-    """Return some rows of a table or array."""
-    if not nw.dependencies.is_into_dataframe(X):
-        return np.asarray(X)[rows]
-    return nw.from_native(X, eager_only=True)[rows].to_native()
-
-
-def leaks_of(
-    X: Any, sensitive_features: Any, n_rows: int, kept: Collection[str]
-) -> list[LeakFacts]:
-    """Return the columns that give the group away. Raise if one does so in every row.
+def identifies(n_levels: int, n_rows: int) -> bool:
+    """Return whether a column with this many levels identifies people rather than describes them.
 
     Parameters
     ----------
-    X : table or array of shape (n_rows, n_columns)
-        The columns that describe people.
-    sensitive_features : column, or table of several attributes
-        Group of every row.
+    n_levels : int
+        Number of different values in the column.
     n_rows : int
         Number of rows.
-    kept : collection of str
-        Columns to keep although they give the group away.
-
-    Raises
-    ------
-    ColumnError
-        If a column is the group or determines it, and is not listed in ``kept``.
     """
-    if n_rows > _MOST_ROWS:
-        rows = np.sort(np.random.default_rng(0).permutation(n_rows)[: _MOST_ROWS // 2])
-        found = find_leaks(take(X, rows), take(sensitive_features, rows))
-        if found:
-            X = _only(X, {leak.column for leak in found})
-            found = find_leaks(X, sensitive_features)
-    else:
-        found = find_leaks(X, sensitive_features)
-    exact = [leak for leak in found if leak.is_exact and leak.column not in kept]
+    return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Roster:
+    """The people to audit, read once for all models.
+
+    Attributes
+    ----------
+    people : People
+        The people, with the columns that describe them.
+    X : table, array or None
+        The table as a model takes it. It may hold the sensitive column.
+    sensitive_features
+        The groups as a model takes them.
+    pos_label
+        The positive label.
+    positions : array of int or None
+        Positions of the rows in the given table. It is None if no row was left out.
+    n_given : int
+        Number of rows in the given table.
+    leaks : tuple of LeakFacts
+        Columns that give the group away.
+    order : array of int
+        The rows, sorted by what is known of the people. People are drawn in this order, so the
+        order of the table does not matter.
+    """
+
+    people: People
+    X: Any
+    sensitive_features: Any
+    pos_label: Any
+    positions: IndexArray | None
+    n_given: int
+    leaks: tuple[LeakFacts, ...]
+    order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    _samples: dict[int, Sample] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> Weights:
+        """Weight of every row."""
+        return self.people.weight or Weights(len(self.people))
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns that describe the people."""
+        return [] if self.people.table is None else self.people.table.columns
+
+    def ordered(self, scores: Sequence[FloatArray]) -> Roster:
+        """Return the same people with an order that does not depend on the order of the rows.
+
+        Parameters
+        ----------
+        scores : sequence of arrays
+            Their scores under every model.
+        """
+        labels = [] if self.people.labels is None else [self.people.labels.values]
+        known = [self.people.groups.codes, *labels]
+        return replace(self, order=content_order(self.columns, known, scores, self.weights.values))
+
+    def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
+        """Draw people of each group, as `draw_rows` does, by their order."""
+        groups, weights = self.people.groups.take(self.order), self.weights.take(self.order)
+        rows, drawn = draw_rows(groups, weights, n_people, generator)
+        return self.order[rows], drawn
+
+    def sample(self, n_sample: int, generator: np.random.Generator) -> Sample:
+        """Draw the sample once for all models. The nearest matching is then also found once."""
+        if n_sample not in self._samples:
+            rows, weights = self.draw(n_sample, generator)
+            people = replace(self.people, table=None, ids=None).take(rows)
+            self._samples[n_sample] = Sample(
+                rows=rows,
+                people=replace(people, weight=None if weights.values is None else weights),
+                features=self.encode(rows) if self.columns else None,
+                feature_groups=self.encoder.feature_groups_ if self.columns else {},
+            )
+        return self._samples[n_sample]
+
+    @cached_property
+    def encoder(self) -> TableEncoder:
+        """The encoder of the features, fitted on all rows."""
+        return TableEncoder(missing="encode").fit(self.people.table)
+
+    def encode(self, rows: IndexArray) -> FloatArray:
+        """Encode only some rows, because not all rows of a large table may be needed."""
+        assert self.people.table is not None
+        encoded: FloatArray = self.encoder.transform(self.people.table.take(rows))
+        return encoded
+
+    @property
+    def sha256(self) -> str | None:
+        """Hash of the columns. It does not depend on the table library. None without columns."""
+        return sha256(*map(_bytes, self.columns)) if self.columns else None
+
+    @property
+    def n_encoded(self) -> int:
+        """How many numbers describe a person after encoding."""
+        return len(self.encoder.get_feature_names_out())
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader should know about how the rows count."""
+        weights, notes = self.weights, list[str]()
+        if self.people.groups.apart:
+            notes += self._written_unknown()
+        if self.positions is not None:
+            notes.append("Rows of weight 0 were left out.")
+        if weights.is_survey:
+            assert weights.values is not None
+            if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
+                notes.append(
+                    "The weights are whole numbers and were read as weights of a survey. If each "
+                    "is a number of people, pass weight_kind='counts'."
+                )
+            notes.append(
+                f"The rows are weighted. {weights.n_rows:,} rows are worth {weights.size:,.0f} "
+                "people of equal weight, and the intervals are based on that number."
+            )
+        return tuple(notes)
+
+    def _written_unknown(self) -> Iterable[str]:
+        """Yield a note for each attribute in which the word "unknown" is written."""
+        for name, values in attribute_columns(self.sensitive_features, "sensitive_features"):
+            column = read_column(values, "sensitive_features")
+            written = np.array([is_word(value, UNKNOWN) for value in column.tolist()])
+            if n_people := self.weights.take(written).people:
+                what = "the group" if name is None else repr(name)
+                yield (
+                    f"For {n_people:,} people {what} is written {UNKNOWN!r}. They are counted with "
+                    "those for whom it is missing, and are compared with nobody."
+                )
+
+
+def read_roster(
+    settings: AuditSettings,
+    sensitive_features: Any,
+    *,
+    X: Any,
+    y_true: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    ids: ArrayLike | None,
+    pos_label: Any,
+    keep: Collection[str],
+    sensitive_column: Any,
+) -> Roster:
+    """Read the people to audit. Rows of weight 0 stand for nobody and are left out.
+
+    Parameters
+    ----------
+    settings : AuditSettings
+        The settings of the audit.
+    sensitive_column : str, int or None
+        The column of X in which a model finds the groups, or None.
+    sensitive_features, X, y_true, sample_weight, ids, pos_label, keep
+        The arguments of `fairmatch.audit`, as the caller passed them.
+    """
+    n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
+    weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
+    if weights.values is not None and not (is_there := weights.values > 0.0).all():
+        positions = np.flatnonzero(is_there)
+        weights = weights.take(positions)
+        sensitive_features = _take(sensitive_features, positions, n_given, "sensitive_features")
+        X, y_true, ids = (
+            None if given is None else _take(given, positions, n_given, name)
+            for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
+        )
+    groups = read_groups(sensitive_features, unknown=UNKNOWN)
+    _check_known(groups)
+    n_rows = len(groups)
+    table = None if X is None else Table(_without(X, sensitive_column))
+    if table is not None and len(table) != n_rows:
+        raise InputError(
+            f"X has {len(table)} rows where sensitive_features has {n_rows}. Pass both for the "
+            "same people.",
+            parameter="X",
+        )
+    leaks = () if table is None else _read_leaks(table, groups, keep)
+    names = None if ids is None else read_column(ids, "ids")
+    if names is not None:
+        check_length(names, n_rows, "ids")
+    labels = None
+    if y_true is not None and settings.scores.has_unit:
+        labels = Labels(NUMBER.read(y_true, name="y_true", n_rows=n_rows))
+    elif y_true is not None:
+        positive = read_labels(y_true, n_rows=n_rows, pos_label=pos_label)
+        labels = Labels(positive.astype(np.float64), (None, pos_label))
+    people = People(
+        groups,
+        table,
+        labels,
+        None if weights.values is None else weights,
+        ids=None if names is None else tuple(map(str, names.tolist())),
+    )
+    return Roster(people, X, sensitive_features, pos_label, positions, n_given, leaks)
+
+
+def _check_known(groups: Groups) -> None:
+    """Raise unless at least two groups are known."""
+    if len(groups.compared) < 2:
+        known = [groups.labels[code] for code in groups.compared]
+        n_unknown = int(np.isin(groups.codes, groups.apart).sum())
+        raise GroupError(
+            f"sensitive_features has {n_unknown} missing or unknown values, and the others hold "
+            f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
+            "compare. Pass rows of another group too, or another column.",
+            parameter="sensitive_features",
+        )
+
+
+def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[LeakFacts, ...]:
+    """Return the columns that give the group away.
+
+    Raise if a column does so in every row or identifies people, and is not kept. The error names
+    all of these columns at once, so that nobody repairs a table one column at a time.
+    """
+    refused: list[InputError] = [
+        _no_feature(column, len(groups))
+        for column in table.columns
+        if column.levels is not None
+        and column.name not in keep
+        and identifies(len(column.levels), len(groups))
+    ]
+    leaks = find_leaks(table, groups) if table.columns else []
+    exact = [leak for leak in leaks if leak.is_exact and leak.column not in keep]
     if exact:
         told = "; ".join(leak.words for leak in exact)
-        names = shlex.join(dict.fromkeys(leak.column for leak in exact))
-        raise ColumnError(
+        names = list(dict.fromkeys(leak.column for leak in exact))
+        error = ColumnError(
             f"X gives the group away: {told}. Then nobody has a near person in the other group. "
-            f"Leave it out of X (--drop {names}), or keep it, as where a model reads it from X: "
-            f"keep={list(dict.fromkeys(leak.column for leak in exact))} (--keep {names})."
+            f"Leave it out of X, or keep it, as where a model reads it from X: keep={names}.",
+            parameter="keep",
         )
-    return [
+        refused.append(error)
+    if refused:
+        joined = ColumnError("\n".join(map(str, refused)), parameter="keep")
+        raise refused[0] if len(refused) == 1 else joined
+    return tuple(
         LeakFacts(
             leak.column,
             leak.kind,
@@ -429,48 +651,98 @@ def leaks_of(
             leak.agreement,
             leak.words,
         )
-        for leak in found
-    ]
+        for leak in leaks
+    )
 
 
-def _only(X: Any, names: Collection[str]) -> Any:
-    if not nw.dependencies.is_into_dataframe(X):
+def _no_feature(column: Column, n_rows: int) -> InputError:
+    """Return the error about a text column in which most values differ: numbers, or names."""
+    levels = np.asarray(column.levels, dtype=object)
+    found = suspect(ColumnFacts(column.name, "text", levels, 0))
+    if found is not None and found.asks:
+        words = found.words.partition(";")[0]
+        return InputError(
+            f"Column {column.name!r} {words}. Turn it into numbers, or leave it out of X.",
+            parameter="X",
+        )
+    return InputError(
+        f"Column {column.name!r} has {len(levels)} different values in {n_rows} rows: it looks "
+        "like a name or a number that identifies people. Leave it out of X, and pass it as ids if "
+        "the audit should show it.",
+        parameter="ids",
+    )
+
+
+def _without(X: Any, column: Any) -> Any:
+    """Return X without the sensitive column, if X holds it."""
+    try:
+        return X if column is None else split_column(X, column)[0]
+    except ColumnError:  # X may lack the column if the model needs no group to predict
         return X
-    frame = nw.from_native(X, eager_only=True)
-    return frame.select([name for name in frame.columns if str(name) in names]).to_native()
+
+
+def _take(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
+    """Return some rows of what was given. Raise unless it has the expected number of rows."""
+    check_length(given, n_rows, name)
+    if not nw.dependencies.is_into_dataframe(given):
+        return np.asarray(given)[rows]
+    return nw.from_native(given, eager_only=True)[rows].to_native()
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores, groups and labels of the rows to audit, with the settings of the audit.
+class Audited:
+    """People with the scores of one model, and what may be stated about them.
 
     Attributes
     ----------
-    scores : array of float
-        Score of every row.
-    groups : Groups
-        Group of every row.
-    positive : array of bool or None
-        Whether each label is positive. It is None without labels.
+    scored : ScoredPeople
+        The people and their scores.
     settings : AuditSettings
         The settings of the audit.
-    unknown : tuple of int
-        Codes of groups that are shown but not compared, because an attribute is missing.
-    row_weights : Weights or None
-        Weight of every row. None means that every row is one person.
     """
 
-    scores: FloatArray
-    groups: Groups
-    positive: BoolArray | None
+    scored: ScoredPeople
     settings: AuditSettings
-    unknown: tuple[int, ...] = ()
-    row_weights: Weights | None = None
+
+    def of(self, groups: Groups) -> Audited:
+        """Return the same people in other groups, such as those of one attribute."""
+        people = replace(self.people, groups=groups)
+        return replace(self, scored=ScoredPeople(people, self.scores, self.scored.settings))
+
+    @property
+    def people(self) -> People:
+        """The people."""
+        return self.scored.people
+
+    @property
+    def groups(self) -> Groups:
+        """Their groups."""
+        return self.scored.people.groups
+
+    @property
+    def scores(self) -> FloatArray:
+        """Their scores."""
+        return self.scored.scores
+
+    @property
+    def weights(self) -> Weights:
+        """Their weights."""
+        return self.scored.weights
+
+    @property
+    def width(self) -> float:
+        """Length of the range of the scores, which is 1 for probabilities."""
+        return self.scored.settings.width
 
     @cached_property
-    def weights(self) -> Weights:
-        """Weight of every row."""
-        return self.row_weights or Weights(len(self.scores))
+    def shares(self) -> FloatArray:
+        """The scores as shares of their range, which are the probabilities themselves."""
+        return self.scored.settings.shares(self.scores)
+
+    @property
+    def decides(self) -> bool:
+        """Whether scores are probabilities or decisions, which select people."""
+        return self.settings.scores.decides
 
     @cached_property
     def selected(self) -> BoolArray:
@@ -478,12 +750,10 @@ class Scored:
         above = np.asarray(self.scores >= self.settings.threshold)
         return above if self.settings.favourable == "high" else ~above
 
-    @cached_property
+    @property
     def deserving(self) -> BoolArray | None:
-        """Whether each person has the favourable label: the positive one, unless low is good."""
-        if self.positive is None or self.settings.favourable == "high":
-            return self.positive
-        return ~self.positive
+        """Whether each person has the favourable label; None without labels of two classes."""
+        return self.scored.deserving
 
     def among(self, label: bool) -> str:
         """Return words for people with the favourable label (True) or with the other (False)."""
@@ -493,38 +763,22 @@ class Scored:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the groups."""
-        return tuple(str(label) for label in self.groups.labels)
+        return tuple(map(str, self.groups.labels))
 
     @cached_property
     def _group_weights(self) -> tuple[Weights, ...]:
-        codes = range(len(self.labels))
+        codes = range(self.groups.n_groups)
         return tuple(self.weights.take(self.groups.is_group(code)) for code in codes)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of people in each group."""
-        if self.weights.values is None:
-            return tuple(np.bincount(self.groups.codes, minlength=len(self.labels)).tolist())
         return tuple(own.people for own in self._group_weights)
-
-    @cached_property
-    def evidence(self) -> tuple[float, ...]:
-        """How many people of equal weight the rows of each group are worth."""
-        if not self.weights.is_survey:
-            return self.sizes
-        return tuple(own.size for own in self._group_weights)
 
     @cached_property
     def totals(self) -> tuple[float, ...]:
         """Sum of the weights of each group."""
-        if self.weights.values is None:
-            return self.sizes
         return tuple(own.total for own in self._group_weights)
-
-    @property
-    def is_decision(self) -> bool:
-        """Whether the scores are 0/1 decisions."""
-        return self.scored.is_decision
 
     def refuse(self, code: int, size: float, among: str = "") -> str | None:
         """Return why a group is too small for a statement, or None if it is large enough.
@@ -550,14 +804,13 @@ class Scored:
     @cached_property
     def compared(self) -> tuple[int, ...]:
         """Codes of the groups that are known and large enough to be compared."""
-        least = self.settings.min_group_size
-        sizes = enumerate(self.evidence)
-        return tuple(c for c, size in sizes if size >= least and c not in self.unknown)
+        least, sizes = self.settings.min_group_size, [own.size for own in self._group_weights]
+        return tuple(code for code in self.groups.compared if sizes[code] >= least)
 
     @cached_property
     def place(self) -> NDArray[np.int64]:
         """Position of every row's group among those compared, or -1 if it is not compared."""
-        places = np.full(len(self.labels), -1, dtype=np.int64)
+        places = np.full(self.groups.n_groups, -1, dtype=np.int64)
         places[list(self.compared)] = np.arange(len(self.compared))
         placed: NDArray[np.int64] = places[self.groups.codes]
         return placed
@@ -572,14 +825,13 @@ class Scored:
         """Why nothing that needs two groups is stated, or None."""
         if self.pairs:
             return None
-        sizes = ((c, size) for c, size in enumerate(self.evidence) if c not in self.unknown)
-        return next(reason for c, size in sizes if (reason := self.refuse(c, size)))
+        sizes = ((code, self._group_weights[code].size) for code in self.groups.compared)
+        return next(reason for code, size in sizes if (reason := self.refuse(code, size)))
 
     @cached_property
     def reference(self) -> int:
         """Code of the largest known group, with which every other group is compared."""
-        known = [c for c in range(len(self.labels)) if c not in self.unknown]
-        return max(known, key=lambda code: self.totals[code])
+        return max(self.groups.compared, key=lambda code: self.totals[code])
 
     @cached_property
     def matched_pairs(self) -> tuple[tuple[int, int], ...]:
@@ -593,20 +845,7 @@ class Scored:
 
     def pair_generator(self, part: int, codes: tuple[int, int]) -> np.random.Generator:
         """Return the random stream of one part of the audit, for one pair of groups."""
-        return self.settings.generator(part, *(codes if len(self.labels) > 2 else ()))
-
-    @cached_property
-    def scored(self) -> ScoredPeople:
-        """The people and their scores, as measures take them."""
-        labels = self.positive
-        people = People(
-            replace(self.groups, apart=self.unknown),
-            labels=None if labels is None else Labels(labels.astype(np.float64), (0, 1)),
-            weight=self.weights,
-        )
-        outcome = NUMBER if self.settings.is_real else PROBABILITY
-        settings = Settings(self.settings.threshold, SCORE_BINS, self.settings.favourable, outcome)
-        return ScoredPeople(people, self.scores, settings)
+        return self.settings.generator(part, *(codes if self.groups.n_groups > 2 else ()))
 
     def rate(self, hits: BoolArray, weights: Weights, code: int, among: str = "") -> Estimate:
         """Return the share of hits with its interval, or the reason why it is not stated."""
@@ -616,339 +855,6 @@ class Scored:
         people = max(round(size), 1)
         count = share * people if weights.is_survey else round(share * people)
         return Estimate(share, *wilson(count, people, self.settings.confidence))
-
-
-# A column in which nearly everybody has a value of their own identifies people. It is not a
-# property that people share.
-_MOST_LEVELS = 1000
-_FEW_LEVELS = 30
-
-
-# The group of people for whom an attribute is missing. It is shown, but compared with no other.
-UNKNOWN = "unknown"
-
-
-def identifies(n_levels: int, n_rows: int) -> bool:
-    """Return whether a column with this many levels identifies people rather than describes them.
-
-    Parameters
-    ----------
-    n_levels : int
-        Number of different values in the column.
-    n_rows : int
-        Number of rows.
-    """
-    return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
-
-
-@dataclass(frozen=True, eq=False)
-class PeopleTable:
-    """What is known of the people.
-
-    Attributes
-    ----------
-    X : table, array or None
-        The table as given. It is None if no table was given.
-    columns : list of Column
-        The columns of ``features``.
-    features : table, array or None
-        The table without the sensitive column, if the table holds that column.
-    groups : Groups
-        Group of every row.
-    unknown : tuple of int
-        Codes of the groups of people for whom an attribute is missing.
-    attributes : dict
-        Name of each attribute to its groups, if several attributes were given. Otherwise empty.
-    sensitive_features
-        The groups as they were given.
-    positive : array of bool or None
-        Whether each label is positive. It is None without labels.
-    pos_label
-        The positive label.
-    ids : list of str
-        Identifier of every row. It is empty if none were given.
-    weights : Weights
-        Weight of every row.
-    positions : array of int or None
-        Positions of the rows in the given table. It is None if no row was left out.
-    n_given : int
-        Number of rows in the given table.
-    leaks : tuple of LeakFacts
-        Columns that give the group away.
-    samples : dict
-        Samples that were already drawn.
-    target : array of float or None
-        The number to predict for every row, if scores are predictions and it was given.
-    order : array of int
-        The rows, sorted by what is known of the people. People are drawn in this order, so the
-        order of the table does not matter.
-    """
-
-    X: Any
-    columns: list[Column]
-    features: Any
-    groups: Groups
-    unknown: tuple[int, ...]
-    attributes: dict[str, Groups]
-    sensitive_features: Any
-    positive: Any
-    pos_label: Any
-    ids: list[str]
-    weights: Weights
-    positions: IndexArray | None
-    n_given: int
-    leaks: tuple[LeakFacts, ...]
-    samples: dict[tuple[int, int], Sample]
-    target: FloatArray | None = None
-    order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-
-    def ordered(self, scores: Sequence[FloatArray]) -> PeopleTable:
-        """Return the same people with an order that does not depend on the order of the rows.
-
-        Parameters
-        ----------
-        scores : sequence of arrays
-            Their scores under every model.
-        """
-        given = self.groups.codes, self.positive, self.target
-        known = [values for values in given if values is not None]
-        order = content_order(self.columns, known, scores, self.weights.values)
-        return replace(self, order=order)
-
-    def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
-        """Draw people of each group, as `draw_rows` does, by their order."""
-        groups, weights = self.groups.take(self.order), self.weights.take(self.order)
-        rows, drawn = draw_rows(groups, weights, n_people, generator)
-        return self.order[rows], drawn
-
-    def sample(self, n_sample: int, seed: int) -> Sample:
-        """Draw the sample once for all models. The nearest matching is then also found once."""
-        key = n_sample, seed
-        if key not in self.samples:
-            generator = np.random.default_rng([seed, 2])
-            rows, weights = self.draw(n_sample, generator)
-            self.samples[key] = Sample(
-                rows=rows,
-                groups=self.groups.take(rows),
-                features=self.encode(rows) if self.columns else None,
-                feature_groups=self.encoder.feature_groups_ if self.columns else {},
-                positive=None if self.positive is None else self.positive[rows],
-                weights=weights,
-            )
-        return self.samples[key]
-
-    @cached_property
-    def encoder(self) -> TableEncoder:
-        """The encoder of the features, fitted on all rows."""
-        return TableEncoder(missing="encode").fit(self.features)
-
-    def encode(self, rows: IndexArray) -> FloatArray:
-        """Encode only some rows, because not all rows of a large table may be needed."""
-        encoded: FloatArray = self.encoder.transform(take(self.features, rows))
-        return encoded
-
-    @property
-    def sha256(self) -> str | None:
-        """Hash of the columns. It does not depend on the table library. None without columns."""
-        return sha256(*map(_bytes, self.columns)) if self.columns else None
-
-    @property
-    def n_encoded(self) -> int:
-        """How many numbers describe a person after encoding."""
-        return len(self.encoder.get_feature_names_out())
-
-
-def read_people(
-    sensitive_features: ArrayLike,
-    X: Any,
-    y_true: ArrayLike | None,
-    ids: ArrayLike | None,
-    pos_label: Any,
-    sensitive_column: Any,
-    sample_weight: ArrayLike | None = None,
-    weight_kind: str = "survey",
-    keep: Collection[str] = (),
-    scale: str = "probability",
-) -> PeopleTable:
-    """Read the people to audit. Rows of weight 0 stand for nobody and are left out.
-
-    Parameters
-    ----------
-    sensitive_column : str, int or None
-        The column of X in which a model finds the groups, or None.
-    sensitive_features, X, y_true, ids, pos_label, sample_weight, weight_kind, keep, scale
-        The arguments of `fairmatch.audit`, as the caller passed them.
-    """
-    positions = None
-    if sample_weight is not None:
-        weights = read_row_weights(sample_weight, weight_kind, _n_rows(sensitive_features))
-        n_given = weights.n_rows
-        assert weights.values is not None
-        if (is_there := weights.values > 0.0).sum() < weights.n_rows:
-            positions = np.flatnonzero(is_there)
-            sensitive_features = take(sensitive_features, positions)
-            X, y_true, ids = (
-                None if given is None else _taken(given, positions, n_given, name)
-                for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
-            )
-            weights = weights.take(positions)
-    groups = read_groups(sensitive_features, unknown=UNKNOWN)
-    n_rows = len(groups)
-    if sample_weight is None:
-        weights, n_given = Weights(n_rows), n_rows
-    attributes, missing = _read_attributes(sensitive_features, groups)
-    unknown = tuple(np.unique(groups.codes[missing]).tolist())
-    if groups.n_groups - len(unknown) < 2:
-        known = [label for code, label in enumerate(groups.labels) if code not in unknown]
-        raise GroupError(
-            f"sensitive_features has {int(missing.sum())} missing or unknown values, and the "
-            f"others hold {len(known)} group ({listed(known)}). At least two known groups are "
-            "needed to compare. Pass rows of another group too, or another column."
-        )
-    features = X if X is None else _without(X, sensitive_column)
-    columns = [] if X is None else read_columns(features)
-    refused: list[InputError] = []
-    for column in columns:
-        if len(column.values) != n_rows:
-            raise InputError(
-                f"X has {len(column.values)} rows where sensitive_features has {n_rows}. Pass both "
-                "for the same people."
-            )
-        if column.name in keep or column.levels is None:
-            continue
-        if identifies(len(column.levels), n_rows):
-            refused.append(_no_feature(column, n_rows))
-    leaks: list[LeakFacts] = []
-    try:
-        leaks = leaks_of(features, sensitive_features, n_rows, keep) if columns else []
-    except ColumnError as error:
-        refused.append(error)
-    if refused:  # all at once, so that nobody repairs a table one column at a time
-        raise refused[0] if len(refused) == 1 else ColumnError("\n".join(map(str, refused)))
-    names = [] if ids is None else [str(value) for value in read_column(ids, "ids").tolist()]
-    if names and len(names) != n_rows:
-        raise InputError(
-            f"ids has {len(names)} rows where {n_rows} were expected. Pass one identifier per row."
-        )
-    return PeopleTable(
-        X=X,
-        columns=columns,
-        features=features,
-        groups=groups,
-        unknown=unknown,
-        attributes=attributes,
-        sensitive_features=sensitive_features,
-        positive=None
-        if y_true is None or scale == "real"
-        else read_labels(y_true, n_rows=n_rows, pos_label=pos_label),
-        pos_label=pos_label,
-        ids=names,
-        weights=weights,
-        positions=positions,
-        n_given=n_given,
-        leaks=tuple(leaks),
-        samples={},
-        target=None if y_true is None or scale != "real" else _read_target(y_true, n_rows),
-    )
-
-
-def _no_feature(column: Column, n_rows: int) -> InputError:
-    """Return the error about a text column in which most values differ: numbers, or names."""
-    levels = np.asarray(column.levels, dtype=object)
-    found = suspect(ColumnFacts(column.name, "text", levels, 0))
-    if found is not None and found.asks:
-        words = found.words.partition(";")[0]
-        return InputError(
-            f"Column {column.name!r} {words}. Turn it into numbers, or leave it out of X (--drop "
-            f"{shlex.quote(column.name)})."
-        )
-    return InputError(
-        f"Column {column.name!r} has {len(levels)} different values in {n_rows} rows: it looks "
-        "like a name or a number that identifies people. Leave it out of X, and pass it as ids "
-        "(--id) if the audit should show it."
-    )
-
-
-def _read_target(y_true: ArrayLike, n_rows: int) -> FloatArray:
-    return NUMBER.read(y_true, name="y_true", n_rows=n_rows)
-
-
-def _read_attributes(given: Any, groups: Groups) -> tuple[dict[str, Groups], BoolArray]:
-    """Return the groups of each attribute if there are several, and a mask of rows that lack one.
-
-    With a single attribute the first part is empty.
-    """
-    columns = attribute_columns(given, "sensitive_features")
-    if len(columns) == 1:
-        return {}, _lack(groups)
-    attributes = {
-        str(name): read_groups(values, unknown=UNKNOWN, name=f"sensitive_features[{name!r}]")
-        for name, values in columns
-    }
-    return attributes, np.logical_or.reduce([*map(_lack, attributes.values())])
-
-
-def _lack(groups: Groups) -> BoolArray:
-    """Return which rows lack the attribute."""
-    code = groups.labels.index(UNKNOWN) if UNKNOWN in groups.labels else -1
-    return np.asarray(groups.codes == code)
-
-
-def _without(X: Any, column: Any) -> Any:
-    """Return X without the sensitive column, if X holds it."""
-    try:
-        return X if column is None else split_column(X, column)[0]
-    except ColumnError:  # X may lack the column if the model needs no group to predict
-        return X
-
-
-def _taken(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
-    """Return some rows of what was given. Raise unless it has the expected number of rows."""
-    check_length(given, n_rows, name)
-    return take(given, rows)
-
-
-def _n_rows(given: Any) -> int:
-    return len(attribute_columns(given, "sensitive_features")[0][1])
-
-
-def list_people(
-    data: Scored,
-    sample: Sample,
-    table: PeopleTable,
-    pairs: dict[str, Pairs],
-    near: tuple[NearPeople, ...],
-    across: dict[str, Pairs],
-) -> Individuals:
-    """Return the people of the sample, one by one."""
-    ids, columns = table.ids, table.columns
-    positive = () if sample.positive is None else sample.positive.astype(int).tolist()
-    weights = () if sample.weights.values is None else sample.weights.values.tolist()
-    rows = sample.rows if table.positions is None else table.positions[sample.rows]
-    return Individuals(
-        ids=tuple(ids[row] for row in sample.rows) if ids else tuple(map(str, rows)),
-        rows=tuple(rows.tolist()),
-        group=tuple(sample.groups.codes.tolist()),
-        scores=tuple(data.scores[sample.rows].tolist()),
-        labels=tuple(positive),
-        columns={column.name: _values(column, sample.rows) for column in columns},
-        hidden=(),
-        pairs=pairs,
-        selected=()
-        if data.settings.is_real
-        else tuple(data.selected[sample.rows].astype(int).tolist()),
-        weights=tuple(weights),
-        near=near,
-        across=across,
-    )
-
-
-def _values(column: Column, rows: IndexArray) -> tuple[str | float | None, ...]:
-    values, missing = column.values[rows].tolist(), column.missing[rows].tolist()
-    if column.levels is None:
-        return tuple(None if m else float(v) for v, m in zip(values, missing, strict=True))
-    levels = [str(level) for level in column.levels]
-    return tuple(None if m else levels[v] for v, m in zip(values, missing, strict=True))
 
 
 def sha256(*parts: bytes) -> str:

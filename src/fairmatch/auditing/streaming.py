@@ -1,4 +1,8 @@
-"""Audits of tables that do not fit into memory."""
+"""Audits of Parquet files that do not fit into memory.
+
+DuckDB counts people by score, group and label, and draws a sample. The ordinary audit then takes
+the counts for facts about everybody, and the sample for facts about single people.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +12,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from glob import glob
-from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairmatch.auditing.audit import audit
-from fairmatch.auditing.facts import Audit, Gap
-from fairmatch.exceptions import GroupError, InputError, LabelError, MissingExtraError
-from fairmatch.people.checks import FloatArray, check_names
+from fairmatch.auditing.facts import Audit
+from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError, MissingExtraError
+from fairmatch.people.checks import check_names
 from fairmatch.people.files import find_value
-from fairmatch.people.roles import Roles, RoleTable, split_names
+from fairmatch.people.roles import Roles, RoleTable
 
 _MEMORY = "800MB"
+_MOST_GROUPS = 200
+# Up to this many different scores, summed over the groups, are counted one by one.
+_FEW_SCORES = 100_000
+# Otherwise scores are counted in cells of the same width, so many in [0, 1], and fewer where there
+# are many groups. The histograms of an audit have 20 bins, which must not cut a cell.
+_CELLS, _LEAST_CELLS, _BINS = 10_000, 1_000, 20
+# People drawn from each group for the subsets. The matchings use some of them.
+_DRAWN = 25_000
 
 
 def is_dataset(path: str) -> bool:
@@ -127,20 +137,19 @@ class ParquetFiles:
         """Raise unless the files have these columns."""
         check_names(names, list(self.columns), table=self.pattern)
 
-    def ask(self, select: str, rest: str = "", **values: Any) -> pd.DataFrame:
-        """Return the result of a query over all rows.
+    def ask(self, query: str, **values: Any) -> pd.DataFrame:
+        """Return the result of a query.
 
         Parameters
         ----------
-        select : str
-            What to select. Names that come from the user must be `quoted`.
-        rest : str
-            The clauses that follow the files, such as conditions and groupings.
+        query : str
+            The query. Names that come from the user must be `quoted`. ``rows`` is the table of all
+            rows, with their file and their place in it.
         **values
             Values of the parameters that the query marks with a dollar sign.
         """
-        source = "read_parquet($files, filename = true, file_row_number = true)"
-        return self._run(f"SELECT {select} FROM {source} {rest}", self.files, **values)
+        source = "SELECT * FROM read_parquet($files, filename = true, file_row_number = true)"
+        return self._run(f"WITH rows AS ({source}) {query}", self.files, **values)
 
     def _run(self, question: str, files: list[str], **values: Any) -> pd.DataFrame:
         connection = self._connection  # its error names the extra if DuckDB is not installed
@@ -157,353 +166,226 @@ class ParquetFiles:
                     f"Counting {self.pattern} takes more than {_MEMORY} of memory, and the rest "
                     f"could not be written into {Path(self._spilled).parent}. Free space there, or "
                     "name another folder with TMPDIR. Or first sum the rows up by score, group and "
-                    "label, and audit that table with --weight-kind counts."
+                    "label, and audit that table with weight_kind='counts'."
                 ) from error
             raise InputError(f"{self.pattern} cannot be read: {said}") from error
         return answer
 
 
-CELLS = 4096
-"""Number of cells of equal mass that stand for the scores, which are too many to keep."""
-
-_BLOCK_ROWS = 1_000_000
-
-
-class Sweep:
-    """A sweep over scores in ascending order, which arrive range by range.
-
-    Parameters
-    ----------
-    sizes : array of shape (n_groups,)
-        Number of people in each group.
-    borders : sequence of float
-        Scores at which a cell must begin, such as the threshold.
-
-    Attributes
-    ----------
-    areas : dict
-        Codes of two groups to the area between their distribution functions.
-    largest : dict
-        Codes of two groups to the largest difference between their distribution functions.
-    """
-
-    def __init__(self, sizes: Sequence[int], borders: Sequence[float]) -> None:
-        self.sizes = np.asarray(sizes, dtype=np.float64)
-        self.borders = np.unique(np.asarray(borders, dtype=np.float64))
-        self.pairs = [
-            pair for pair in combinations(range(len(sizes)), 2) if self.sizes[list(pair)].all()
-        ]
-        self.areas = dict.fromkeys(self.pairs, 0.0)
-        self.largest = dict.fromkeys(self.pairs, 0.0)
-        self._below = np.zeros(len(sizes))
-        self._last: float | None = None
-        self._mass = 0.0
-        self._cells: dict[tuple[int, int, int, int], tuple[float, float]] = {}
-
-    def take(self, scores: FloatArray, codes: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Add the rows of a range of scores. The range must lie above all earlier ones.
-
-        Parameters
-        ----------
-        scores : array of shape (n_rows,)
-            Their scores, in any order.
-        codes : array of int
-            Their groups.
-        labels : array of int
-            Their labels, 0 or 1.
-        """
-        order = np.argsort(scores)
-        start = 0
-        while start < len(order):
-            end = min(start + _BLOCK_ROWS, len(order))
-            # Tied scores stay in one block: a distribution function is right only after all ties.
-            while end < len(order) and scores[order[end]] == scores[order[end - 1]]:
-                tied = scores[order[end - 1]]
-                end = start + int(np.searchsorted(scores[order[start:]], tied, side="right"))
-            at = order[start:end]
-            self._distances(scores[at], codes[at])
-            self._count(scores[at], codes[at], labels[at])
-            start = end
-
-    def _distances(self, scores: FloatArray, codes: NDArray[np.int64]) -> None:
-        ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
-        values = scores[ends]
-        shares = np.empty((len(self.sizes), len(ends)))
-        for code, size in enumerate(self.sizes):
-            counts = np.cumsum(codes == code)[ends] + self._below[code]
-            shares[code] = counts / max(size, 1.0)
-        widths = np.diff(values)
-        for pair in self.pairs:
-            first, second = pair
-            if self._last is not None:
-                before = self._below[[first, second]] / self.sizes[[first, second]]
-                self.areas[pair] += abs(before[0] - before[1]) * (values[0] - self._last)
-            difference = np.abs(shares[first] - shares[second])
-            self.areas[pair] += float(difference[:-1] @ widths)
-            self.largest[pair] = max(self.largest[pair], float(difference.max()))
-        self._below += np.bincount(codes, minlength=len(self.sizes))
-        self._last = float(values[-1])
-
-    def _count(
-        self, scores: FloatArray, codes: NDArray[np.int64], labels: NDArray[np.int64]
-    ) -> None:
-        mass = self._mass + np.arange(len(scores))
-        cells = (mass * (CELLS / self.sizes.sum())).astype(np.int64)
-        places = np.searchsorted(self.borders, scores, side="right")
-        n_places, n_groups = len(self.borders) + 1, len(self.sizes)
-        keys = (((cells - cells[0]) * n_places + places) * n_groups + codes) * 2 + labels
-        counts = np.bincount(keys)
-        sums = np.bincount(keys, scores)
-        for key in np.flatnonzero(counts).tolist():
-            rest, label = divmod(key, 2)
-            rest, code = divmod(rest, n_groups)
-            cell, place = divmod(rest, n_places)
-            full = cell + int(cells[0]), place, code, label
-            count, total = self._cells.get(full, (0.0, 0.0))
-            self._cells[full] = count + float(counts[key]), total + float(sums[key])
-        self._mass += len(scores)
-
-    def table(self) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Return the mean score, the group, the label and the count of every cell."""
-        keys = np.array(list(self._cells), dtype=np.int64)
-        counts, sums = np.array(list(self._cells.values())).T
-        return np.clip(sums / counts, 0.0, 1.0), keys[:, 2], keys[:, 3], counts
-
-
-# Up to this many different scores, summed over the groups, are counted one by one.
-_FEW_SCORES = 100_000
-# Rows in one range of scores, which are sorted in memory. Each range reads all files once.
-_RANGE_ROWS = 12_000_000
-# The ends of the ranges are estimated from one row in this many.
-_RANGE_SAMPLE = 64
-# People drawn from each group for the subsets. The matchings use some of them.
-_DRAWN = 25_000
-_MOST_GROUPS = 200
-# Columns that are added to those of the files.
-_DRAWN_AT, _GROUP = "drawn at, by fairmatch", "group, by fairmatch"
-
-
 @dataclass(frozen=True, eq=False)
-class Dataset:
-    """Scores, groups and labels in many files.
+class ScoredFiles:
+    """People with scores, groups and labels in many files, whom DuckDB counts and draws.
 
     Attributes
     ----------
     files : ParquetFiles
         The files.
     roles : Roles
-        The role of each column.
-    pos_label : str
-        The positive label, as it is written in the files.
+        The role of each column. Rows with the same id are one person, whose score is their mean.
     """
 
     files: ParquetFiles
     roles: Roles
-    pos_label: str
 
-    @cached_property
+    @property
+    def score(self) -> str:
+        """Name of the column with the scores."""
+        return self.roles.scores[0]
+
+    @property
     def attributes(self) -> list[str]:
-        """Names of the sensitive attributes."""
-        names = split_names(self.roles.sensitive, list(self.files.columns))
-        self.files.check([name for name, _ in replace(self.roles, sensitive=names).named()])
-        return names
+        """Names of the columns whose combinations are the groups."""
+        return list(self.roles.sensitive)
+
+    @property
+    def short(self) -> list[str]:
+        """Names of the attributes in results of queries, which clash with no other column."""
+        return [f"a{k}" for k in range(len(self.attributes))]
 
     @cached_property
-    def positive(self) -> Any:
-        """The positive label. It is None without labels."""
-        label = self.roles.label
-        if label is None:
-            return None
-        found = self.files.ask(f"{quoted(label)} AS value, count(*) AS n", "GROUP BY ALL LIMIT 10")
-        if found["value"].isna().any():
-            raise LabelError(
-                f"Column {label!r} of {self.files.pattern} has missing labels, and every row needs "
-                "a label. Leave those rows out, or audit without --label."
-            )
-        values = found["value"].tolist()
-        if len(values) > 2:
-            raise LabelError(
-                f"Column {label!r} must hold two classes, got {', '.join(map(str, values[:5]))}. "
-                "Name a column of two values with --label."
-            )
-        return find_value(values, self.pos_label, "pos_label", f"the values of column {label!r}")
+    def _people(self) -> str:
+        """A query for the score, the attributes and the label of every person."""
+        score, label = quoted(self.score), self.roles.label
+        names = dict(zip(self.short, map(quoted, self.attributes), strict=True))
+        if label is not None:
+            names["label"] = quoted(label)
+        if self.roles.id is None:
+            listed = ", ".join(f"{name} AS {short}" for short, name in names.items())
+            return f"SELECT {score}::DOUBLE AS score, {listed} FROM rows"
+        # Whole numbers have the same sum in any order, which the threads of DuckDB do not keep.
+        mean = f"sum(({score}::DOUBLE * {_ONE})::BIGINT)::DOUBLE / count({score}) / {_ONE}"
+        same = f"min({score}) IS NOT DISTINCT FROM max({score})"
+        listed = ", ".join(f"min({name}) AS {short}" for short, name in names.items())
+        return (
+            f"SELECT CASE WHEN {same} THEN min({score})::DOUBLE ELSE {mean} END AS score, {listed} "
+            f"FROM rows GROUP BY {quoted(self.roles.id)}"
+        )
 
-    def is_positive(self, labels: pd.Series[Any]) -> np.ndarray[Any, Any]:
-        """Return labels as 0 and 1."""
-        return np.asarray(labels == self.positive).astype(int)
+    def join(self) -> list[str]:
+        """Return a note if rows are joined to people. Raise if their groups or labels differ."""
+        if self.roles.id is None:
+            return []
+        person = quoted(self.roles.id)
+        for name in [*self.attributes, *([self.roles.label] if self.roles.label else [])]:
+            own = quoted(name)
+            found = self.files.ask(
+                f"SELECT {person} AS person FROM rows GROUP BY {person} HAVING count(*) > 1 AND "
+                f"(min({own}) <> max({own}) OR count({own}) NOT IN (0, count(*))) LIMIT 1"
+            )
+            if len(found):
+                raise ColumnError(
+                    f"The rows of {found['person'][0]} in column {self.roles.id!r} differ in "
+                    f"{name!r}, and rows with the same identifier are one person. Correct the "
+                    "column, or leave out the identifier.",
+                    parameter="ids",
+                )
+        n_rows = int(self.files.ask("SELECT count(*) AS n FROM rows")["n"][0])
+        n_people = int(self.groups["n"].sum())
+        if n_people == n_rows:
+            return []
+        return [
+            f"{n_rows:,} rows were joined to {n_people:,} people by {self.roles.id!r}. A person's "
+            "score is the mean of their rows."
+        ]
 
     @cached_property
-    def _groups(self) -> pd.DataFrame:
-        """The combinations of attributes that occur, with their sizes and their score ranges."""
-        score = quoted(self.roles.scores[0])
-        names = self.attributes
-        columns = ", ".join(f"{quoted(name)} AS a{k}" for k, name in enumerate(names))
+    def groups(self) -> pd.DataFrame:
+        """The groups that occur, with n, their number of people."""
+        names = ", ".join(self.short)
         found = self.files.ask(
-            f"{columns}, count(*) AS n, count({score}) AS scored, min({score}) AS low, "
-            f"max({score}) AS high, bool_or(isnan({score}::DOUBLE)) AS nan, "
-            f"approx_count_distinct({score}) AS different",
-            f"GROUP BY ALL ORDER BY ALL LIMIT {_MOST_GROUPS + 1}",
+            f"SELECT {names}, count(*) AS n, count(score) AS scored, min(score) AS low, "
+            "max(score) AS high, bool_or(isnan(score)) AS nan, "
+            f"approx_count_distinct(score) AS different FROM ({self._people}) "
+            f"GROUP BY {names} ORDER BY {names} LIMIT {_MOST_GROUPS + 1}"
         )
         if len(found) > _MOST_GROUPS:
             raise GroupError(
-                f"{' and '.join(map(repr, names))} of {self.files.pattern} make more than "
-                f"{_MOST_GROUPS} groups. Name columns of few values with --sensitive."
+                f"{' and '.join(map(repr, self.attributes))} of {self.files.pattern} make more "
+                f"than {_MOST_GROUPS} groups. Name columns of few values.",
+                parameter="sensitive_features",
             )
         if n_missing := int((found["n"] - found["scored"]).sum()):
             raise InputError(
-                f"Column {self.roles.scores[0]!r} of {self.files.pattern} has {n_missing} missing "
-                "scores. Every row needs a finite score: score those rows, or leave them out."
+                f"Column {self.score!r} of {self.files.pattern} has {n_missing} missing scores. "
+                "Every row needs a finite score: score those rows, or leave them out.",
+                parameter="y_score",
             )
         low, high = found["low"].min(), found["high"].max()
         if found["nan"].any() or not (low >= 0.0 and high <= 1.0):
             raise InputError(
-                f"Column {self.roles.scores[0]!r} must lie in [0, 1], got values from {low:g} to "
-                f"{high:g}. Pass probabilities or 0/1 decisions."
+                f"Column {self.score!r} must lie in [0, 1], got values from {low:g} to {high:g}. "
+                "Pass probabilities or 0/1 decisions.",
+                parameter="y_score",
             )
         return found
 
-    @property
-    def combinations(self) -> np.ndarray[Any, Any]:
-        """Values of the attributes, one row per combination. Missing values are "unknown"."""
-        found = self._groups[[f"a{k}" for k in range(len(self.attributes))]]
-        return np.asarray(found.astype(object).where(found.notna(), "unknown"))
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many people each combination has."""
-        return [int(n) for n in self._groups["n"]]
-
-    def groups_of(self, counted: pd.DataFrame) -> Any:
-        """Return the attributes of counted rows, as `fairmatch.audit` takes them."""
-        found = self._groups[[f"a{k}" for k in range(len(self.attributes))]]
-        table = found.iloc[counted["code"].to_numpy()].reset_index(drop=True)
-        table.columns = pd.Index(self.attributes)
-        return table if len(self.attributes) > 1 else table[self.attributes[0]].to_numpy()
-
-    def _by_group(self, numbers: Sequence[int]) -> str:
-        """Return SQL for the number that belongs to a row's group."""
-        cases = []
-        for code, number in enumerate(numbers):
-            same = " AND ".join(
-                f"{quoted(name)} IS NOT DISTINCT FROM $v{code}_{k}"
-                for k, name in enumerate(self.attributes)
+    def positive(self, written: str) -> Any:
+        """Return the positive label, or None without labels."""
+        label = self.roles.label
+        if label is None:
+            return None
+        values = self.files.ask(f"SELECT DISTINCT {quoted(label)} AS value FROM rows LIMIT 10")
+        if values["value"].isna().any():
+            raise LabelError(
+                f"Column {label!r} of {self.files.pattern} has missing labels, and every row needs "
+                "a label. Leave those rows out, or audit without labels.",
+                parameter="y_true",
             )
-            cases.append(f"WHEN {same} THEN {number}")
-        return f"CASE {' '.join(cases)} END"
+        if len(values) > 2:
+            shown = ", ".join(map(str, values["value"][:5]))
+            raise LabelError(
+                f"Column {label!r} must hold two classes, got {shown}. Name a column of two "
+                "values.",
+                parameter="y_true",
+            )
+        return find_value(values["value"], written, "pos_label", f"the values of column {label!r}")
 
-    def _coded(self) -> str:
-        """Return SQL for a row's score, its group as a number, and its label as 0 or 1."""
-        score, code = quoted(self.roles.scores[0]), self._by_group(range(len(self.sizes)))
-        return f"{score}::DOUBLE AS score, {code} AS code, {self._labelled()}"
-
-    def _group_values(self) -> dict[str, Any]:
-        """Return the values of the parameters that `_by_group` names."""
-        return {
-            f"v{code}_{k}": None if pd.isna(row[k]) else row[k]
-            for code, row in enumerate(self._groups.itertuples(index=False))
-            for k in range(len(self.attributes))
-        }
-
-    def _values(self) -> dict[str, Any]:
-        values = self._group_values()
-        return values if self.positive is None else {"positive": self.positive, **values}
-
-    def count(self, threshold: float) -> tuple[pd.DataFrame, Sweep | None]:
+    def count(self, threshold: float) -> tuple[pd.DataFrame, *tuple[str, ...]]:
         """Count people by score, group and label.
 
         Parameters
         ----------
         threshold : float
-            A score at which a cell must begin, because decisions change there.
+            A score that must not lie inside a cell, because decisions change there.
 
         Returns
         -------
         counted : DataFrame
-            Columns score, code, label and count, with a row for every score or for every cell of
-            scores.
-        sweep : Sweep or None
-            Exact distances. It is None if all scores were counted one by one.
+            The attributes, the label if there is one, the score, and n, the number of people.
+        *notes : str
+            How exact the scores are, where they were counted in cells.
         """
-        if int(self._groups["different"].sum()) <= _FEW_SCORES:
-            return self._count_scores(), None
-        score, values = quoted(self.roles.scores[0]), self._values()
-        sweep = Sweep(self.sizes, [threshold, *(np.arange(1, 20) / 20)])
-        for low, high in self._ranges():
-            rows = self.files.ask(
-                self._coded(),
-                f"WHERE {score} >= $low AND {score} < $high",
-                low=low,
-                high=high,
-                **values,
+        names = ", ".join([*self.short, *(["label"] if self.roles.label is not None else [])])
+        if self.groups["different"].sum() <= _FEW_SCORES:
+            counted = self.files.ask(
+                f"SELECT score, {names}, count(*) AS n FROM ({self._people}) GROUP BY ALL "
+                f"ORDER BY score, {names}"
             )
-            sweep.take(
-                rows["score"].to_numpy(),
-                rows["code"].to_numpy().astype(np.int64),
-                rows["label"].to_numpy().astype(np.int64),
-            )
-        scores, codes, labels, counts = sweep.table()
-        cells = {"score": scores, "code": codes, "label": labels, "count": counts}
-        return pd.DataFrame(cells), sweep
-
-    def _count_scores(self) -> pd.DataFrame:
-        """Count people by every score, group and label."""
-        names = [f"a{k}" for k in range(len(self.attributes))]
-        # Groups are coded afterwards: that is a few thousand rows, not all of them.
-        groups = ", ".join(
-            f"{quoted(name)} AS {short}" for name, short in zip(self.attributes, names, strict=True)
+            return (counted,)
+        n_cells = max(min(_CELLS, _FEW_SCORES // len(self.groups)), _LEAST_CELLS) // _BINS * _BINS
+        # A score of few digits, such as 0.29, may be rounded to just below its cell.
+        found = self.files.ask(
+            f"SELECT floor(score * {n_cells} + 1e-6)::INT AS cell, score >= $threshold AS "
+            f"selected, {names}, count(*) AS n, min(score) AS low, max(score) AS high, "
+            f"sum((score * {_ONE})::BIGINT)::DOUBLE AS total FROM ({self._people}) GROUP BY ALL "
+            f"ORDER BY cell, selected, {names}",
+            threshold=threshold,
         )
-        score = f"{quoted(self.roles.scores[0])}::DOUBLE AS score"
-        given = {} if self.positive is None else {"positive": self.positive}
-        counted = self.files.ask(
-            f"{score}, {groups}, {self._labelled()}, count(*) AS count", "GROUP BY ALL", **given
+        # The mean of equal numbers may be rounded; no mean may leave its cell.
+        mean = found["total"] / found["n"] / _ONE
+        found["score"] = mean.clip(found["low"], found["high"])
+        cells = found.groupby([*self.short, "cell"], dropna=False)["n"].sum()
+        largest = float((cells / cells.groupby(self.short, dropna=False).transform("sum")).max())
+        return found, (
+            f"Scores were counted in cells of width {1 / n_cells:g}, each at its mean score. "
+            "Selection rates, error rates and means are exact. Wasserstein gaps and AUCs may be "
+            "off by up to that width, and Kolmogorov-Smirnov gaps by the share of a group in one "
+            f"cell, which is at most {largest:.2g}."
         )
-        coded = self._groups[names].assign(code=np.arange(len(self._groups)))
-        found = counted.merge(coded, on=names, how="left", validate="many_to_one")
-        columns = ["score", "code", "label", "count"]
-        return found[columns].sort_values(columns[:3], ignore_index=True)
-
-    def _labelled(self) -> str:
-        """Return SQL for a row's label as 0 or 1."""
-        if self.roles.label is None:
-            return "0 AS label"
-        return f"({quoted(self.roles.label)} = $positive)::INT AS label"
-
-    def _ranges(self) -> list[tuple[float, float]]:
-        """Return ranges of scores that hold about equal numbers of people."""
-        n_ranges = -(-sum(self.sizes) // _RANGE_ROWS)
-        shares = [k / n_ranges for k in range(1, n_ranges)]
-        inner: list[float] = []
-        if shares:
-            score = quoted(self.roles.scores[0])
-            some = f"WHERE hash(filename, file_row_number) % {_RANGE_SAMPLE} = 0"
-            found = self.files.ask(f"approx_quantile({score}::DOUBLE, {shares}) AS cuts", some)
-            cuts = found["cuts"][0]
-            inner = [] if cuts is None else sorted({float(cut) for cut in cuts})
-        ends = [-1.0, *inner, 2.0]
-        return list(pairwise(ends))
 
     def sample(self, seed: int) -> pd.DataFrame:
         """Draw people from each group, and everybody from a small group. The seed fixes who.
 
-        A hash of the file's name, the row's place in the file and the seed decides whether a row
-        is drawn. So neither threads nor the order of reading matter.
+        A hash of the person and of the seed decides who is drawn: of the identifier, or of the
+        file's name and the row's place in it. So neither threads nor the order of reading matter.
         """
-        names = {Path(file).name for file in self.files.files}
-        name = "parse_filename(filename)" if len(names) == len(self.files.files) else "filename"
-        order = f"hash({name}, file_row_number, {int(seed)})"
-        # A few more rows than needed pass the hash in every group, and the first ones are taken.
-        shares = [min(1.0, (1.2 * _DRAWN + 50) / n_rows) for n_rows in self.sizes]
+        if self.roles.id is not None:
+            person = quoted(self.roles.id)
+        else:
+            unique = len({Path(file).name for file in self.files.files}) == len(self.files.files)
+            person = f"{'parse_filename(filename)' if unique else 'filename'}, file_row_number"
+        # A few more than needed pass the hash in every group, and the first ones are taken.
+        shares = (1.2 * _DRAWN + 50) / self.groups["n"]
         limits = [min(int(share * 2**64), 2**64 - 1) for share in shares]
-        passed = f"{order} <= {max(limits)}::UBIGINT AND {order} <= {self._by_group(limits)}"
+        values: dict[str, Any] = {}
+        cases = []
+        groups = self.groups[self.short].to_numpy(dtype=object)
+        for code, (row, limit) in enumerate(zip(groups, limits, strict=True)):
+            values |= {f"v{code}_{k}": None if pd.isna(v) else v for k, v in enumerate(row)}
+            same = " AND ".join(
+                f"{quoted(name)} IS NOT DISTINCT FROM $v{code}_{k}"
+                for k, name in enumerate(self.attributes)
+            )
+            cases.append(f"WHEN {same} THEN {limit}::UBIGINT")
+        drawn, place = quoted(_DRAWN_AT), "filename, file_row_number"
         people = self.files.ask(
-            f"*, {order} AS {quoted(_DRAWN_AT)}, {self._by_group(range(len(limits)))} AS "
-            f"{quoted(_GROUP)}",
-            f"WHERE {passed}",
-            **self._group_values(),
+            f"SELECT *, hash({person}, {int(seed)}) AS {drawn} FROM rows WHERE {drawn} <= "
+            f"{max(limits)}::UBIGINT AND {drawn} <= CASE {' '.join(cases)} END ORDER BY {place}",
+            **values,
         )
-        people = people.sort_values(_DRAWN_AT).groupby(_GROUP, sort=False).head(_DRAWN)
-        people = people.sort_values(["filename", "file_row_number"], ignore_index=True)
-        return people.drop(columns=["filename", "file_row_number", _DRAWN_AT, _GROUP])
+        if self.roles.id is not None:
+            mean = people.groupby(self.roles.id)[self.score].transform("mean")
+            people[self.score] = mean
+            people = people.drop_duplicates(self.roles.id)
+        order = people.sort_values(_DRAWN_AT).groupby(self.attributes, sort=False, dropna=False)
+        chosen = people.loc[np.sort(order.head(_DRAWN).index)].reset_index(drop=True)
+        return chosen.drop(columns=["filename", "file_row_number", _DRAWN_AT])
+
+
+# A score of 1 as a whole number: sums of whole numbers do not depend on their order.
+_ONE = 2**40
+# A column that is added to those of the files.
+_DRAWN_AT = "drawn at, by fairmatch"
 
 
 def audit_dataset(
@@ -522,7 +404,8 @@ def audit_dataset(
     pattern : str
         The files: a folder, or a name with wildcards such as ``*``.
     roles : Roles
-        The role of each column. There must be one column of scores.
+        The role of each column. There must be one column of scores. Rows with the same id are
+        joined to one person, with the mean of their scores.
     pos_label : str
         The positive label, as it is written in the table.
     show : callable, optional
@@ -535,64 +418,76 @@ def audit_dataset(
     Returns
     -------
     Audit
-        Groups and gaps are those of everybody, from counts by score. Matchings, subsets and people
-        are those of a random sample of each group, which the seed fixes.
+        Groups and gaps are those of everybody, from counts by score. Up to 100,000 different
+        scores are counted one by one. More are counted on a grid, whose width is stated in the
+        notes. Matchings, subsets and people are those of a random sample of each group, which the
+        seed fixes.
     """
-    if len(roles.scores) != 1:
-        raise InputError(
-            f"{pattern} is read as one table, which is audited for one column of scores, and "
-            f"{len(roles.scores)} columns of scores were named. Name one with --score, and audit "
-            "others one by one."
-        )
-    if settings.get("scale", "probability") != "probability":
+    files = ParquetFiles(pattern)
+    if settings.get("kind", "probability") != "probability":
         raise InputError(
             f"{pattern} is read as one table, in which scores in [0, 1] are counted, and "
-            f"scale={settings['scale']!r} was given. Audit predictions in one file."
+            f"kind={settings['kind']!r} was given. Audit predictions in one file.",
+            parameter="kind",
         )
     if roles.weight is not None:
         raise InputError(
             f"Column {roles.weight!r} was named as the weight, and weights in many Parquet files "
             "are not read. First sum them up by score, group and label, and audit that table with "
-            "--weight-kind counts."
+            "weight_kind='counts'.",
+            parameter="sample_weight",
         )
+    roles = roles.among(list(files.columns))
+    if len(roles.scores) != 1:
+        raise InputError(
+            f"{pattern} is read as one table, which is audited for one column of scores, and "
+            f"{len(roles.scores)} columns of scores were named. Name one, and audit others one by "
+            "one.",
+            parameter="y_score",
+        )
+    files.check([name for name, _ in roles.named()])
     step = progress or (lambda name: None)
     step("counting")
-    data = Dataset(ParquetFiles(pattern), roles, pos_label)
+    data = ScoredFiles(files, roles)
+    joined = data.join()
+    positive = data.positive(pos_label)
+    counted, *notes = data.count(settings.get("threshold", 0.5))
     step("drawing")
     people = data.sample(settings.get("random_state", 0))
-    read = replace(roles, sensitive=data.attributes).read(people, name=pattern)
+    read = roles.read(people, name=pattern)
     if show is not None:
         show(read)
-    threshold = settings.get("threshold", 0.5)
-    step("distances")
-    counted, sweep = data.count(threshold)
     whole = audit(
         counted["score"].to_numpy(),
-        sensitive_features=data.groups_of(counted),
-        y_true=counted["label"].to_numpy() if roles.label else None,
-        sample_weight=counted["count"].to_numpy(),
+        sensitive_features=_groups(counted[data.short], data.attributes),
+        y_true=None if positive is None else (counted["label"] == positive).to_numpy(dtype=int),
+        sample_weight=counted["n"].to_numpy(),
         weight_kind="counts",
-        model_name=roles.scores[0],
+        model_name=data.score,
         **settings,
     )
-    if sweep is not None:
-        whole = _with_exact(whole, data, sweep)
-    features = read.features
     drawn = audit(
-        people[roles.scores[0]].to_numpy(),
-        sensitive_features=people[data.attributes]
-        if len(data.attributes) > 1
-        else people[data.attributes[0]].to_numpy(),
-        X=people[features] if features else None,
-        y_true=None if roles.label is None else data.is_positive(people[roles.label]),
+        people[data.score].to_numpy(),
+        sensitive_features=_groups(people[data.attributes], data.attributes),
+        X=people[read.features] if read.features else None,
+        y_true=None if positive is None else (people[roles.label] == positive).to_numpy(dtype=int),
         ids=None if roles.id is None else people[roles.id].to_numpy(),
+        keep=list(roles.kept),
         progress=progress,
         **settings,
     )
-    return _joined(whole, drawn, data, read)
+    return _joined(whole, drawn, data, read, [*joined, *notes])
 
 
-def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit:
+def _groups(table: pd.DataFrame, names: Sequence[str]) -> Any:
+    """Return the groups as `fairmatch.audit` takes them."""
+    table = table.set_axis(list(names), axis=1)
+    return table if len(names) > 1 else table[names[0]].to_numpy()
+
+
+def _joined(
+    whole: Audit, drawn: Audit, data: ScoredFiles, read: RoleTable, notes: Sequence[str]
+) -> Audit:
     """Return one audit made of the facts about everybody and the facts about the sample."""
     matched = tuple(gap for gap in drawn.gaps if gap.name == "matched_parity_gap")
     impact = whole.impact
@@ -609,9 +504,9 @@ def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit
         },
     )
     is_sample = drawn.n_rows < whole.n_rows
-    note = f"Groups and gaps are those of all {whole.n_rows:,} people."
+    first = f"Groups and gaps are those of all {whole.n_rows:,} people."
     if is_sample:
-        note += (
+        first += (
             f" Matchings, subsets and people are those of a random sample of {drawn.n_rows:,} of "
             "them. The kinds of columns were found on this sample."
         )
@@ -627,7 +522,7 @@ def _joined(whole: Audit, drawn: Audit, data: Dataset, read: RoleTable) -> Audit
         provenance=provenance,
         columns=read.columns,
         leaks=drawn.leaks,
-        notes=(note, *drawn.notes),
+        notes=(first, *notes, *drawn.notes),
         impact=impact,
     )
 
@@ -639,27 +534,3 @@ def _digest(files: list[str]) -> str:
         with Path(file).open("rb") as stream:
             whole.update(hashlib.file_digest(stream, "sha256").digest())
     return whole.hexdigest()
-
-
-def _with_exact(whole: Audit, data: Dataset, sweep: Sweep) -> Audit:
-    """Return an audit of cells in which exact distances replace those of the cells."""
-    names = [", ".join(map(str, row)) for row in data.combinations.tolist()]
-    exact = {
-        "wasserstein_parity_gap": sweep.areas,
-        "ks_parity_gap": sweep.largest,
-    }
-
-    def repaired(gap: Gap) -> Gap:
-        if gap.name not in exact or gap.groups is None or gap.value is None:
-            return gap
-        first, second = sorted(names.index(label) for label in gap.groups)
-        value = exact[gap.name][first, second]
-        assert gap.low is not None
-        assert gap.high is not None
-        return replace(gap, value=value, low=min(gap.low, value), high=max(gap.high, value))
-
-    return replace(
-        whole,
-        gaps=tuple(map(repaired, whole.gaps)),
-        pair_gaps=tuple(map(repaired, whole.pair_gaps)),
-    )

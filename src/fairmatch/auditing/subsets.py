@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
-from fairmatch.auditing.people import Scored
+from fairmatch.auditing.people import Audited
 from fairmatch.matching.coupling import IndexArray
-from fairmatch.measures import random_subset_gaps
+from fairmatch.measures.changes import half_space_gaps
 from fairmatch.measures.intervals import fold, weighted_mean_difference
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.columns import Column
@@ -228,13 +228,14 @@ class Merit:
 
     The margin uses the spread of scores in the whole table, so it depends only on the number of
     people. Otherwise the search would add conditions that make scores alike but explain no gap.
+    The search takes scores as shares of their range.
     """
 
-    def __init__(self, data: Scored, n_rules: int) -> None:
+    def __init__(self, data: Audited, n_rules: int) -> None:
         parts = []
         for code in data.compared:
             rows = data.groups.rows(code)
-            parts.append((data.scores[rows], data.weights.take(rows)))
+            parts.append((data.shares[rows], data.weights.take(rows)))
         n_people = sum(weights.size for _, weights in parts)
         variance = 0.0
         for scores, weights in parts:
@@ -259,7 +260,7 @@ class Search:
 
     def __init__(
         self,
-        data: Scored,
+        data: Audited,
         coded: list[CodedColumn],
         rows: IndexArray,
         weights: FloatArray | None,
@@ -271,7 +272,7 @@ class Search:
         self.min_rows = min_rows
         self.merit = merit
         self.n_examined = 0
-        self.scores = data.scores[rows]
+        self.scores = data.shares[rows]
         self.weights = np.ones(len(rows)) if weights is None else weights
         self.weighted = self.scores * self.weights
         self.group, self.n_groups = data.place[rows], len(data.compared)
@@ -499,12 +500,12 @@ class Part:
     weights: Weights
 
 
-def split_people(data: Scored, n_most: int, order: IndexArray) -> tuple[Part, Part]:
+def split_people(data: Audited, n_most: int, order: IndexArray) -> tuple[Part, Part]:
     """Split the people at random: one part is searched, and the other confirms the finds.
 
     Parameters
     ----------
-    data : Scored
+    data : Audited
         The rows. Groups that are not compared are left out of both parts.
     n_most : int
         The largest number of people to search.
@@ -532,7 +533,7 @@ def split_people(data: Scored, n_most: int, order: IndexArray) -> tuple[Part, Pa
 
 
 def scan_subsets(
-    data: Scored,
+    data: Audited,
     columns: list[Column],
     half_spaces: Part,
     half_space_features: FloatArray,
@@ -542,7 +543,7 @@ def scan_subsets(
 
     Parameters
     ----------
-    data : Scored
+    data : Audited
         Scores and groups.
     columns : list of Column
         The columns that describe the people.
@@ -581,7 +582,7 @@ def scan_subsets(
     )
 
 
-def _refuse(data: Scored, sizes: FloatArray, min_rows: int) -> str | None:
+def _refuse(data: Audited, sizes: FloatArray, min_rows: int) -> str | None:
     """Return why subsets are not searched, or None if they are."""
     if data.refused:
         return f"Subsets were not searched. {data.refused}"
@@ -594,20 +595,21 @@ def _refuse(data: Scored, sizes: FloatArray, min_rows: int) -> str | None:
     )
 
 
-def _half_spaces(data: Scored, part: Part, features: FloatArray) -> HalfSpaces:
+def _half_spaces(data: Audited, part: Part, features: FloatArray) -> HalfSpaces:
     settings, at, values = data.settings, np.arange(len(part.rows)), part.weights.values
     if part.weights.is_counts and values is not None:
         # One row per person, because the shuffle moves people between groups one by one.
         at, values = np.repeat(at, values.astype(np.intp)), None
     kept = at[data.place[part.rows][at] >= 0]
     weights = None if values is None else values[kept]
-    places, scores = data.place[part.rows][kept], data.scores[part.rows][kept]
+    places, scores = data.place[part.rows][kept], data.shares[part.rows][kept]
     features = features[kept]
     if len(np.unique(places)) < 2:
         return HalfSpaces((), settings.n_subsets, (), len(at))
     shuffled = settings.generator(4).permutation(places)
     gaps, noise = (
-        _largest_gaps(data, scores, own, features, weights) for own in (places, shuffled)
+        data.width * _largest_gaps(data, scores, own, features, weights)
+        for own in (places, shuffled)
     )
     stated, chance = gaps[~np.isnan(gaps)], noise[~np.isnan(noise)]
     return HalfSpaces(
@@ -619,26 +621,27 @@ def _half_spaces(data: Scored, part: Part, features: FloatArray) -> HalfSpaces:
 
 
 def _largest_gaps(
-    data: Scored,
+    data: Audited,
     scores: FloatArray,
     places: NDArray[np.int64],
     features: FloatArray,
     weights: FloatArray | None,
 ) -> FloatArray:
     """Return the largest gap between a group and the reference group in random half-spaces."""
+    size = data.settings.n_subsets, features.shape[1]
+    directions = data.settings.generator(5).uniform(-1.0, 1.0, size=size)  # the same for every pair
     found = []
     for codes in data.matched_pairs:
         pair = [data.compared.index(code) for code in codes]
         own = np.isin(places, pair)
         found.append(
-            random_subset_gaps(
-                None,
+            half_space_gaps(
                 scores[own],
-                sensitive_features=places[own],
-                X=features[own],
-                n_subsets=data.settings.n_subsets,
-                sample_weight=None if weights is None else weights[own],
-                random_state=data.settings.generator(5),  # the same half-spaces for every pair
+                (places[own] == pair[1]).astype(np.int8),
+                2,
+                None if weights is None else weights[own],
+                features[own],
+                directions,
             )
         )
     largest: FloatArray = np.fmax.reduce(found)
@@ -646,7 +649,7 @@ def _largest_gaps(
 
 
 def _state(
-    data: Scored, coded: list[CodedColumn], finds: list[Find], confirm: Part, merit: Merit
+    data: Audited, coded: list[CodedColumn], finds: list[Find], confirm: Part, merit: Merit
 ) -> tuple[SubsetGap, ...]:
     """Compute the gaps of the finds on people whom the search has not seen, the worst first."""
     confidence = 1.0 - (1.0 - data.settings.confidence) / max(len(finds), 1)
@@ -675,14 +678,15 @@ def _state(
         order = -np.inf
         if subset.confirmed.value is not None:
             counts = np.array([[weights.size for _, weights in fresh]])
-            sums = np.array([[weights.moments(scores).mean for scores, weights in fresh]]) * counts
+            means = [weights.moments(scores).mean / data.width for scores, weights in fresh]
+            sums = np.array([means]) * counts
             order = float(merit(GroupSums(counts, sums), len(find.rules))[0, 0])
         stated.append((order, subset))
     return tuple(subset for _, subset in sorted(stated, key=lambda pair: -pair[0]))
 
 
 def _inside(
-    data: Scored, find: Find, coded: list[CodedColumn], part: Part, code: int
+    data: Audited, find: Find, coded: list[CodedColumn], part: Part, code: int
 ) -> tuple[FloatArray, Weights]:
     """Return the scores and the weights of one group's people in a subset."""
     ours = np.flatnonzero(data.groups.codes[part.rows] == code)
@@ -691,7 +695,7 @@ def _inside(
 
 
 def _confirmed(
-    data: Scored,
+    data: Audited,
     pair: tuple[int, int],
     fresh: list[tuple[FloatArray, Weights]],
     confidence: float,
@@ -704,8 +708,8 @@ def _confirmed(
                 "among those kept for confirming it: too few for a statement.",
             )
     first, second = (weights.moments(scores) for scores, weights in fresh)
-    low, high = fold(weighted_mean_difference(first, second, confidence))
-    return Estimate(abs(second.mean - first.mean), low, min(high, 1.0))
+    low, high = fold(weighted_mean_difference(first, second, confidence, data.width))
+    return Estimate(abs(second.mean - first.mean), low, min(high, data.width))
 
 
 def _condition(rule: Rule, coded: list[CodedColumn]) -> Condition:

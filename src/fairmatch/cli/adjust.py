@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairmatch.cli import options
-from fairmatch.cli.options import COUNT, FILE, Command
+from fairmatch.cli.options import FILE, Command
 from fairmatch.cli.printing import print_roles, print_table
 from fairmatch.exceptions import InputError, LabelError
 
@@ -72,18 +72,7 @@ _SMALL = 0.005
     help="What scores are: probabilities in [0, 1] (the default), numbers whose order alone "
     "counts, or numbers in a unit of their own.",
 )
-@click.option(
-    "--small-groups",
-    type=options.SMALL_GROUPS,
-    help="Groups below --min-group-size: refuse them (the default), pool them as 'other', or "
-    "leave their scores as they are.",
-)
-@click.option(
-    "--min-group-size",
-    type=COUNT,
-    metavar="N",
-    help="Fewest rows of a group that is not small. By default 2.",
-)
+@options.small_groups("leaves their scores as they are")
 @click.option(
     "--out",
     required=True,
@@ -108,8 +97,7 @@ def adjust(
     criterion: str | None,
     decisions: str | None,
     scale: str | None,
-    small_groups: str | None,
-    min_group_size: int | None,
+    small_groups: Any,
     **reading: Any,
 ) -> None:
     """Make the scores of any model alike in all groups.
@@ -129,7 +117,6 @@ def adjust(
         "decisions": decisions,
         "scale": scale,
         "small_groups": small_groups,
-        "min_group_size": min_group_size,
     }
     how = {name: value for name, value in typed.items() if value is not None}
     check_outputs([table, *([ready] if ready else [])], out=out, save=save)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import inf
@@ -49,7 +49,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "--label",
     "y_true",
     metavar="COL",
-    help="The outcome, for error rates and calibration; with --scale real, what is predicted.",
+    help="The outcome, for error rates and calibration; with --kind number, what is predicted.",
 )
 @click.option(
     "--positive", "pos_label", default="1", metavar="VALUE", help="The label that is positive."
@@ -82,11 +82,11 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     help="A favoured group, for undesirable flips, such as 'male, White'.",
 )
 @click.option(
-    "--scale",
-    type=click.Choice(("probability", "real")),
+    "--kind",
+    type=click.Choice(("probability", "number")),
     default="probability",
-    help="What scores are: numbers in [0, 1], or with real, predictions in units of the label, "
-    "which select nobody.",
+    help="What scores are: probabilities or decisions, or with number, predictions in units of the "
+    "label, which select nobody.",
 )
 @click.option(
     "--threshold",
@@ -190,9 +190,9 @@ def audit(
     from fairmatch.people.files import write_whole
     from fairmatch.people.roles import Roles, split_names
 
-    scale = settings["scale"]
-    gates = read_gates(fail_above, fail_below, has_labels=y_true is not None, scale=scale)
-    _check_outputs(tables, out, json, folder, scale)
+    kind = settings["kind"]
+    gates = read_gates(fail_above, fail_below, has_labels=y_true is not None, kind=kind)
+    _check_outputs(tables, out, json, folder, kind)
     write_report = _report_writer() if out else None
     roles = Roles(
         scores=y_score,
@@ -262,15 +262,15 @@ def _refuse_options_of_one_file(tables: Sequence[str]) -> None:
 
 
 def _check_outputs(
-    tables: Sequence[str], out: str | None, json: str | None, folder: str | None, scale: str
+    tables: Sequence[str], out: str | None, json: str | None, folder: str | None, kind: str
 ) -> None:
     """Raise before the work where a result could not be written under its name."""
     from fairmatch.people.files import check_outputs
 
     check_outputs(tables, json=json, out=out)
-    if folder is not None and scale == "real":
+    if folder is not None and kind == "number":
         raise InputError(
-            "--tables was given with --scale real. Predictions select nobody, so there are no "
+            "--tables was given with --kind number. Predictions select nobody, so there are no "
             "rates to file. Leave it out, or write the facts with --json."
         )
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
@@ -301,7 +301,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
         One per model.
     """
     for audit in audits:
-        (_print_rates if audit.scale == "probability" else _print_means)(audit)
+        (_print_rates if audit.kind == "probability" else _print_means)(audit)
     level = f"{audits[0].confidence:.0%}"
     names = [gap.name for gap in audits[0].gaps]
     print_table(
@@ -392,11 +392,6 @@ def _shown_gap(gap: Gap) -> str:
 RATIO = "selection_ratio"
 """Name of the ratio. A ratio may be too small, and a gap may be too large."""
 
-# Facts without a meaning where nobody or everybody is selected.
-_OF_DECISIONS = frozenset(
-    ("demographic_parity_gap", "true_positive_gap", "false_positive_gap", "equalized_odds_gap")
-) | {RATIO}
-
 
 @dataclass(frozen=True)
 class Gate:
@@ -434,7 +429,10 @@ class Gate:
         gate : {"estimate", "upper"}
             Whether the estimate is held to the bound, or the worse limit of its interval.
         """
-        if self.name in _OF_DECISIONS and audit.undecided:
+        from fairmatch.measures import MEASURES
+
+        of_decisions = self.is_ratio or MEASURES[self.name].needs_decisions
+        if of_decisions and audit.undecided:
             raise GroupError(
                 f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
                 "another --threshold, or hold the scores to a bound (mean_parity_gap)."
@@ -454,7 +452,7 @@ class Gate:
 
 
 def read_gates(
-    above: Sequence[str], below: Sequence[str], *, has_labels: bool, scale: str = "probability"
+    above: Sequence[str], below: Sequence[str], *, has_labels: bool, kind: str = "probability"
 ) -> list[Gate]:
     """Return the bounds that are typed, or raise if one cannot be checked.
 
@@ -466,32 +464,35 @@ def read_gates(
         Bounds on the ratio, such as ``"selection_ratio=0.8"``.
     has_labels : bool
         Whether the audit has labels.
-    scale : {"probability", "real"}, default="probability"
+    kind : {"probability", "number"}, default="probability"
         What is audited. Gaps of predictions have units, and may exceed 1.
     """
     from fairmatch.measures.registry import applicable
     from fairmatch.people.outcome import NUMBER, PROBABILITY
 
-    if scale == "real":
+    if kind == "number":
         if below:
             raise InputError(
-                f"--fail-below {below[0]} was given with --scale real, and predictions select "
+                f"--fail-below {below[0]} was given with --kind number, and predictions select "
                 "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
             )
-        gaps = list(applicable(NUMBER))
-        return [_read(given, "--fail-above", gaps, "gap", inf) for given in above]
+        gaps = {
+            name: 1.0 if own.unit == "share" else inf for name, own in applicable(NUMBER).items()
+        }
+        return [_read(given, "--fail-above", gaps, "gap") for given in above]
     known = applicable(PROBABILITY)
-    gates = [_read(given, "--fail-above", list(known), "gap") for given in above]
+    gates = [_read(given, "--fail-above", dict.fromkeys(known, 1.0), "gap") for given in above]
     for gate in gates:
         if known[gate.name].needs_labels and not has_labels:
             raise InputError(
                 f"--fail-above {gate.name} needs the labels, and none were named. Name their "
                 "column with --label."
             )
-    return gates + [_read(given, "--fail-below", [RATIO], "ratio") for given in below]
+    return gates + [_read(given, "--fail-below", {RATIO: 1.0}, "ratio") for given in below]
 
 
-def _read(given: str, option: str, known: list[str], what: str, most: float = 1.0) -> Gate:
+def _read(given: str, option: str, known: Mapping[str, float], what: str) -> Gate:
+    """Return a bound that is typed. Facts are known by name, each with its largest value."""
     name, _, bound = given.partition("=")
     if name not in known:
         if name == RATIO:
@@ -509,7 +510,7 @@ def _read(given: str, option: str, known: list[str], what: str, most: float = 1.
     except ValueError:
         limit = float("nan")
     # No gap is above 1, no ratio is below 0, and nothing is above NaN. Such a gate never fails.
-    most = 1.0 if name == "ks_parity_gap" else most
+    most = known[name]
     is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
     if not is_sensible:
         example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", f"[0, {most:g})")

@@ -20,7 +20,6 @@ from fairmatch.exceptions import FairmatchError, InputError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CRITERIA = click.Choice(("demographic_parity", "equal_opportunity", "equalized_odds"))
-SMALL_GROUPS = click.Choice(("error", "pool", "ignore"))
 COUNT = click.IntRange(min=1)
 LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 UPPER_LEVEL = click.FloatRange(0.5, 1, min_open=True, max_open=True)
@@ -107,6 +106,28 @@ def _all(*options: Callable[[Function], Function]) -> Callable[[Function], Funct
         return function
 
     return declare
+
+
+def _small_groups(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    """Return what was typed as the parameter ``small_groups`` takes it."""
+    way, comma, number = (value or "warn").partition(",")
+    if way not in ("warn", "error", "pool", "ignore") or (comma and not number.isdecimal()):
+        raise click.BadParameter(
+            f"{value!r} is not warn, error, pool or ignore, or one of them with a number of rows, "
+            "such as pool,50."
+        )
+    return value and ((way, int(number)) if comma else way)
+
+
+def small_groups(ignored: str) -> Callable[[Function], Function]:
+    """Declare the option that says what happens to small groups."""
+    return click.option(
+        "--small-groups",
+        callback=_small_groups,
+        metavar="WAY[,N]",
+        help="Groups with fewer than N rows (by default 30): warn of them (the default), error "
+        f"refuses them, pool makes one group 'other' of them, and ignore {ignored}.",
+    )
 
 
 def seed(what: str) -> Callable[[Function], Function]:

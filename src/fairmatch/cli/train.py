@@ -59,20 +59,7 @@ _TEST_SIZE = 0.2
     metavar="LEVEL",
     help="Hold the upper confidence limit of the gap to --max-gap, at a level such as 0.95.",
 )
-@click.option(
-    "--small-groups",
-    type=options.SMALL_GROUPS,
-    default="error",
-    help="Groups below --min-group-size: refuse them, pool them as 'other', or learn from them "
-    "without comparing them.",
-)
-@click.option(
-    "--min-group-size",
-    type=COUNT,
-    default=2,
-    metavar="N",
-    help="Fewest rows of a group that is not small.",
-)
+@options.small_groups("learns from them without comparing them")
 @click.option(
     "--reference",
     metavar="GROUP",
@@ -107,8 +94,7 @@ def train(
     no_picture: bool,
     out: str,
     transport: str | None,
-    small_groups: str,
-    min_group_size: int,
+    small_groups: Any,
     reference: str | None,
     random_state: int,
     **labelled: Any,
@@ -155,7 +141,7 @@ def train(
         criterion=criterion,
         gap_measure=gap,
         confidence=confidence,
-        small_groups=(small_groups, min_group_size),
+        small_groups=small_groups or "warn",
         sensitive_at_prediction=not without_sensitive,
         random_state=random_state,
     )
@@ -228,7 +214,11 @@ def train_model(
     import fairmatch
     from fairmatch.learning.estimator import PAPER_WEIGHTS
     from fairmatch.learning.path import fairness_path
-    from fairmatch.learning.reading import settle_small_groups, stratified_split
+    from fairmatch.learning.reading import (
+        read_small_groups,
+        settle_small_groups,
+        stratified_split,
+    )
     from fairmatch.people.encoding import TableEncoder
     from fairmatch.people.files import find_value
     from fairmatch.people.groups import read_groups
@@ -238,9 +228,10 @@ def train_model(
     given = read_groups(table.groups, name="sensitive_features")
     groups = settle_small_groups(given, settings["small_groups"])
     # Groups that are learned from but not compared are split like one group.
-    by = groups.pooled(settings["small_groups"][1]) if groups.apart else groups
+    by = groups.pooled(read_small_groups(settings["small_groups"])[1]) if groups.apart else groups
     train, test = stratified_split(y.to_numpy(), by, _TEST_SIZE, settings["random_state"])
     verbose = int(sys.stderr.isatty())
+    kind = getattr(fairmatch, _LEARNERS[learner])  # its error names the extra to install
     if learner == "network":  # trees take missing values as they are
         settings["encoder"] = TableEncoder(missing="encode")
         settings["estimator"] = fairmatch.NeuralNetwork(epochs=n_steps, verbose=verbose)
@@ -254,7 +245,7 @@ def train_model(
         settings["transport"] = transport
     if reference is not None:
         reference = find_value(groups.labels, reference, "reference", "the groups")
-    estimator = getattr(fairmatch, _LEARNERS[learner])(
+    estimator = kind(
         fairness_weight=fairness_weight,
         max_gap=max_gap,
         sensitive_column=attributes[0] if len(attributes) == 1 else attributes,

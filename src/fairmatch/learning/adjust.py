@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
@@ -21,13 +21,19 @@ from fairmatch.exceptions import (
     ModelFileError,
     notify,
 )
-from fairmatch.learning.reading import joined_attributes, settle_small_groups, table_width
+from fairmatch.learning.reading import (
+    Reader,
+    SmallGroups,
+    joined_attributes,
+    settle_small_groups,
+    table_width,
+)
 from fairmatch.people.checks import (
     FloatArray,
+    check_length,
     check_number,
     check_weights,
     plain_value,
-    read_column,
     read_labels,
     read_numbers,
     read_scores,
@@ -38,7 +44,6 @@ from fairmatch.people.groups import (
     OTHER,
     Criterion,
     Groups,
-    listed,
     read_criterion,
     read_groups,
 )
@@ -87,10 +92,6 @@ class Curve:
         # Adding nothing keeps every bit between the knots: equal values stay equal.
         found += x - np.clip(x, self.knots[0], self.knots[-1])
         return found
-
-    def get_state(self) -> dict[str, list[float]]:
-        """Return the curve as plain values for JSON."""
-        return {"knots": self.knots.tolist(), "values": self.values.tolist()}
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
@@ -186,15 +187,11 @@ class Alignment:
 
     Notes
     -----
-    With :math:`F_s` the distribution function and :math:`Q_s` the quantile function of the scores
-    of group s, and :math:`p_s` its share, a score f of group s becomes
-
-    .. math:: (1 - t) f + t \sum_{s'} p_{s'} Q_{s'}(F_s(f))
-
-    with t the strength. The sum is the quantile function of the Wasserstein barycentre of all
-    groups. With t = 1 the result is the best score under squared loss that has the same
-    distribution in every group. With a smaller strength the gap in Wasserstein distance falls in
-    proportion to t (Chzhen et al., 2020; Jiang et al., 2020).
+    The common distribution is the Wasserstein barycentre of all groups. Its quantile function is
+    :math:`\sum_s p_s Q_s`, with :math:`Q_s` the quantile function of group s and :math:`p_s` its
+    share. Full alignment is the best score under squared loss that has the same distribution in
+    every group. With a smaller strength the gap in Wasserstein distance falls in proportion to the
+    strength (Chzhen et al., 2020; Jiang et al., 2020).
     """
 
     labels: tuple[Any, ...]
@@ -255,19 +252,6 @@ class Alignment:
             aligned *= strength
             aligned += (1.0 - strength) * start
         return aligned
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the alignment as plain values for JSON."""
-        return {
-            "labels": [plain_value(label) for label in self.labels],
-            "curves": [curve.get_state() for curve in self.curves],
-            "shares": self.shares.tolist(),
-            "scale": self.scale,
-            "ranks": None if self.ranks is None else self.ranks.get_state(),
-            "tied": self.tied.tolist(),
-            "remaining_gap": self.remaining_gap,
-            "attributes": list(self.attributes),
-        }
 
     @classmethod
     def from_state(cls, state: Any) -> Self:
@@ -679,35 +663,17 @@ class GroupThresholds:
             bent[rows] = np.where(accepted, np.maximum(inside, 0.5), below)
         return bent
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the thresholds as plain values for JSON."""
-        return {
-            "labels": [plain_value(label) for label in self.labels],
-            # JSON has no infinity, so words stand for it.
-            "thresholds": [_ENDS.get(t, t) for t in self.thresholds.tolist()],
-            "criterion": self.criterion,
-            "accuracy": self.accuracy,
-            "gap": self.gap,
-            "decides": self.decides,
-            "attributes": list(self.attributes),
-        }
-
     @classmethod
     def from_state(cls, state: Any) -> Self:
         """Return the thresholds that plain values describe; raise ValueError if damaged."""
         labels, criterion = _labels(state["labels"]), state["criterion"]
-        values = [_STARTS.get(t, t) for t in state["thresholds"]]
-        thresholds = np.asarray(values, dtype=np.float64)
+        thresholds = np.asarray([_ENDS.get(t, t) for t in state["thresholds"]], dtype=np.float64)
         if thresholds.shape != (len(labels),) or np.isnan(thresholds).any():
             raise ValueError("every group needs one threshold")
         if criterion not in CRITERIA:
             raise ValueError(f"{criterion!r} is not a criterion")
         facts = float(state["accuracy"]), float(state["gap"]), bool(state["decides"])
         return cls(labels, thresholds, criterion, *facts, tuple(map(str, state["attributes"])))
-
-
-_ENDS: dict[float, Any] = {float("inf"): "nobody", float("-inf"): "everybody"}
-_STARTS = {word: end for end, word in _ENDS.items()}
 
 
 def _centred(threshold: float) -> Curve:
@@ -757,6 +723,20 @@ def _gain(cuts: Sequence[Cuts], chosen: Sequence[int]) -> float:
     return float(sum(cut.gain[k] for cut, k in zip(cuts, chosen, strict=True)))
 
 
+# JSON has no infinity, so these words stand for thresholds.
+_ENDS: dict[Any, float] = {"nobody": float("inf"), "everybody": float("-inf")}
+_WORDS: dict[float, Any] = {end: word for word, end in _ENDS.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a part of an adjustment as plain values for JSON."""
+    if isinstance(value, Alignment | GroupThresholds | Curve):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, np.ndarray):
+        return [_WORDS.get(number, number) for number in value.tolist()]
+    return [_plain(one) for one in value] if isinstance(value, tuple) else plain_value(value)
+
+
 _KIND, _VERSION = "fairmatch.adjustment", 1
 _MOST_BYTES = 2**28
 _EXPECTED = "Name a file that ScoreAdjustment.save or fairmatch adjust wrote."
@@ -784,7 +764,7 @@ class ScoreAdjustment:
     --------
     >>> from fairmatch import fit_adjustment
     >>> scores, groups = [0.1, 0.3, 0.5, 0.7], ["a", "a", "b", "b"]
-    >>> adjustment = fit_adjustment(scores, groups)
+    >>> adjustment = fit_adjustment(scores * 20, groups * 20)
     >>> adjustment.apply(scores, groups).round(2).tolist()
     [0.3, 0.5, 0.3, 0.5]
     >>> import tempfile
@@ -840,29 +820,17 @@ class ScoreAdjustment:
 
     def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
         """Return the position of every row's group; -1 for groups whose scores are not moved."""
-        attributes = self.parts.attributes
-        if attributes or table_width(sensitive_features) > 1:
-            named = joined_attributes(sensitive_features, attributes)
-        else:
-            named = read_column(sensitive_features, "sensitive_features")
-        if len(named) != n_rows:
-            raise InputError(
-                f"sensitive_features has {len(named)} rows where {n_rows} were expected. Pass one "
-                "group for every score."
-            )
-        places = {label: place for place, label in enumerate(self.labels)}
-        places |= {label: places[OTHER] for label in self.pooled}
-        places |= dict.fromkeys(self.ignored, -1)
-        codes, known = np.full(n_rows, -1, dtype=np.intp), np.zeros(n_rows, dtype=bool)
-        for label, place in places.items():
-            rows = np.asarray(named == label, dtype=bool)
-            codes[rows], known[rows] = place, True
-        if not known.all():
-            raise GroupError(
-                f"sensitive_features holds {named[~known].tolist()[0]!r}, a group that was not "
-                f"seen when the adjustment was fitted. It knows {listed(list(places))}. Fit it on "
-                "a table with that group, or leave those rows out."
-            )
+        reader = Reader(
+            "ScoreAdjustment.apply",
+            groups_=(*self.labels, *self.ignored),
+            attributes_=self.parts.attributes,
+            pooled_=self.pooled,
+        )
+        if not reader.attributes_ and table_width(sensitive_features) > 1:
+            sensitive_features = joined_attributes(sensitive_features, ())
+        codes = reader.codes(reader.labels(sensitive_features))
+        check_length(codes, n_rows, "sensitive_features")
+        codes[codes >= len(self.labels)] = -1
         return codes
 
     def save(self, path: str | Path) -> Path:
@@ -883,9 +851,9 @@ class ScoreAdjustment:
             "version": _VERSION,
             "decisions": self.decisions,
             "strength": self.strength,
-            "pooled": [plain_value(label) for label in self.pooled],
-            "ignored": [plain_value(label) for label in self.ignored],
-            "parts": self.parts.get_state(),
+            "pooled": _plain(self.pooled),
+            "ignored": _plain(self.ignored),
+            "parts": _plain(self.parts),
         }
         try:
             text = json.dumps(content, allow_nan=False)
@@ -971,8 +939,7 @@ def fit_adjustment(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
     scale: str = "probability",
-    min_group_size: int = 2,
-    small_groups: str = "error",
+    small_groups: SmallGroups = "warn",
 ) -> ScoreAdjustment:
     r"""Return a fitted adjustment of a model's scores. The model itself is not needed.
 
@@ -1008,11 +975,10 @@ def fit_adjustment(
         What the scores are. A "probability" lies in [0, 1]. With "rank" the scores are any numbers,
         and only their rank counts. With "real" they are numbers in a unit of their own. Thresholds
         need probabilities.
-    min_group_size : int, default=2
-        Smallest number of rows with which a group is compared with others.
-    small_groups : {"error", "pool", "ignore"}, default="error"
-        What happens to smaller groups. With "error" an error lists them. With "pool" they become
-        one group, "other". With "ignore" their scores are not moved.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are adjusted like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        their scores are not moved. A tuple such as ``("pool", 50)`` has another number of rows.
 
     Returns
     -------
@@ -1031,15 +997,17 @@ def fit_adjustment(
 
     Examples
     --------
+    >>> scores, groups, labels = [0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"], [0, 1, 0, 1]
     >>> adjustment = fit_adjustment(
-    ...     [0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"], y_true=[0, 1, 0, 1], max_gap=0.0,
-    ...     decisions="threshold")
-    >>> (adjustment.apply([0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"]) >= 0.5).tolist()
+    ...     scores * 20, groups * 20, y_true=labels * 20, max_gap=0.0, decisions="threshold")
+    >>> adjustment.parts.thresholds.round(2).tolist()
+    [0.3, 0.7]
+    >>> (adjustment.apply(scores, groups) >= 0.5).tolist()
     [False, True, False, True]
     """
     scores = _read_on_scale(y_score, scale)
     given = read_groups(sensitive_features, n_rows=len(scores))
-    groups = settle_small_groups(given, (small_groups, min_group_size), warn=False)
+    groups = settle_small_groups(given, small_groups)
     people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
     (found,) = adjust_people(
         people,
@@ -1138,7 +1106,8 @@ def _read_people(
 def _read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
     """Return scores as an array; probabilities must be in [0, 1], and others must be finite."""
     if scale not in SCALES:
-        raise InputError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}.")
+        names = ", ".join(map(repr, SCALES))
+        raise InputError(f"scale must be one of {names}; got {scale!r}.", parameter="scale")
     if scale != "probability":
         return NUMBER.read(y_score)
     scores = read_numbers(y_score, "y_score")
@@ -1147,7 +1116,8 @@ def _read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
         raise InputError(
             f"y_score must lie in [0, 1], got values from {low:g} to {high:g}. Pass probabilities "
             "(divide percentages by 100). Or pass scale='rank', which uses only the rank of a "
-            "score, or scale='real' for numbers in a unit of their own."
+            "score, or scale='real' for numbers in a unit of their own.",
+            parameter="y_score",
         )
     return read_scores(scores)
 
@@ -1177,15 +1147,17 @@ def adjust_people(
             if decisions == "threshold"
             else f"criterion={criterion.name!r} compares people of the same class"
         )
-        raise LabelError(f"{what}, so it needs the true labels. Pass y_true.")
+        raise LabelError(f"{what}, so it needs the true labels. Pass y_true.", parameter="y_true")
     ignored = tuple(people.groups.labels[code] for code in people.groups.apart)
     if ignored:
-        places = places_of(people.groups)
-        rows = np.flatnonzero(places[people.groups.codes] >= 0)
-        people, scores = people.take(rows), scores[rows]
+        places = places_of(people.groups)[people.groups.codes]
+        rows = np.flatnonzero(places >= 0)
         labels = tuple(people.groups.labels[code] for code in people.groups.compared)
-        groups = Groups(places[people.groups.codes], labels, people.groups.attributes)
-        people = replace(people, groups=groups)
+        groups = Groups(places[rows], labels, people.groups.attributes)
+        people, scores = (
+            replace(replace(people, table=None).take(rows), groups=groups),
+            scores[rows],
+        )
     parts: Sequence[Alignment | GroupThresholds]
     if decisions == "threshold":
         parts = GroupThresholds.fit(people, scores, criterion, max_gap=max_gap, strengths=strengths)
@@ -1208,19 +1180,22 @@ def check_adjustment(criterion: Criterion, decisions: str, scale: str = "probabi
     """Raise if scores cannot be adjusted in this way."""
     if decisions not in DECISIONS:
         raise InputError(
-            f"decisions must be 'align' or 'threshold', got {decisions!r}. Pass one of the two."
+            f"decisions must be 'align' or 'threshold', got {decisions!r}. Pass one of the two.",
+            parameter="decisions",
         )
     if decisions == "threshold" and scale != "probability":
         raise InputError(
             f"scale={scale!r} was given, but decisions='threshold' bends probabilities until "
-            "thresholds lie at one half. Use decisions='align'."
+            "thresholds lie at one half. Use decisions='align'.",
+            parameter="scale",
         )
     if decisions == "align" and len(criterion.labels) > 1:
         raise InputError(
             f"criterion={criterion.name!r} asks for equal scores within both classes, and one "
             "increasing curve per group can equalise them in one class only. Use "
             "decisions='threshold', whose thresholds come near it, or "
-            "criterion='equal_opportunity'."
+            "criterion='equal_opportunity'.",
+            parameter="criterion",
         )
 
 

@@ -1,25 +1,46 @@
-"""Learners of other libraries: their scores, their weights, and fits on soft targets."""
+"""Learners of other libraries: the tables they see, their scores, and fits on soft targets."""
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone, is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairmatch.exceptions import InputError, LabelError
-from fairmatch.learning.reading import encoded, labels_of
-from fairmatch.matching.coupling import IndexArray
+from fairmatch.learning.reading import (
+    Reader,
+    as_list,
+    column_names,
+    group_columns,
+    labels_of,
+    table_width,
+)
 from fairmatch.people.checks import FloatArray
+from fairmatch.people.encoding import Points, Table, read_points
 from fairmatch.people.groups import listed
-from fairmatch.people.people import People
+from fairmatch.people.outcome import Outcome
+from fairmatch.people.people import IndexArray, People
+
+# Learners that can be fitted on probabilities. For each library and class: the class to fit
+# instead, its objective, and the objectives of the classifier that it is equivalent to.
+_CROSS_ENTROPY = {
+    ("lightgbm", "LGBMClassifier"): ("LGBMRegressor", "cross_entropy", (None, "binary")),
+    ("xgboost", "XGBClassifier"): ("XGBRegressor", "binary:logistic", (None, "binary:logistic")),
+}
+# Parameters that weigh classes, each with the value that has no effect.
+_CLASS_WEIGHTS = {"class_weight": None, "scale_pos_weight": 1.0, "is_unbalance": False}
 
 
 def fresh(estimator: Any) -> Any:
@@ -34,91 +55,73 @@ def fresh(estimator: Any) -> Any:
         return deepcopy(estimator)
 
 
-def clone_wrapper(model: Any) -> Any:
-    """Return an unfitted copy of a wrapper; with ``prefit=True`` the inner model is not copied.
-
-    A clone of the inner model would be unfitted, and such a wrapper needs it fitted.
-    """
-    parameters = {
-        name: clone(value, safe=False)
-        for name, value in model.get_params(deep=False).items()
-        if name != "estimator"
-    }
-    inner = model.estimator
-    prefit = getattr(model, "prefit", False)
-    copied = type(model)(inner if prefit is True else fresh(inner), **parameters)
-    for name in ("_metadata_request", "_sklearn_output_config"):
-        if name in vars(model):
-            setattr(copied, name, clone(vars(model)[name], safe=False))
-    return copied
-
-
-def wrapped_tags(tags: Any, estimator: Any) -> Any:
-    """Return the tags of a wrapper, which takes the same tables as the wrapped model."""
-    try:
-        inner = get_tags(estimator)
-    except (AttributeError, TypeError):
-        return tags  # not an estimator; fit raises the error
-    for name in ("allow_nan", "categorical", "string"):
-        setattr(tags.input_tags, name, getattr(inner.input_tags, name))
-    return tags
-
-
-Folds = Sequence[tuple[IndexArray, IndexArray]]
-
-# Learners that can be fitted on probabilities. For each library and class: the class to fit
-# instead, its objective, and the objectives of the classifier that it is equivalent to.
-_CROSS_ENTROPY = {
-    ("lightgbm", "LGBMClassifier"): ("LGBMRegressor", "cross_entropy", (None, "binary")),
-    ("xgboost", "XGBClassifier"): ("XGBRegressor", "binary:logistic", (None, "binary:logistic")),
-}
-# Parameters that weigh classes, each with the value that has no effect.
-_CLASS_WEIGHTS = {"class_weight": None, "scale_pos_weight": 1.0, "is_unbalance": False}
-
-
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A learner of another library, with one interface for all of them.
+    """A learner of another library, which learns and scores in the numbers of fairmatch.
+
+    fairmatch labels people with 0 and 1, or with standard deviations from the mean. The learner
+    sees the classes, or numbers in their own unit.
 
     Parameters
     ----------
     estimator : estimator with scikit-learn's interface
-        The unfitted learner, or a Pipeline, whose last step is the learner. It must have
-        ``predict_proba`` or be a regressor. A regressor's predictions count as probabilities.
+        The learner, or a Pipeline, whose last step is the learner. Where scores are probabilities
+        it must have ``predict_proba`` or be a regressor, whose predictions are clipped to [0, 1].
+    outcome : Outcome
+        What it predicts.
+    classes : array of shape (2,), optional
+        The two labels, if scores are probabilities; the second is the positive one.
+    mean, scale : float
+        Mean and standard deviation of the target, if scores are numbers.
     """
 
     estimator: Any
+    outcome: Outcome
+    classes: NDArray[Any] | None = None
+    mean: float = 0.0
+    scale: float = 1.0
 
-    def check(self, *, weighted: bool = False, real: bool = False) -> None:
+    def check(self, *, weighted: bool = False, prefit: bool = False) -> None:
         """Raise unless the learner can be fitted and can score people.
 
         Parameters
         ----------
         weighted : bool
             Whether its ``fit`` must take ``sample_weight``.
-        real : bool
-            Whether it must predict real numbers.
+        prefit : bool
+            Whether it must be fitted already.
         """
+        real, name = not self.outcome.decides, type(self.estimator).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise InputError(
                 f"estimator must be a {'regressor' if real else 'classifier'} with fit and "
                 f"{'predict' if real else 'predict_proba'}, got {self.estimator!r}. Pass an "
-                f"instance, such as {'Ridge' if real else 'LogisticRegression'}()."
+                f"instance, such as {'Ridge' if real else 'LogisticRegression'}().",
+                parameter="estimator",
             )
         if real and not _predicts_numbers(self.estimator):
             raise InputError(
-                f"{_name(self.estimator)} is not a regressor. Pass one, such as Ridge(), or use "
-                "the classifier of the same method."
+                f"{name} is not a regressor. Pass one, such as Ridge(), or use the classifier of "
+                "the same method.",
+                parameter="estimator",
             )
         if not (hasattr(self.estimator, "predict_proba") or _predicts_numbers(self.estimator)):
             raise InputError(
-                f"{_name(self.estimator)} has no predict_proba, so there are no scores to adjust. "
-                "Wrap it in sklearn.calibration.CalibratedClassifierCV, or choose another learner."
+                f"{name} has no predict_proba, so there are no scores to adjust. Wrap it in "
+                "sklearn.calibration.CalibratedClassifierCV, or choose another learner.",
+                parameter="estimator",
             )
         if weighted and not takes_weights(self.last):
             raise InputError(
-                f"{_name(self.last)}.fit takes no sample_weight, and this fit needs weights of "
-                "rows. Choose a learner that takes weights."
+                f"{type(self.last).__name__}.fit takes no sample_weight, and this fit needs "
+                "weights of rows. Choose a learner that takes weights.",
+                parameter="estimator",
+            )
+        if prefit and not _is_fitted(self.estimator):
+            raise InputError(
+                f"prefit=True was given, but the estimator, {name}, is not fitted. Fit it first, "
+                "or use prefit=False, which fits it.",
+                parameter="estimator",
             )
 
     @property
@@ -128,131 +131,117 @@ class Learner:
             return self.estimator.steps[-1][1]
         return self.estimator
 
-    def fit(self, X: Any, y: NDArray[Any], weights: FloatArray | None) -> Any:
-        """Return a copy of the learner, fitted on labels."""
-        return fresh(self.estimator).fit(X, y, **self._weighing(weights))
+    def own_labels(self, numbers: FloatArray) -> NDArray[Any]:
+        """Return labels as the learner sees them, from fairmatch's numbers."""
+        if self.classes is None or not self.outcome.decides:
+            return self.own_unit(numbers)
+        labels: NDArray[Any] = self.classes[(numbers > 0.0).astype(np.intp)]
+        return labels
 
-    def _weighing(self, weights: FloatArray | None) -> dict[str, FloatArray]:
-        if weights is None:
-            return {}
+    def own_unit(self, numbers: FloatArray) -> FloatArray:
+        """Return numbers in the unit of the learner; a probability stays as it is."""
+        return np.asarray(self.mean + self.scale * numbers)
+
+    def standard(self, raw: FloatArray) -> FloatArray:
+        """Return the learner's output as fairmatch's numbers; a probability stays as it is."""
+        return np.asarray((raw - self.mean) / self.scale)
+
+    def fit(self, table: Any, numbers: FloatArray, weights: FloatArray | None) -> Any:
+        """Return a copy of the learner that is fitted on labels, which are fairmatch's numbers."""
+        name = "sample_weight"
         if isinstance(self.estimator, Pipeline):
-            return {f"{self.estimator.steps[-1][0]}__sample_weight": weights}
-        return {"sample_weight": weights}
+            name = f"{self.estimator.steps[-1][0]}__sample_weight"
+        given = {} if weights is None else {name: weights}
+        return fresh(self.estimator).fit(table, self.own_labels(numbers), **given)
 
-    def unseen_scores(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        weights: FloatArray | None,
-        folds: Folds,
-        score: Callable[[Any, Any], FloatArray] | None = None,
-    ) -> FloatArray:
-        """Return out-of-fold scores: each row is scored by a learner that was not trained on it.
+    def raw(self, model: Any, table: Any) -> FloatArray:
+        """Return a fitted model's scores in its own unit.
+
+        These are the probabilities of the positive class, or predictions.
+        """
+        if self.outcome.decides and hasattr(model, "predict_proba"):
+            assert self.classes is not None
+            known, wanted = list(getattr(model, "classes_", [])), self.classes.tolist()
+            if len(known) != 2 or set(known) != set(wanted):
+                raise LabelError(
+                    f"The model of estimator knows the classes {known}, and y holds {wanted}. "
+                    "Both must be the same two classes. Fit the model on rows of both classes."
+                )
+            both: FloatArray = np.asarray(model.predict_proba(table), dtype=np.float64)
+            return both[:, known.index(wanted[1])]
+        found = np.asarray(model.predict(table), dtype=np.float64)
+        if self.outcome.decides:
+            return np.clip(found, 0.0, 1.0)
+        if found.ndim != 1 or not np.isfinite(found).all():
+            raise InputError(
+                f"{type(model).__name__} predicts numbers of shape {found.shape}, or some that are "
+                "not finite. One finite number per row is needed. Use a regressor of one target."
+            )
+        return found
+
+    def unseen(self, table: Any, people: People, cv: Any) -> FloatArray:
+        """Return out-of-fold scores: each row is scored by a model that was not trained on it.
 
         Parameters
         ----------
-        X : table or array of shape (n_rows, n_columns)
-            Features.
-        y : array of shape (n_rows,)
-            Labels of two classes, of which the greater is positive; or real numbers.
-        weights : array of shape (n_rows,), optional
-            Weight of every row.
-        folds : sequence of (train, test)
-            Row positions. Every row must be in a test part.
-        score : callable, optional
-            Maps a model and a table to scores. By default these are the probabilities of the
-            positive class.
+        table : table or array of shape (n_rows, n_columns)
+            What the learner sees of the people.
+        people : People
+            The people, with their labels, groups and weights.
+        cv : int, splitter, or list of (train, test)
+            How to split. A number of folds is stratified by label and group.
         """
-        scores = np.full(len(y), np.nan)
+        numbers, groups, weights = labels_of(people).values, people.groups, people.weights
+        if self.outcome.decides:
+            strata = groups.n_groups * labels_of(people).positive + groups.codes
+            folds = read_folds(cv, table, self.own_labels(numbers), strata)
+        else:
+            folds = read_folds(cv, table, np.zeros(len(people)), groups.codes)
+        scores = np.full(len(people), np.nan)
         for train, test in folds:
             kept = None if weights is None else weights[train]
-            model, unseen = (
-                self.fit(_safe_indexing(X, train), y[train], kept),
-                _safe_indexing(X, test),
-            )
-            scores[test] = (
-                positive_scores(model, unseen, y) if score is None else score(model, unseen)
-            )
+            model = self.fit(_safe_indexing(table, train), numbers[train], kept)
+            scores[test] = self.raw(model, _safe_indexing(table, test))
         if np.isnan(scores).any():
             raise InputError(
                 f"cv leaves {int(np.isnan(scores).sum())} rows out of every test part, and every "
-                "row needs a score. Use folds that hold each row out once, such as cv=5."
+                "row needs a score. Use folds that hold each row out once, such as cv=5.",
+                parameter="cv",
             )
         return scores
 
-    def soften(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        weights: FloatArray | None,
-        classes: NDArray[Any] | None = None,
-    ) -> "SoftLearner":
-        """Return a learner of soft targets for these rows.
+    def softly(
+        self, table: Any, numbers: FloatArray, weights: FloatArray | None
+    ) -> Callable[[FloatArray], Any]:
+        """Return a function from soft targets of these rows to a fitted model.
 
-        The steps of a Pipeline before the last are fitted here.
-
-        Parameters
-        ----------
-        X : table or array of shape (n_rows, n_columns)
-            Features.
-        y : array of shape (n_rows,)
-            Labels, for steps of a Pipeline that learn from them.
-        weights : array of shape (n_rows,), optional
-            Weight of every row.
-        classes : array of shape (2,), optional
-            The classes; by default those in y.
+        Targets are fairmatch's numbers, in [0, 1] for classifiers. Learners that take probabilities
+        as targets get them directly. Others see every row twice: as positive with the target as
+        weight, and as negative with one minus the target. The steps of a Pipeline before the last
+        are fitted once, on the labels of the rows.
         """
-        classes = np.unique(y) if classes is None else classes
-        if not isinstance(self.estimator, Pipeline) or len(self.estimator.steps) == 1:
-            return SoftLearner(self.last, None, X, weights, classes)
-        head = fresh(self.estimator[:-1])
-        return SoftLearner(self.last, head, head.fit_transform(X, y), weights, classes)
+        last, head, inputs = self.last, None, table
+        if isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1:
+            head = fresh(self.estimator[:-1])
+            inputs = head.fit_transform(table, self.own_labels(numbers))
+        direct = last if _predicts_numbers(last) else cross_entropy_learner(last)
+        mass = 1.0 if weights is None else weights
 
+        def fit(targets: FloatArray) -> Any:
+            targets = self.own_unit(targets)
+            if direct is not None:
+                given = {} if weights is None else {"sample_weight": weights}
+                model = fresh(direct).fit(inputs, targets, **given)
+            else:
+                assert self.classes is not None
+                both = np.concatenate([targets * mass, (1.0 - targets) * mass])
+                kept = np.flatnonzero(both > 0.0)
+                rows = _safe_indexing(inputs, kept % len(targets))
+                labels = self.classes[(kept < len(targets)).astype(np.intp)]
+                model = fresh(last).fit(rows, labels, sample_weight=both[kept])
+            return model if head is None else Pipeline([*head.steps, ("model", model)])
 
-@dataclass(frozen=True, eq=False)
-class SoftLearner:
-    """A learner of soft targets on one table: probabilities or real numbers.
-
-    Attributes
-    ----------
-    last : estimator
-        The unfitted learner.
-    head : Pipeline or None
-        The fitted steps before it.
-    inputs : table or array
-        What the learner sees of the rows.
-    weights : array of shape (n_rows,), or None
-        Weight of every row.
-    classes : array of shape (2,)
-        The two labels; the second is the positive one.
-    """
-
-    last: Any
-    head: Pipeline | None
-    inputs: Any
-    weights: FloatArray | None
-    classes: NDArray[Any]
-
-    def fit(self, targets: FloatArray) -> Any:
-        """Return a model that is fitted on soft targets, in [0, 1] for classifiers.
-
-        Learners that take probabilities as targets get them directly. Others see every row twice:
-        as positive with the target as weight, and as negative with one minus the target.
-        """
-        direct = self.last if _predicts_numbers(self.last) else cross_entropy_learner(self.last)
-        if direct is not None:
-            given = {} if self.weights is None else {"sample_weight": self.weights}
-            model = fresh(direct).fit(self.inputs, targets, **given)
-        else:
-            mass = 1.0 if self.weights is None else self.weights
-            both = np.concatenate([targets * mass, (1.0 - targets) * mass])
-            kept = np.flatnonzero(both > 0.0)
-            rows = _safe_indexing(self.inputs, kept % len(targets))
-            labels = self.classes[(kept < len(targets)).astype(np.intp)]
-            model = fresh(self.last).fit(rows, labels, sample_weight=both[kept])
-        if self.head is None:
-            return model
-        return Pipeline([*self.head.steps, ("model", model)])
+        return fit
 
 
 def cross_entropy_learner(learner: Any) -> Any:
@@ -271,38 +260,42 @@ def cross_entropy_learner(learner: Any) -> Any:
     return getattr(package, name)(**{**parameters, "objective": objective})
 
 
-def positive_scores(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
-    """Return a fitted model's probabilities of the positive class.
+def takes_weights(learner: Any) -> bool:
+    """Return whether the ``fit`` of a learner, or of what it wraps, takes ``sample_weight``."""
+    parameters = inspect.signature(learner.fit).parameters
+    if "sample_weight" in parameters:
+        return True
+    passed_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    inner = [getattr(learner, "estimator", None)]
+    if getattr(learner, "estimators", None):  # a vote of several, as (name, learner)
+        inner = [one for _, one in learner.estimators if one != "drop"]
+    return passed_on and all(one is not None and takes_weights(one) for one in inner)
 
-    Parameters
-    ----------
-    model : fitted estimator
-        A classifier of two classes, or a regressor, whose predictions are clipped to [0, 1].
-    X : table or array
-        Rows with the columns that the model was fitted on.
-    y : array
-        Labels, or the two classes; the greater one is positive.
-    """
-    if not hasattr(model, "predict_proba"):
-        return np.clip(np.asarray(model.predict(X), dtype=np.float64), 0.0, 1.0)
-    known, wanted = list(getattr(model, "classes_", [])), np.unique(y)
-    if len(wanted) != 2 or len(known) != 2 or set(known) != set(wanted.tolist()):
-        raise LabelError(
-            f"The model of estimator knows the classes {known}, and y holds {wanted.tolist()}. "
-            "Both must be the same two classes. Fit the model on rows of both classes."
-        )
-    scores: FloatArray = np.asarray(model.predict_proba(X), dtype=np.float64)
-    return scores[:, known.index(wanted[1])]
+
+def _predicts_numbers(learner: Any) -> bool:
+    """Return whether scikit-learn recognises a learner as a regressor."""
+    try:
+        return bool(is_regressor(learner))
+    except AttributeError:
+        return False
+
+
+def _is_fitted(model: Any) -> bool:
+    """Return whether a model is fitted; one of another library is if it has classes."""
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return getattr(model, "classes_", None) is not None
+    return True
 
 
 def check_columns(model: Any, X: Any) -> None:
     """Raise if a table has other columns than those that a model remembers from its fit."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))
-    known = _known_columns(model)
-    if names is not None and known is not None and list(names) != known:
+    names, known = column_names(X), _known_columns(model)
+    if names is not None and known is not None and names != known:
         raise InputError(
             f"The model of estimator was fitted on the columns {listed(known)}, and X has "
-            f"{listed(list(names))}. Pass a table with the model's columns, in their order."
+            f"{listed(names)}. Pass a table with the model's columns, in their order."
         )
     count, width = getattr(model, "n_features_in_", None), np.shape(X)[1:]
     if count is not None and width and width[0] != count:
@@ -320,18 +313,6 @@ def _known_columns(model: Any) -> list[Any] | None:
         if names is None or list(names) == [str(place) for place in range(len(names))]:
             return None
     return list(np.asarray(names, dtype=object))
-
-
-def takes_weights(learner: Any) -> bool:
-    """Return whether the ``fit`` of a learner, or of what it wraps, takes ``sample_weight``."""
-    parameters = inspect.signature(learner.fit).parameters
-    if "sample_weight" in parameters:
-        return True
-    passed_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    inner = [getattr(learner, "estimator", None)]
-    if getattr(learner, "estimators", None):  # a vote of several, as (name, learner)
-        inner = [one for _, one in learner.estimators if one != "drop"]
-    return passed_on and all(one is not None and takes_weights(one) for one in inner)
 
 
 def read_folds(
@@ -355,18 +336,22 @@ def read_folds(
             return list(check_cv(cv, y, classifier=True).split(X, y))
         except ValueError as error:
             raise InputError(
-                f"cv={cv!r} cannot split these rows ({error}). Use a number of folds, such as cv=5."
+                f"cv={cv!r} cannot split these rows ({error}). Use a number of folds, such as "
+                "cv=5.",
+                parameter="cv",
             ) from error
     if cv < 2:
         raise InputError(
             f"cv must be at least 2, got {cv}. Every row is scored by a model that was not trained "
-            "on it. Pass a number of folds, such as cv=5."
+            "on it. Pass a number of folds, such as cv=5.",
+            parameter="cv",
         )
     _, label, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if sizes.min() < cv:
         raise LabelError(
             f"A class has {sizes.min()} rows, fewer than cv={cv} folds. Use a smaller cv, or pass "
-            "more rows."
+            "more rows.",
+            parameter="cv",
         )
     # A group with fewer rows of a label than folds is stratified by the label alone. If all such
     # rows together are still too few, everybody is.
@@ -378,131 +363,147 @@ def read_folds(
     return list(splitter.split(np.zeros(len(y)), merged))
 
 
-def _predicts_numbers(learner: Any) -> bool:
-    """Return whether scikit-learn recognises a learner as a regressor."""
-    try:
-        return bool(is_regressor(learner))
-    except AttributeError:
-        return False
-
-
-def _name(learner: Any) -> str:
-    return type(learner).__name__
-
-
-class Output(Protocol):
-    """The conversion between a wrapped model's numbers and those of fairmatch.
-
-    fairmatch labels rows with 0 and 1, or with standard deviations from the mean. The wrapped model
-    sees classes, or numbers in their own unit.
-    """
-
-    @property
-    def scale(self) -> str:
-        """The scale of the model's output in an alignment: "probability" or "real"."""
-
-    def check(self, learner: Learner, *, weighted: bool = False) -> None:
-        """Raise unless a learner has such an output."""
-
-    def own(self, numbers: FloatArray) -> NDArray[Any]:
-        """Return the labels for the model's fit, from fairmatch's numbers."""
-
-    def soft(self, targets: FloatArray) -> FloatArray:
-        """Return the soft targets for the model's fit, from fairmatch's numbers."""
-
-    def raw(self, model: Any, table: Any) -> FloatArray:
-        """Return a model's output for a table, in its own unit."""
-
-    def standard(self, raw: FloatArray) -> FloatArray:
-        """Return a model's output as fairmatch's numbers."""
-
-    def folds(self, cv: Any, rows: People) -> Folds:
-        """Return the folds of rows."""
-
-
 @dataclass(frozen=True, eq=False)
-class ClassOutput:
-    """Probabilities of two classes.
+class SeenRows:
+    """Rows as a learner sees them, and the codes of their groups; None if it uses no groups."""
+
+    table: Any
+    codes: NDArray[Any] | None
+    _scored: dict[int, tuple[Any, FloatArray]] = field(default_factory=dict, repr=False)
+
+    def scored(self, learner: Learner, model: Any) -> FloatArray:
+        """Return the scores of a model, which are computed only once per model."""
+        if id(model) not in self._scored:
+            self._scored[id(model)] = model, learner.raw(model, self.table)
+        return self._scored[id(model)][1]
+
+
+@dataclass(eq=False)
+class WholeTableReader(Reader):
+    """A reader for a learner that takes tables as they are.
+
+    If the groups are a column of the table, the learner sees the whole table. If they are given
+    beside it, one column of 0 and 1 for every group but the first is added. If new rows do not
+    need groups, the learner sees no groups.
 
     Parameters
     ----------
-    classes : array of shape (2,)
-        The two labels; the second is the positive one.
+    adds_groups : bool
+        Whether groups that are given beside the table are added to it. They are not for a model
+        that came fitted, because its columns are fixed.
     """
 
-    classes: NDArray[Any]
+    adds_groups: bool = True
 
-    scale: ClassVar[str] = "probability"
+    def split(self, X: Any, sensitive_features: Any, where: str = "fit") -> tuple[Any, Any]:
+        """Return the table for the learner, and the groups."""
+        table = read_table(X)
+        rest, sensitive = super().split(table, sensitive_features, where)
+        return (table if self.at_prediction else rest), sensitive
 
-    def check(self, learner: Learner, *, weighted: bool = False) -> None:
-        """Raise unless a learner can score people, with weights if asked."""
-        learner.check(weighted=weighted)
-
-    def own(self, numbers: FloatArray) -> NDArray[Any]:
-        """Return the label of every row."""
-        labels: NDArray[Any] = self.classes[(numbers > 0.0).astype(np.intp)]
-        return labels
-
-    def soft(self, targets: FloatArray) -> FloatArray:
-        """Return probabilities as they are."""
-        return targets
-
-    def raw(self, model: Any, table: Any) -> FloatArray:
-        """Return the probability of the positive class."""
-        return positive_scores(model, table, self.classes)
-
-    def standard(self, raw: FloatArray) -> FloatArray:
-        """Return probabilities as they are."""
-        return raw
-
-    def folds(self, cv: Any, rows: People) -> Folds:
-        """Return folds that are stratified by label and group."""
-        strata = rows.groups.n_groups * labels_of(rows).positive + rows.groups.codes
-        return read_folds(cv, encoded(rows).inputs.table, self.own(labels_of(rows).values), strata)
-
-
-@dataclass(frozen=True)
-class RealOutput:
-    """Real numbers; fairmatch labels rows with standard deviations from the mean.
-
-    Parameters
-    ----------
-    mean, deviation : float
-        Mean and standard deviation of the target.
-    """
-
-    mean: float
-    deviation: float
-
-    scale: ClassVar[str] = "real"
-
-    def check(self, learner: Learner, *, weighted: bool = False) -> None:
-        """Raise unless a learner is a regressor, with weights if asked."""
-        learner.check(weighted=weighted, real=True)
-
-    def own(self, numbers: FloatArray) -> NDArray[Any]:
-        """Return the target of every row in its own unit."""
-        return np.asarray(self.mean + self.deviation * numbers)
-
-    def soft(self, targets: FloatArray) -> FloatArray:
-        """Return soft targets in the unit of the target."""
-        return np.asarray(self.mean + self.deviation * targets)
-
-    def raw(self, model: Any, table: Any) -> FloatArray:
-        """Return the prediction of every row."""
-        found = np.asarray(model.predict(table), dtype=np.float64)
-        if found.ndim != 1 or not np.isfinite(found).all():
+    def read_new(
+        self, X: Any, sensitive_features: Any, where: str = "predict"
+    ) -> tuple[Table, NDArray[np.intp] | None]:
+        """Return the table of new rows, and the codes of their groups if the model uses them."""
+        table, codes = super().read_new(read_table(X), sensitive_features, where)
+        given, width = column_names(table.native), table_width(table.native)
+        if given is not None and self.feature_names_in_ is not None:
+            self._check_names(given, self.feature_names_in_)
+        apart = 0 if self.at_prediction else len(as_list(self.columns))
+        if width != self.n_features_in_ - apart:
             raise InputError(
-                f"{type(model).__name__} predicts numbers of shape {found.shape}, or some that are "
-                "not finite. One finite number per row is needed. Use a regressor of one target."
+                f"X has {width} features, but {self.who} is expecting "
+                f"{self.n_features_in_ - apart} features as input. Pass the columns of fit."
             )
-        return found
+        return table, codes
 
-    def standard(self, raw: FloatArray) -> FloatArray:
-        """Return predictions in standard deviations from the mean."""
-        return np.asarray((raw - self.mean) / self.deviation)
+    def fit_encoder(self, table: Table) -> Points:
+        """Return the table as points, or points without columns if nobody is matched."""
+        if self.encoder is None:
+            return read_points(np.empty((len(table), 0)))
+        return super().fit_encoder(Table(self._without_groups(table.native)))
 
-    def folds(self, cv: Any, rows: People) -> Folds:
-        """Return folds that are stratified by group."""
-        alike = np.zeros(len(rows))
-        return read_folds(cv, encoded(rows).inputs.table, alike, rows.groups.codes)
+    def points(self, table: Table) -> Points:
+        """Return a table as points, without columns if nobody is matched."""
+        if self.encoder is None:
+            return read_points(np.empty((len(table), 0)))
+        return super().points(Table(self._without_groups(table.native)))
+
+    def inputs(
+        self, table: Table, codes: NDArray[Any] | None, points: Points | None = None
+    ) -> SeenRows:
+        """Return rows in the form that the learner sees."""
+        seen = table.native
+        if codes is not None and len(codes) != _num_samples(seen):
+            raise InputError(
+                f"sensitive_features has {len(codes)} rows, X has {_num_samples(seen)}. Pass one "
+                "group for every row of X."
+            )
+        if codes is not None and self.columns is None and self.adds_groups:
+            seen = add_columns(seen, group_columns(codes, len(self.groups_)))
+        return SeenRows(seen, codes)
+
+    def _check_names(self, given: list[Any], known: list[str]) -> None:
+        """Raise unless named columns are those of the fit, in their order."""
+        if not self.at_prediction:  # the groups' columns have been dropped, or were missing
+            known = [name for name in known if name in given]
+        if given == known:
+            return
+        strange = [name for name in given if name not in known]
+        lacking = [name for name in known if name not in given]
+        what = f"also has {listed(strange)}" if strange else "has another order"
+        what = f"lacks {listed(lacking)}" if lacking else what
+        raise InputError(
+            f"The feature names should match those that were passed during fit: X {what}. Pass a "
+            "table with the same columns in the same order."
+        )
+
+
+def read_table(X: Any) -> Any:
+    """Return a table unchanged, and anything else as an array of two dimensions."""
+    if sparse.issparse(X):
+        raise InputError(
+            "X is a sparse matrix, but groups and columns are read from tables. Pass a dense "
+            "array (X.toarray()), or a table of pandas or polars."
+        )
+    if isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
+        return X
+    try:
+        return check_array(X, dtype=None, ensure_all_finite=False)
+    except ValueError as error:
+        raise InputError(
+            f"X cannot be read as a table ({error}). Pass a table, or an array of two dimensions."
+        ) from error
+
+
+def add_columns(table: Any, columns: FloatArray) -> Any:
+    """Return a table with columns of numbers added after its own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> add_columns(pd.DataFrame({"age": [30, 40]}), np.array([[1.0], [0.0]])).columns.tolist()
+    ['age', 'group_1']
+    """
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        array = np.asarray(table)
+        return np.column_stack([array, columns.astype(array.dtype)])
+    taken = set(frame.columns)
+    named: dict[Any, FloatArray] = {}
+    for place, column in enumerate(columns.T, start=1):
+        # If names are numbers, the new ones are too: scikit-learn refuses a mixture.
+        name: Any = f"group_{place}" if all(isinstance(c, str) for c in taken) else len(taken)
+        while name in taken:
+            name = f"_{name}" if isinstance(name, str) else name + 1
+        named[name] = column
+        taken.add(name)
+    if frame.implementation.is_pandas():
+        wider = table.copy(deep=False)
+        for name, column in named.items():
+            wider[name] = column
+        return wider
+    series = [
+        nw.new_series(name, column, backend=frame.implementation) for name, column in named.items()
+    ]
+    return frame.with_columns(*series).to_native()

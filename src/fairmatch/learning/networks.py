@@ -37,13 +37,14 @@ from fairmatch.learning.reading import (
     seed_sequence,
 )
 from fairmatch.learning.saving import FILE, Arrays, State, read_arrays, write_arrays
-from fairmatch.matching.coupling import Coupling, rows_with_mass
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray, check_count, check_number, check_verbose, is_count
 from fairmatch.people.encoding import Points
 from fairmatch.people.groups import Groups
 from fairmatch.people.outcome import LOGISTIC, Loss
 from fairmatch.people.people import Comparison, IndexArray, People
+from fairmatch.people.weights import Weights
 
 # How many matchings are computed ahead of the step that trains on them.
 _AHEAD = 8
@@ -225,8 +226,8 @@ class CoupledBatches(PairBatches):
         generator: np.random.Generator,
     ) -> None:
         self.coupling = _in_order(coupling, groups)
-        weights = None if (mass > 0.0).all() else mass
-        self._sides = rows_with_mass(groups, weights)
+        weight = None if (mass > 0.0).all() else Weights(len(mass), mass)
+        self._sides = People(groups, weight=weight).rows_with_mass()
         super().__init__((), mass, batch_size, generator)
         self.part_size = min(self.size, len(coupling))
 

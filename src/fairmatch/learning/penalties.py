@@ -9,12 +9,12 @@ import numpy as np
 from fairmatch.exceptions import CouplingError, InputError
 from fairmatch.learning.reading import encoded, labels_of, seed_sequence
 from fairmatch.matching.coupling import Coupling, check_coupling
-from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher, match_parts
+from fairmatch.matching.matchers import Matcher, OptimalTransportMatcher, match_people
 from fairmatch.people.checks import FloatArray, check_count
 from fairmatch.people.encoding import Points
 from fairmatch.people.groups import listed, read_criterion
 from fairmatch.people.outcome import Derivatives, Outcome
-from fairmatch.people.people import Comparison, People
+from fairmatch.people.people import Comparison, Labels, People
 
 # Differences of scores below this count as almost none. docs/evidence/boosting.md shows the
 # measurements behind the value.
@@ -180,14 +180,13 @@ class Transport:
         matcher, points = self.matcher(), self._points(people)
         ours = isinstance(matcher, OptimalTransportMatcher)
         seed = 0 if self.random_state is None else seed_sequence(self.random_state)
-        return match_parts(
+        # A sample keeps the shares of high and low targets, like those of two classes.
+        halves = Labels(labels_of(people).positive.astype(np.float64), (0, 1))
+        return match_people(
             matcher,
+            replace(people, labels=halves),
             points if ours else points.dense(),
-            people.groups,
-            positive=labels_of(people).positive,
-            weights=people.weights,
-            ignored=people.groups.apart,
-            criterion=self.criterion,
+            criterion=read_criterion(self.criterion),
             reference=self.reference,
             most_rows=self.match_rows,
             random_state=seed,

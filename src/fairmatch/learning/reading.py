@@ -29,7 +29,6 @@ from fairmatch.exceptions import (
     notify,
 )
 from fairmatch.learning.saving import number_from, plain_label
-from fairmatch.matching.coupling import rows_with_mass
 from fairmatch.people.checks import (
     FloatArray,
     check_count,
@@ -509,11 +508,11 @@ class Reader:
                 "every row of X."
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
-        rows_with_mass(groups, weights)
+        weight = None if weights is None else Weights(len(weights), weights)
+        People(groups, weight=weight).rows_with_mass()
         table = _as_table(features)
         if not (self.at_prediction or self._has_own_encoder):
             refuse_leaks(table, given)
-        weight = None if weights is None else Weights(len(weights), weights)
         return People(groups, table, labels, weight)
 
     def _read_labels(self, y: Any) -> Labels:

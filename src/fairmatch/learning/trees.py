@@ -23,7 +23,7 @@ from fairmatch.learning.reading import (
     stratified_split,
 )
 from fairmatch.learning.saving import State, number_from
-from fairmatch.matching.coupling import Coupling, rows_with_mass
+from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_count, check_number
 from fairmatch.people.encoding import TableEncoder
@@ -573,7 +573,7 @@ class BoostedTrees(FairEstimator):
             split = stratified_split(labels, people.groups, self.validation_size, self.random_state)
             parts = [people.take(rows) for rows in split]
         for part in parts:
-            rows_with_mass(part.groups, part.weights)
+            part.rows_with_mass()
         penalties = [self._penalty(part, coupling) if any(weights) else None for part in parts]
         trainer = TreeTrainer(
             settings,

@@ -1,47 +1,32 @@
-"""Fairness around any model that a user already has."""
+"""Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from fairmatch.exceptions import InputError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import (
-    ClassOutput,
     Learner,
-    Output,
-    RealOutput,
+    SeenRows,
+    WholeTableReader,
     check_columns,
-    clone_wrapper,
-    wrapped_tags,
+    fresh,
 )
 from fairmatch.learning.penalties import Transport
-from fairmatch.learning.reading import (
-    Columns,
-    EncodedTable,
-    Reader,
-    SmallGroups,
-    as_list,
-    encoded,
-    group_columns,
-    labels_of,
-    table_width,
-)
-from fairmatch.learning.smoothing import match_compared, refuse_scores, smooth_matched
+from fairmatch.learning.reading import Columns, EncodedTable, SmallGroups, encoded, labels_of
+from fairmatch.learning.smoothing import smooth_people
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number
-from fairmatch.people.encoding import Points, Table, TableEncoder, read_points
-from fairmatch.people.groups import listed, read_criterion
+from fairmatch.people.encoding import TableEncoder
+from fairmatch.people.groups import read_criterion
 from fairmatch.people.people import People
 
 # Strengths of quantile alignment: shares of the way to the common distribution.
@@ -52,278 +37,46 @@ ALIGNMENT_STRENGTHS = (
 SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
 
 
-@dataclass(frozen=True, eq=False)
-class SeenRows:
-    """Rows in the form that a learner sees, and their groups.
-
-    Attributes
-    ----------
-    table : table or array of shape (n_rows, n_columns)
-        What the learner sees.
-    codes : array of shape (n_rows,), or None
-        Codes of the groups; None if the model does not use them.
-    """
-
-    table: Any
-    codes: NDArray[Any] | None
-    _scored: dict[int, tuple[Any, FloatArray]] = field(default_factory=dict, repr=False)
-
-    def __len__(self) -> int:
-        return int(_num_samples(self.table))
-
-    def scored(self, model: Any, score: Any) -> FloatArray:
-        """Return the scores of a model, which are computed only once per model."""
-        if id(model) not in self._scored:
-            self._scored[id(model)] = model, score(model, self.table)
-        return self._scored[id(model)][1]
-
-
-@dataclass(eq=False)
-class WholeTableReader(Reader):
-    """A reader for a learner that takes tables as they are.
-
-    If the groups are a column of the table, the learner sees the whole table. If they are given
-    beside it, one column of 0 and 1 for every group but the first is added. If new rows do not
-    need groups, the learner sees no groups.
-
-    Parameters
-    ----------
-    matches : bool
-        Whether people are matched; the table is then also encoded.
-    adds_groups : bool
-        Whether groups that are given beside the table are added to it. They are not for a model
-        that came fitted, because its columns are fixed.
-    """
-
-    matches: bool = False
-    adds_groups: bool = True
-
-    def split(self, X: Any, sensitive_features: Any, where: str = "fit") -> tuple[Any, Any]:
-        """Return the table for the learner, and the groups."""
-        table = read_table(X)
-        rest, sensitive = super().split(table, sensitive_features, where)
-        return (table if self.at_prediction else rest), sensitive
-
-    def read_new(
-        self, X: Any, sensitive_features: Any, where: str = "predict"
-    ) -> tuple[Table, NDArray[np.intp] | None]:
-        """Return the table of new rows, and the codes of their groups if the model uses them."""
-        table, codes = super().read_new(read_table(X), sensitive_features, where)
-        features = table.native
-        self._check_names(features)
-        apart = 0 if self.at_prediction else len(as_list(self.columns))
-        if table_width(features) != self.n_features_in_ - apart:
-            raise InputError(
-                f"X has {table_width(features)} features, but {self.who} is expecting "
-                f"{self.n_features_in_ - apart} features as input. Pass the columns of fit."
-            )
-        return table, codes
-
-    def fit_encoder(self, table: Table) -> Points:
-        """Return the encoded features as points, or points without columns if nobody is matched."""
-        if not self.matches:
-            return read_points(np.empty((len(table), 0)))
-        return super().fit_encoder(self._described(table))
-
-    def points(self, table: Table) -> Points:
-        """Return a table as points, without columns if nobody is matched."""
-        if not self.matches:
-            return read_points(np.empty((len(table), 0)))
-        return super().points(self._described(table))
-
-    def _described(self, table: Table) -> Table:
-        """Return a table without the groups' columns."""
-        return table if self.columns is None else Table(self._without_groups(table.native))
-
-    def inputs(
-        self, table: Table, codes: NDArray[Any] | None, points: Points | None = None
-    ) -> SeenRows:
-        """Return rows in the form that the learner sees."""
-        features = table.native
-        if codes is not None and len(codes) != _num_samples(features):
-            raise InputError(
-                f"sensitive_features has {len(codes)} rows, X has {_num_samples(features)}. Pass "
-                "one group for every row of X."
-            )
-        if codes is None or self.columns is not None or not self.adds_groups:
-            return SeenRows(features, codes)
-        return SeenRows(add_columns(features, group_columns(codes, len(self.groups_))), codes)
-
-    def _check_names(self, features: Any) -> None:
-        """Raise unless named columns are those of the fit, in their order."""
-        given = getattr(features, "column_names", getattr(features, "columns", None))
-        if given is None or self.feature_names_in_ is None:
-            return
-        known, given = list(self.feature_names_in_), list(given)
-        if not self.at_prediction:  # the groups' columns have been dropped, or were missing
-            known = [name for name in known if name in given]
-        if given != known:
-            strange = [name for name in given if name not in known]
-            lacking = [name for name in known if name not in given]
-            what = (
-                f"lacks {listed(lacking)}"
-                if lacking
-                else (f"also has {listed(strange)}" if strange else "has another order")
-            )
-            raise InputError(
-                f"The feature names should match those that were passed during fit: X {what}. "
-                "Pass a table with the same columns in the same order."
-            )
-
-
-def read_table(X: Any) -> Any:
-    """Return a table unchanged, and anything else as an array of two dimensions."""
-    if sparse.issparse(X):
-        raise InputError(
-            "X is a sparse matrix, but groups and columns are read from tables. Pass a dense "
-            "array (X.toarray()), or a table of pandas or polars."
-        )
-    if isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
-        return X
-    try:
-        return check_array(X, dtype=None, ensure_all_finite=False)
-    except ValueError as error:
-        raise InputError(
-            f"X cannot be read as a table ({error}). Pass a table, or an array of two dimensions."
-        ) from error
-
-
-def add_columns(table: Any, columns: FloatArray) -> Any:
-    """Return a table with columns of numbers added after its own.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> add_columns(pd.DataFrame({"age": [30, 40]}), np.array([[1.0], [0.0]])).columns.tolist()
-    ['age', 'group_1']
-    """
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        array = np.asarray(table)
-        return np.column_stack([array, columns.astype(array.dtype)])
-    taken = set(frame.columns)
-    named: dict[Any, FloatArray] = {}
-    for place, column in enumerate(columns.T, start=1):
-        # If names are numbers, the new ones are too: scikit-learn refuses a mixture.
-        name: Any = f"group_{place}" if all(isinstance(c, str) for c in taken) else len(taken)
-        while name in taken:
-            name = f"_{name}" if isinstance(name, str) else name + 1
-        named[name] = column
-        taken.add(name)
-    if frame.implementation.is_pandas():
-        return (
-            table.assign(**named)
-            if all(isinstance(n, str) for n in named)
-            else _joined(table, named)
-        )
-    series = [
-        nw.new_series(name, column, backend=frame.implementation) for name, column in named.items()
-    ]
-    return frame.with_columns(*series).to_native()
-
-
-def _joined(table: Any, named: dict[Any, FloatArray]) -> Any:
-    wider = table.copy()
-    for name, column in named.items():
-        wider[name] = column
-    return wider
-
-
-SAVE_INSTEAD = (
-    "Save the adjustment with model.adjustment_.save('file.json'), save model.estimator_ with its "
-    "own library, and apply the adjustment to its scores: "
-    "ScoreAdjustment.load('file.json').apply(scores, groups)."
-)
-
-
-def check_prefit(model: Any) -> None:
-    """Raise unless a model has been fitted."""
-    try:
-        check_is_fitted(model)
-    except (NotFittedError, TypeError):
-        if getattr(model, "classes_", None) is not None:
-            return  # a model of another library that has classes, so it is fitted
-        raise InputError(
-            f"prefit=True was given, but the estimator, {type(model).__name__}, is not fitted. Fit "
-            "it first, or use prefit=False, which fits it."
-        ) from None
-
-
-@dataclass(frozen=True, eq=False)
-class AlignmentScorer:
-    """A model with an adjustment of its scores by group.
-
-    Attributes
-    ----------
-    model : fitted estimator
-        The model that scores rows.
-    output : Output
-        The kind of the model's output.
-    adjustment : ScoreAdjustment
-        The adjustment of its scores.
-    places : array of shape (n_groups,)
-        Position of every group in the adjustment; -1 for groups that are not compared.
-    """
-
-    model: Any
-    output: Output
-    adjustment: ScoreAdjustment
-    places: NDArray[np.intp]
-
-    def scores(self, inputs: SeenRows) -> FloatArray:
-        """Return the adjusted score of every row."""
-        raw = inputs.scored(self.model, self.output.raw)
-        assert inputs.codes is not None, "an adjustment needs the groups"
-        return self.output.standard(self.adjustment.move(raw, self.places[inputs.codes]))
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the attributes that the estimator shows."""
-        return {"scorer_": self, "estimator_": self.model, "adjustment_": self.adjustment}
-
-
-softening_SAVE_INSTEAD = "Save model.estimator_, which is the whole model, with its own library."
-
-
-@dataclass(frozen=True, eq=False)
-class ModelScorer:
-    """A model of another library that scores rows.
-
-    Attributes
-    ----------
-    model : fitted estimator
-        The model that scores rows.
-    output : Output
-        The kind of the model's output.
-    targets : array of shape (n_rows,)
-        What it has learned: the smoothed score of every training row, in the model's unit.
-    """
-
-    model: Any
-    output: Output
-    targets: FloatArray
-
-    def scores(self, inputs: SeenRows) -> FloatArray:
-        """Return the score of every row."""
-        return self.output.standard(self.output.raw(self.model, inputs.table))
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the attributes that the estimator shows."""
-        return {"scorer_": self, "estimator_": self.model, "targets_": self.targets}
-
-
 class Wrapper(FairEstimator):
     """Estimators around a model of another library."""
 
     estimator: Any
     cv: Any = 5
+    prefit: bool = False
 
     def __sklearn_clone__(self) -> Any:
-        return clone_wrapper(self)
+        """Return an unfitted copy; with ``prefit=True`` the inner model is not copied.
+
+        A clone of the inner model would be unfitted, and such a wrapper needs it fitted.
+        """
+        parameters = {
+            name: clone(value, safe=False)
+            for name, value in self.get_params(deep=False).items()
+            if name != "estimator"
+        }
+        inner = self.estimator if self.prefit is True else fresh(self.estimator)
+        copied = type(self)(inner, **parameters)
+        for name in ("_metadata_request", "_sklearn_output_config"):
+            if name in vars(self):
+                setattr(copied, name, clone(vars(self)[name], safe=False))
+        return copied
 
     def __sklearn_tags__(self) -> Any:
-        return wrapped_tags(super().__sklearn_tags__(), self.estimator)
+        """Return the tags, with those of the wrapped model about its tables."""
+        tags = super().__sklearn_tags__()
+        try:
+            inner = get_tags(self.estimator)
+        except (AttributeError, TypeError):
+            return tags  # not an estimator; fit raises the error
+        for name in ("allow_nan", "categorical", "string"):
+            setattr(tags.input_tags, name, getattr(inner.input_tags, name))
+        return tags
 
-    def _whole_table_reader(self, *, matches: bool, adds_groups: bool) -> WholeTableReader:
+    def _encoder(self) -> TableEncoder | None:
+        # The learner sees the table as it is; its numbers are for the matching.
+        return TableEncoder(missing="encode") if self._matches else None
+
+    def _reader(self) -> WholeTableReader:
         return WholeTableReader(
             type(self).__name__,
             self._outcome,
@@ -331,16 +84,38 @@ class Wrapper(FairEstimator):
             self.sensitive_at_prediction,
             self._encoder(),
             small_groups=self.small_groups,
-            optional=matches,
-            matches=matches,
-            adds_groups=adds_groups,
+            optional=self._matches,
+            adds_groups=not self.prefit,
         )
 
-    def _output(self) -> Any:
-        """Return the kind of the model's output."""
-        if self._outcome.decides:
-            return ClassOutput(self.reader_.classes_)
-        return RealOutput(self.reader_.mean_, self.reader_.scale_)
+    def _learner(self) -> Learner:
+        """Return the user's learner, with the classes or the unit of the rows of the fit."""
+        reader = self.reader_
+        return Learner(self.estimator, self._outcome, reader.classes_, reader.mean_, reader.scale_)
+
+
+@dataclass(frozen=True, eq=False)
+class AlignmentScorer:
+    """A model with an adjustment of its scores by group.
+
+    ``places`` are the positions of the groups in the adjustment; -1 for groups that are not
+    compared.
+    """
+
+    learner: Learner
+    model: Any
+    adjustment: ScoreAdjustment
+    places: NDArray[np.intp]
+
+    def scores(self, inputs: SeenRows) -> FloatArray:
+        """Return the adjusted score of every row."""
+        assert inputs.codes is not None, "an adjustment needs the groups"
+        raw = inputs.scored(self.learner, self.model)
+        return self.learner.standard(self.adjustment.move(raw, self.places[inputs.codes]))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the estimator shows."""
+        return {"scorer_": self, "estimator_": self.model, "adjustment_": self.adjustment}
 
 
 class AlignedModel(Wrapper):
@@ -349,16 +124,13 @@ class AlignedModel(Wrapper):
     _weight_name: ClassVar[str | None] = "strength"
     _weight_range: ClassVar[str] = "[0, 1]"
     _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
-    _save_instead: ClassVar[str | None] = SAVE_INSTEAD
+    _save_instead: ClassVar[str | None] = (
+        "Save the adjustment with model.adjustment_.save('file.json'), save model.estimator_ with "
+        "its own library, and apply the adjustment to its scores: "
+        "ScoreAdjustment.load('file.json').apply(scores, groups)."
+    )
 
-    prefit: bool = False
     decisions: str = "align"
-
-    def _encoder(self) -> None:
-        return None
-
-    def _reader(self) -> WholeTableReader:
-        return self._whole_table_reader(matches=False, adds_groups=not self.prefit)
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
@@ -371,66 +143,72 @@ class AlignedModel(Wrapper):
                 parameter="sensitive_at_prediction",
             )
         check_adjustment(read_criterion(self.criterion), self.decisions)
-        Learner(self.estimator).check(real=not self._outcome.decides)
         check_flag("prefit", self.prefit)
-        if self.prefit:
-            check_prefit(self.estimator)
+        Learner(self.estimator, self._outcome).check(prefit=self.prefit)
 
     def _learn(
         self, people: People, weights: Sequence[float], coupling: Coupling | None
     ) -> list[AlignmentScorer]:
-        output = self._output()
-        model, scores = self._scored(people, output)
+        table, learner = encoded(people).inputs.table, self._learner()
+        if self.prefit:
+            model = self.estimator
+            check_columns(model, table)
+            scores = learner.raw(model, table)
+        else:
+            learner.check(weighted=people.weights is not None)
+            scores = learner.unseen(table, people, self.cv)
+            model = learner.fit(table, labels_of(people).values, people.weights)
         adjustments = adjust_people(
-            replace(people, table=None, labels=replace(labels_of(people), classes=(0, 1))),
+            people,
             scores,
             strengths=weights,
             criterion=self.criterion,
             decisions=self.decisions,
-            scale=output.scale,
+            scale="probability" if self._outcome.decides else "real",
         )
         pooled, places = self.reader_.pooled_, places_of(people.groups)
         return [
-            AlignmentScorer(model, output, replace(one, pooled=pooled), places)
+            AlignmentScorer(learner, model, replace(one, pooled=pooled), places)
             for one in adjustments
         ]
 
-    def _scored(self, people: People, output: Any) -> tuple[Any, FloatArray]:
-        """Return the model for new rows, and the scores that the adjustment is fitted on."""
-        table, learner = encoded(people).inputs.table, Learner(self.estimator)
-        if self.prefit:
-            check_columns(learner.estimator, table)
-            return learner.estimator, output.raw(learner.estimator, table)
-        weights = people.weights
-        output.check(learner, weighted=weights is not None)
-        labels, folds = output.own(labels_of(people).values), output.folds(self.cv, people)
-        scores = learner.unseen_scores(table, labels, weights, folds, output.raw)
-        return learner.fit(table, labels, weights), scores
+
+@dataclass(frozen=True, eq=False)
+class ModelScorer:
+    """A model that has learned ``targets``, the smoothed scores of its training rows."""
+
+    learner: Learner
+    model: Any
+    targets: FloatArray
+
+    def scores(self, inputs: SeenRows) -> FloatArray:
+        """Return the score of every row."""
+        return self.learner.standard(self.learner.raw(self.model, inputs.table))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the estimator shows."""
+        return {"scorer_": self, "estimator_": self.model, "targets_": self.targets}
 
 
 class SmoothedModel(Wrapper):
-    """A wrapper that fits one model per fairness weight on smoothed scores.
+    """A wrapper that fits one model per fairness weight, on smoothed scores.
 
     All models share the out-of-fold scores and the matching.
     """
 
     _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
-    _save_instead: ClassVar[str | None] = softening_SAVE_INSTEAD
+    _save_instead: ClassVar[str | None] = (
+        "Save model.estimator_, which is the whole model, with its own library."
+    )
     _matches: ClassVar[bool] = True
 
-    score_weight: float = 5.0
-
-    def _encoder(self) -> TableEncoder:
-        return TableEncoder(missing="encode")
-
-    def _reader(self) -> WholeTableReader:
-        return self._whole_table_reader(matches=True, adds_groups=True)
+    score_weight: float
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)
         check_number("score_weight", self.score_weight, "[0, inf)")
-        real = not self._outcome.decides
-        Learner(self.estimator).check(weighted=not real, real=real)
+        # A classifier learns soft targets by weights of rows, and a regressor does so directly.
+        Learner(self.estimator, self._outcome).check(weighted=self._outcome.decides)
 
     def _transport(self) -> Transport:
         return Transport(
@@ -443,42 +221,55 @@ class SmoothedModel(Wrapper):
         )
 
     def _match(self, people: People) -> Coupling:
-        refuse_scores(self.score_weight)
-        return self._transport().match(people)
+        if self.score_weight > 0.0:
+            raise InputError(
+                f"With score_weight={self.score_weight:g} people are matched on scores of the "
+                "training rows, which held-out rows do not have, so matched_parity_gap cannot be "
+                "the gap_measure. Use score_weight=0, or another gap_measure.",
+                parameter="score_weight",
+            )
+        return super()._match(people)
 
     def _learn(
         self, people: People, weights: Sequence[float], coupling: Coupling | None
     ) -> list[ModelScorer]:
-        output, learner = self._output(), Learner(self.estimator)
-        seen = encoded(people)
-        table, given = seen.inputs.table, people.weights
-        output.check(learner, weighted=given is not None)
+        table, learner = encoded(people).inputs.table, self._learner()
         numbers = labels_of(people).values
-        labels = output.own(numbers)
+        learner.check(weighted=people.weights is not None)
         targets = np.tile(numbers, (len(weights), 1))
         smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
-        soft = None
         if smoothed:
-            folds = output.folds(self.cv, people)
-            raw = learner.unseen_scores(table, labels, given, folds, output.raw)
-            scores = output.standard(raw)
-            column = np.sqrt(self.score_weight) * scores
-            points = seen.points.with_number(column)
-            near = replace(people, table=EncodedTable(seen.inputs, points, len(people)))
-            matched = match_compared(self._transport(), near, coupling)
+            scores = learner.standard(learner.unseen(table, people, self.cv))
+            coupling, compared = self._matched(people, scores, coupling)
             positive = [weights[place] for place in smoothed]
-            targets[smoothed] = smooth_matched(scores, matched, positive, near, learner, output)
-            soft = learner.soften(table, labels, given)
-        return [
-            ModelScorer(
-                learner.fit(table, labels, given)
-                if weight == 0.0 or soft is None
-                else soft.fit(output.soft(target)),
-                output,
-                output.soft(target),
+            targets[smoothed] = smooth_people(
+                learner, table, people, scores, coupling, compared, positive
             )
+            fit_softly = learner.softly(table, numbers, people.weights)
+        models = [
+            fit_softly(target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
             for weight, target in zip(weights, targets, strict=True)
         ]
+        return [
+            ModelScorer(learner, model, learner.own_unit(target))
+            for model, target in zip(models, targets, strict=True)
+        ]
+
+    def _matched(
+        self, people: People, scores: FloatArray, coupling: Coupling | None
+    ) -> tuple[Coupling, NDArray[np.bool_] | None]:
+        """Return the coupling, and which rows a matching without a sample would match."""
+        transport, seen = self._transport(), encoded(people)
+        if coupling is not None:
+            transport.refuse_other(coupling, people)
+            return coupling, None
+        # The score counts like one more feature.
+        points = seen.points.with_number(np.sqrt(self.score_weight) * scores)
+        people = replace(people, table=EncodedTable(seen.inputs, points, len(people)))
+        compared = np.zeros(len(people), dtype=bool)
+        for part in transport.parts(people):
+            compared[part.source_rows] = compared[part.target_rows] = True
+        return transport.match(people), compared
 
 
 class QuantileAlignmentClassifier(AlignedModel, FairClassifier):

@@ -30,20 +30,10 @@ _SAMPLE = 256  # pairs whose spread a direction follows
 def random_staircase(
     units: tuple[Floats, Floats], generator: np.random.Generator
 ) -> tuple[Index, Index, Floats]:
-    """Return a random plan: both groups are shuffled and matched in that order.
+    """Return the pairs of a random plan: both groups are shuffled and matched in that order.
 
-    Parameters
-    ----------
-    units : pair of arrays
-        Whole masses of both groups, with the same sum.
-    generator : numpy.random.Generator
-        Shuffles the groups.
-
-    Returns
-    -------
-    source, target, flow
-        Rows of both groups, and the mass of each pair. Consecutive pairs are a random sample of
-        both groups.
+    Masses are whole numbers with the same sum. Consecutive pairs are a random sample of both
+    groups.
     """
     orders = [generator.permutation(np.flatnonzero(side > 0)) for side in units]
     ends = [np.cumsum(side[order]) for side, order in zip(units, orders, strict=True)]
@@ -59,24 +49,10 @@ def near_cells(
     size: int,
     generator: np.random.Generator,
 ) -> list[Index]:
-    """Return cells of pairs that lie near each other.
+    """Return cells of at most ``size`` pairs that lie near each other, as positions of the pairs.
 
-    Parameters
-    ----------
-    points : pair of Points
-        Both groups.
-    source, target : arrays of int, shape (n_pairs,)
-        The pairs, by rows of both groups.
-    size : int
-        Largest number of pairs in a cell.
-    generator : numpy.random.Generator
-        Draws the directions.
-
-    Returns
-    -------
-    list of arrays of int
-        Positions of the pairs in each cell. A cell that is too large is cut in two, near its
-        median along a random direction in which it is spread.
+    A cell that is too large is cut in two, near its median along a random direction in which it is
+    spread.
     """
     cells, todo = [], [np.arange(len(source))]
     while todo:
@@ -134,15 +110,7 @@ Pairs = tuple[Index, Index, Floats]
 
 
 class KeptBlocks:
-    """A folder of solved blocks, or none.
-
-    Parameters
-    ----------
-    folder : str or Path, optional
-        The folder. None keeps nothing.
-    points, units, block_size, random_state
-        The arguments of `match_blocks`. It is an error if the folder holds another matching.
-    """
+    """A folder of solved blocks, or none. It is an error if it holds those of another matching."""
 
     def __init__(
         self,
@@ -277,19 +245,7 @@ _COST_STEP = 1_000_000
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """A plan made of blocks.
-
-    Attributes
-    ----------
-    source, target : arrays of int
-        Rows of both groups.
-    flow : array of float
-        Mass of every pair, in whole units.
-    cost : float
-        Mean squared distance.
-    rounds : int
-        Number of times that the plan was cut into blocks.
-    """
+    """A plan made of blocks: pairs with whole masses, their cost, and how often it was cut."""
 
     source: Index
     target: Index
@@ -468,16 +424,7 @@ Minima = Callable[[Problem, Floats], Floats]
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A lower bound on the cost of every plan.
-
-    Attributes
-    ----------
-    value : float
-        The bound.
-    confidence : float or None
-        None if the bound is proven. Otherwise, the probability that it holds, over the draw of
-        the sample.
-    """
+    """A lower bound on the cost of every plan, which is proven or has a confidence."""
 
     value: float
     confidence: float | None
@@ -495,28 +442,9 @@ def lower_bound(
 ) -> LowerBound:
     r"""Compute a lower bound on the cost of every plan, from the coupling of a sample.
 
-    Parameters
-    ----------
-    points : pair of Points
-        Both groups.
-    units : pair of arrays of float
-        Masses of their rows.
-    random_state : int, default=0
-        Seed of the samples.
-    n_jobs : int, optional
-        Number of joblib jobs.
-    sample : int
-        The most rows of each group in the sample. It is matched to a relative gap of 1e-3.
-    proof_pairs : int
-        The bound is proven if there are at most this many pairs.
-    witnesses : int
-        Otherwise, this many targets are drawn. With no more targets than this, the bound is proven
-        as well.
-
-    Returns
-    -------
-    LowerBound
-        The bound, which is proven or has a confidence.
+    The sample has at most ``sample`` rows of each group and is matched to a relative gap of 1e-3.
+    The bound is proven if there are at most ``proof_pairs`` pairs or ``witnesses`` targets.
+    Otherwise it rests on that many targets, drawn at random.
 
     Notes
     -----

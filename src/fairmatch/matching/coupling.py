@@ -13,7 +13,7 @@ from fairmatch.exceptions import CouplingError
 from fairmatch.people.checks import FloatArray, read_features, read_numbers
 from fairmatch.people.encoding import read_points
 from fairmatch.people.groups import Groups, listed, read_criterion, read_groups
-from fairmatch.people.people import Comparison, Labels, People
+from fairmatch.people.people import Comparison, People
 from fairmatch.people.weights import Weights
 
 IndexArray = NDArray[np.intp]
@@ -506,38 +506,7 @@ def _joined(parts: Sequence[Coupling]) -> Certificate:
     )
 
 
-# The rest serves callers that do not yet hold People.
-PartRows = Comparison
-PART_WEIGHTS = ("equal",)
-
-
-def plan_parts(
-    groups: Groups,
-    *,
-    criterion: Any = "demographic_parity",
-    positive: Any = None,
-    weights: FloatArray | None = None,
-    reference: Any = None,
-    part_weights: str = "equal",
-    ignored: Sequence[int] = (),
-) -> list[Comparison]:
-    """Return `People.comparisons`."""
-    return as_people(groups, positive, weights, ignored).comparisons(
-        read_criterion(criterion), reference
-    )
-
-
-def as_people(
-    groups: Groups, positive: Any, weights: FloatArray | None, ignored: Sequence[int]
-) -> People:
-    """Return people from their parts."""
-    groups = replace(groups, apart=tuple(ignored))
-    labels = None if positive is None else Labels(positive.astype(np.float64), (0, 1))
-    return People(
-        groups, labels=labels, weight=None if weights is None else Weights(len(groups), weights)
-    )
-
-
-def rows_with_mass(groups: Groups, weights: FloatArray | None) -> list[IndexArray]:
-    """Return the rows of each group that carry mass. Raise if a group has none."""
-    return as_people(groups, None, weights, ()).rows_with_mass()
+def plan_parts(groups: Groups, *, weights: FloatArray | None = None) -> list[Comparison]:
+    """Return `People.comparisons`, for tests that do not yet hold People."""
+    weight = None if weights is None else Weights(len(groups), weights)
+    return People(groups, weight=weight).comparisons(read_criterion("demographic_parity"))

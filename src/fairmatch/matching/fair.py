@@ -6,18 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.exceptions import GroupError
 from fairmatch.matching.coupling import Coupling, IndexArray, couple, join_parts
 from fairmatch.matching.solver import EXACT, solve_transport
-from fairmatch.people.checks import (
-    FloatArray,
-    check_count,
-    read_features,
-    read_generator,
-    read_scores,
-)
+from fairmatch.people.checks import FloatArray, read_scores
 from fairmatch.people.encoding import read_points
-from fairmatch.people.groups import Criterion, Groups, read_criterion, read_groups
+from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
 
 # Weights that are not whole numbers are counted in this many units. Unlike sums of floats, sums of
@@ -28,16 +21,11 @@ _UNITS = 2**61
 def northwest_corner(
     mass0: FloatArray, mass1: FloatArray
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Couple two ordered lists of masses monotonically.
+    """Couple two ordered lists of masses monotonically: positions in both lists, and mass.
 
     Both lists cut the interval [0, 1] into pieces. The coupling is their common refinement, which
     one merge finds. Masses are counted in whole units, so cuts that coincide do so exactly or to
     within the rounding of the masses. A piece no larger than that rounding is not a match.
-
-    Returns
-    -------
-    index0, index1, mass
-        Position of every piece in each list, and its share of the total.
     """
     ends0, ends1, total, rounding = _ends(mass0, mass1)
     ends = _merge(ends0, ends1, rounding)
@@ -84,21 +72,11 @@ def _unit_ends(shares: FloatArray) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Side:
-    """One group along the staircase.
+    """One group along the staircase: the matching as pieces along the quantile axis."""
 
-    Attributes
-    ----------
-    rows : array of int, shape (n_members,)
-        Row positions in the order of their scores. Tied rows are in row order.
-    level : array of int, shape (n_members,), or None
-        Position of the score among the group's different scores. It is None without ties.
-    piece : array of int, shape (n_pieces,)
-        The member to which each piece of the matching belongs.
-    """
-
-    rows: IndexArray
-    level: IndexArray | None
-    piece: IndexArray
+    rows: IndexArray  # in the order of their scores; tied rows are in row order
+    level: IndexArray | None  # of each row among the group's different scores; None without ties
+    piece: IndexArray  # the member to which each piece of the matching belongs
 
     def levels(self, run: slice) -> IndexArray:
         """Return the score level of every piece of a run."""
@@ -110,15 +88,6 @@ class Staircase:
 
     Where scores are tied, only the mass between two score levels is determined. Levels linked by
     a tie form a run of pieces. In a run with several people on both sides, the partners are open.
-
-    Parameters
-    ----------
-    scores : array of shape (n_rows,)
-        Score of every row of the table.
-    rows : pair of arrays of int
-        Rows of the two groups that carry mass.
-    weights : array of shape (n_rows,), optional
-        Weight of every row.
     """
 
     def __init__(
@@ -453,92 +422,3 @@ def transport_cost_range(
             coupling = couple(people, part, *pairs)
             costs[index] += part.weight * coupling.transport_cost(features)
     return CostRange(float(costs[0]), float(costs[1]), undetermined)
-
-
-@dataclass(frozen=True)
-class BatchEstimate:
-    """A transport cost estimated on random mini-batches.
-
-    Attributes
-    ----------
-    mean, standard_error : float
-        Mean over the batches, and its standard error. The error is NaN for a single batch.
-    costs : array of shape (n_batches,)
-        Cost in each batch.
-    """
-
-    mean: float
-    standard_error: float
-    costs: FloatArray
-
-
-def minibatch_transport_cost(
-    y_score: ArrayLike,
-    sensitive_features: ArrayLike,
-    X: ArrayLike,
-    *,
-    batch_size: int = 1024,
-    n_batches: int = 100,
-    random_state: int | np.random.Generator | None = None,
-) -> BatchEstimate:
-    r"""Estimate the transport cost of a model's fair matching as the paper does.
-
-    Each batch holds ``batch_size`` people of each group, and equal ranks are matched. The squared
-    distance is averaged over ``n_batches`` batches. `fair_matching` gives the exact value for all
-    rows. The estimate has a bias, which falls as batches grow (Remark A.2). The remark prints its
-    second exponent with the wrong sign: the rate is :math:`n_0^{-1/2} + n_1^{-1/2}`, which is of
-    order :math:`m^{-1/2}` for batches of :math:`m` people.
-
-    Parameters
-    ----------
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
-    sensitive_features : array-like of shape (n_rows,)
-        Group of every row. There must be two groups.
-    X : array-like of shape (n_rows, n_features)
-        Encoded features.
-    batch_size : int, default=1024
-        People drawn from each group, without replacement.
-    n_batches : int, default=100
-        Number of draws.
-    random_state : int or numpy Generator, optional
-        Source of the draws. The same seed gives the same draws.
-
-    Returns
-    -------
-    BatchEstimate
-        The mean cost, its standard error, and the cost of each batch.
-
-    Examples
-    --------
-    >>> scores = [0.1, 0.2, 0.1, 0.2]
-    >>> minibatch_transport_cost(scores, [0, 0, 1, 1], [[0.0], [1.0], [0.0], [3.0]],
-    ...                          batch_size=2, n_batches=5, random_state=0).mean
-    2.0
-    """
-    scores = read_scores(y_score)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
-    groups.only_two("minibatch_transport_cost")
-    features = read_features(X, n_rows=len(scores))
-    generator = read_generator(random_state)
-    rows = groups.rows(0), groups.rows(1)
-    _check_batch(batch_size, groups)
-    check_count("n_batches", n_batches)
-    costs = np.empty(n_batches)
-    for batch in range(n_batches):
-        drawn = [generator.choice(r, size=batch_size, replace=False) for r in rows]
-        source, target = (r[np.argsort(scores[r], kind="stable")] for r in drawn)
-        costs[batch] = ((features[source] - features[target]) ** 2).sum(axis=1).mean()
-    error = costs.std(ddof=1) / np.sqrt(n_batches) if n_batches > 1 else float("nan")
-    return BatchEstimate(float(costs.mean()), float(error), costs)
-
-
-def _check_batch(batch_size: int, groups: Groups) -> None:
-    check_count("batch_size", batch_size)
-    for code, label in enumerate(groups.labels):
-        size = len(groups.rows(code))
-        if size < batch_size:
-            raise GroupError(
-                f"Group {label!r} has {size} rows, fewer than batch_size={batch_size}. Choose a "
-                f"batch size of at most {size}."
-            )

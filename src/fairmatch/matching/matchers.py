@@ -1,6 +1,5 @@
 """Who should be treated alike: people matched at the least total distance."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +13,6 @@ from fairmatch.matching.coupling import (
     Certificate,
     Coupling,
     IndexArray,
-    as_people,
     check_coupling,
     couple,
     join_parts,
@@ -28,7 +26,7 @@ from fairmatch.people.checks import (
     check_number,
 )
 from fairmatch.people.encoding import Points, read_points
-from fairmatch.people.groups import Criterion, Groups, read_criterion
+from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
 
 #: With ``block_size="auto"``, a part with more pairs of people than this is matched in blocks.
@@ -257,9 +255,8 @@ class OptimalTransportMatcher:
             random_state=self.random_state,
             on_unproven=self.on_unproven,
         )
-        proof = Certificate(float(plan.cost), float(plan.bound), plan.solver)
         pairs = first[plan.source], second[plan.target], plan.mass
-        return couple(people, part, *pairs, certificate=proof)
+        return couple(people, part, *pairs, certificate=plan.certificate)
 
     def _couple_blocks(
         self, people: People, part: Comparison, points: Points, *, n_jobs: int | None, **more: Any
@@ -449,29 +446,3 @@ def match_people(
             )
         )
     return join_parts(found)
-
-
-def match_parts(
-    matcher: Matcher,
-    X: Any,
-    groups: Groups,
-    *,
-    positive: BoolArray | None = None,
-    weights: FloatArray | None = None,
-    criterion: Any = "demographic_parity",
-    reference: Any = None,
-    part_weights: str = "equal",
-    ignored: Sequence[int] = (),
-    most_rows: int | None = None,
-    random_state: Any = 0,
-) -> Coupling:
-    """Return `match_people`, for callers that do not yet hold People."""
-    return match_people(
-        matcher,
-        as_people(groups, positive, weights, ignored),
-        X,
-        criterion=read_criterion(criterion),
-        reference=reference,
-        most_rows=most_rows,
-        random_state=random_state,
-    )

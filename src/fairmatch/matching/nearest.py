@@ -26,15 +26,8 @@ _STRICTER = 0.25  # the share of the tolerance that a single plan may use
 class Point:
     """An optimal plan at one price: where it lies on the curve, and what it proves.
 
-    Attributes
-    ----------
-    excess, cost : float
-        Mean score gap beyond the least possible one, and transport cost.
-    price, bound : float
-        The price of a unit of excess, and a lower bound at this price. For every plan, the
-        transport cost plus the price of its excess is at least ``bound``.
-    plan : TransportPlan
-        The plan.
+    For every plan, the transport cost plus the price of its excess is at least ``bound``. The
+    excess is the mean score gap beyond the least possible one.
     """
 
     excess: float

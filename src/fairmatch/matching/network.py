@@ -173,14 +173,8 @@ class Atoms:
 class Problem:
     """Transport between atoms whose masses are balanced.
 
-    Parameters
-    ----------
-    source, target : Atoms
-        The atoms that are moved, and those to which they are moved.
-    code_square : float
-        The square of a one-hot entry. Two different known levels of a category cost twice this.
-    term : ScoreTerm, optional
-        What scores add to the cost of a pair, or which pairs they forbid.
+    ``code_square`` is the square of a one-hot entry: two different known levels of a category cost
+    twice this. ``term`` says what scores add to the cost of a pair, or which pairs they forbid.
     """
 
     def __init__(
@@ -467,27 +461,13 @@ def level_units(
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one group that carry mass, merged into atoms of identical points.
+    """The rows of one group that carry mass, merged into atoms of identical points."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Positions in the input.
-    units : array of float
-        Mass of each row, in whole units.
-    label : array of int
-        Atom of each row.
-    first : array of int
-        Position in the input of one row of each atom.
-    atoms : Atoms
-        The different points, in random order.
-    """
-
-    rows: Index
-    units: Floats
-    label: Index
-    first: Index
-    atoms: Atoms
+    rows: Index  # positions in the input
+    units: Floats  # mass of each row, in whole units
+    label: Index  # atom of each row
+    first: Index  # position in the input of one row of each atom
+    atoms: Atoms  # the different points, in random order
 
     @classmethod
     def of(
@@ -520,12 +500,8 @@ class Group:
         """Divide the flow of arcs, each at the atom ``owner``, among the rows of the atom.
 
         Sorted by atom, arcs and rows cut the same interval of mass into pieces of whole units.
-        Their common refinement has no more parts than arcs and rows together.
-
-        Returns
-        -------
-        arc, row, flow
-            The arc, the row and the flow of each part.
+        Their common refinement has no more parts than arcs and rows together. The result is the
+        arc, the row and the flow of each part.
         """
         arcs, rows = np.argsort(owner, kind="stable"), np.argsort(self.label, kind="stable")
         arc_end, row_end = np.cumsum(flow[arcs]), np.cumsum(self.units[rows])
@@ -542,7 +518,7 @@ _ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 _KEPT_MINIMA = 4 * CANDIDATES  # rows of column minima held before the larger ones are dropped
 
 
-def price(
+def price_arcs(
     problem: Problem, u: Floats, v: Floats, recheck: float = RECHECK
 ) -> tuple[Index, float, bool]:
     """Return the violated arcs, and a bound from potentials that are made feasible.
@@ -550,12 +526,7 @@ def price(
     Adding to each ``u_i`` the least reduced cost of its row makes the dual feasible. So does adding
     to each ``v_j`` that of its column. The better of the two gives the bound. Arcs whose reduced
     cost may be negative are recomputed from differences. If a block has more than ``recheck`` of
-    them per atom, its worst ones are used as they are.
-
-    Returns
-    -------
-    arcs, bound, sure
-        The violated arcs, the bound, and whether all arcs were recomputed.
+    them per atom, its worst ones are used as they are, and the last result is False.
     """
     n0, n1 = problem.n0, problem.n1
     row_low, column_low, found, sure = np.empty(n0), np.full(n1, np.inf), [], True
@@ -654,21 +625,9 @@ _BACKENDS = {
 }
 
 
-def dense_simplex() -> Callable[..., Any]:
-    """Return POT's ``emd_c``, which solves a problem with a full matrix of costs."""
-    solve: Callable[..., Any] = _compiled().emd_c
-    return solve
-
-
-def sparse_simplex() -> Callable[..., Any]:
-    """Return POT's ``emd_c_sparse``, which solves a problem with a list of arcs."""
-    solve: Callable[..., Any] = _compiled().emd_c_sparse
-    return solve
-
-
 @cache
-def _compiled() -> Any:
-    """Return POT's compiled module.
+def simplex() -> Any:
+    """Return POT's compiled module, with ``emd_c`` for a matrix of costs and ``emd_c_sparse``.
 
     The simplex needs only NumPy arrays, and importing torch would cost every worker a second and
     200 MB. So POT is loaded without its backends and then removed from ``sys.modules``. A later
@@ -699,7 +658,6 @@ _LEVEL_MIN = 256  # a problem with no more atoms than this needs no sample
 _LEVEL_TOLERANCE = 1e-3
 _MAX_ROUNDS = 100
 _MAX_STEPS = 500
-_column_generation_ROUNDOFF = float(np.finfo(np.float64).eps)
 MAX_PIVOTS = 2**62
 OPTIMAL = 1  # result code of POT's simplex
 _FINE = 2.0**-20  # a value is cut off once a typical value is this share of it
@@ -722,23 +680,8 @@ def column_generation(
 ) -> Solution:
     """Return a solution on few candidate arcs, to which violated arcs are added until none matters.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem to solve.
-    tolerance : float
-        Relative gap at which to stop.
-    solve : callable
-        Solves a sample of the problem to a tolerance, for the first potentials.
-    progress : callable, optional
-        Called as ``progress(round, cost, bound)`` after each round.
-    potential : array, optional
-        Near-optimal potentials of the source atoms, used instead of those of a sample.
-
-    Returns
-    -------
-    Solution
-        The best plan, with its true bound. Its gap exceeds the tolerance if no more was proven.
+    The first potentials are near-optimal ones that are given, or those of a sample that ``solve``
+    solves. The gap of the solution exceeds the tolerance if no more was proven.
     """
     n1 = problem.n1
     if potential is None:
@@ -764,10 +707,10 @@ def column_generation(
         if fine:
             u, v = _settled(problem, arcs, costs, basis) or (u, v)
         cost = problem.plan_cost(*np.divmod(basis, n1), flow)
-        violated, value, sure = price(problem, u, v)
+        violated, value, sure = price_arcs(problem, u, v)
         if not sure and not _missing(arcs, violated).any():
             problem.precision = np.float64
-            violated, value, _ = price(problem, u, v, np.inf)
+            violated, value, _ = price_arcs(problem, u, v, np.inf)
         improved, bound = value > bound, min(max(bound, value), cost)
         if progress is not None:
             progress(number, cost, bound)
@@ -779,7 +722,7 @@ def column_generation(
         stalls += not (improved or new.size)
         if stalls > 3:
             break
-        blur = _column_generation_ROUNDOFF * (problem.n0 + n1) * float(np.abs(reduced).max())
+        blur = 2.0 * _ROUNDOFF * (problem.n0 + n1) * float(np.abs(reduced).max())
         if not fine and blur > 1e-3 * (cost - bound) and cost - bound > 1e-6 * cost:
             fine, (u, v), basis = True, before, basis[:0]
             continue
@@ -849,7 +792,7 @@ def _simplex(
     POT starts from the spanning tree of least absolute reduced costs. That is the tree of the
     previous round if the arcs with flow have reduced cost zero and all others are raised a little.
     """
-    emd_c_sparse = sparse_simplex()
+    emd_c_sparse = simplex().emd_c_sparse
     if basis.size:
         kept = np.searchsorted(arcs, basis)
         exact = reduced[kept]  # zero up to rounding, which the tree removes

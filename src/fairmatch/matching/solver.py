@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import InputError, SolverError
+from fairmatch.matching.coupling import Certificate
 from fairmatch.matching.network import (
     MAX_PIVOTS,
     OPTIMAL,
@@ -22,38 +23,15 @@ from fairmatch.matching.network import (
     ScoreTerm,
     Solution,
     column_generation,
-    dense_simplex,
     level_units,
     no_plan,
+    price_arcs,
+    simplex,
     unit_count,
     whole_units,
 )
-from fairmatch.matching.network import price as price_arcs
+from fairmatch.people.checks import check_number
 from fairmatch.people.encoding import Points
-
-
-def read_transport_points(points: ArrayLike | Points, name: str) -> Points:
-    """Return the points of one group. Raise an error unless they are finite and not empty."""
-    if not isinstance(points, Points):
-        array = np.asarray(points, dtype=np.float64)
-        if array.ndim != 2:
-            raise ValueError(_not_points(name, array.shape))
-        points = Points(array, np.empty((len(array), 0), dtype=np.int32))
-    if not len(points) or not points.width:
-        raise ValueError(_not_points(name, (len(points), points.width)))
-    if not np.isfinite(points.numbers).all():
-        raise ValueError(
-            f"{name} points contain NaN or infinity, and distances need finite numbers. Impute "
-            "these values, or leave the rows out."
-        )
-    return points
-
-
-def _not_points(name: str, shape: tuple[int, ...]) -> str:
-    return (
-        f"{name} points must be a non-empty 2-d array, got shape {shape}. Pass one row per person "
-        "and one column per feature."
-    )
 
 
 def check_columns(points: Points, caller: str) -> None:
@@ -63,24 +41,6 @@ def check_columns(points: Points, caller: str) -> None:
             f"{caller} got X without columns, and it needs at least one to compute distances. Pass "
             "the columns that describe the people, or match by scores alone with fair_matching."
         )
-
-
-def read_mass(mass: ArrayLike | None, count: int, name: str) -> Floats:
-    """Return the masses of one group, which are uniform by default. Raise if they are wrong."""
-    if mass is None:
-        return np.full(count, 1.0 / count)
-    array = np.asarray(mass, dtype=np.float64)
-    if array.shape != (count,):
-        raise ValueError(
-            f"{name} mass must have shape ({count},), got {array.shape}. Pass one mass per row."
-        )
-    if not (array >= 0).all() or abs(array.sum() - 1.0) > 1e-6:
-        raise ValueError(
-            f"{name} mass must be non-negative and sum to 1. Its smallest entry is {array.min()}, "
-            f"and it sums to {array.sum()}. Pass masses that are not negative, divided by their "
-            "sum."
-        )
-    return array
 
 
 _ROUNDOFF = float(np.finfo(np.float64).eps) / 2
@@ -107,25 +67,14 @@ def line_of(problem: Problem) -> tuple[Floats, Floats] | None:
 
 
 def solve_line(problem: Problem, x: Floats, z: Floats) -> Solution:
-    r"""Match both groups in the order of their places on a line.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem to solve.
-    x, z : arrays of float
-        Places of the source atoms and of the target atoms.
-
-    Returns
-    -------
-    Solution
-        The optimal plan. Its bound is the cost minus the rounding error of the sum.
+    r"""Match both groups in the order of their places on a line, x and z.
 
     Notes
     -----
-    For a convex cost the monotone plan is optimal, so the proof needs no dual. The potentials,
-    from which other solvers start, follow from the plan's arcs. Two neighbouring sources meet at a
-    target :math:`z`, and their potentials differ by
+    For a convex cost the monotone plan is optimal, so the proof needs no dual: the bound is the
+    cost minus the rounding error of the sum. The potentials, from which other solvers start,
+    follow from the plan's arcs. Two neighbouring sources meet at a target :math:`z`, and their
+    potentials differ by
 
     .. math:: u_{i + 1} - u_i = (x_{i + 1} - x_i) (x_{i + 1} + x_i - 2 z) .
     """
@@ -194,14 +143,9 @@ class TransportPlan:
     potential: Floats | None = field(default=None, repr=False)
 
     @property
-    def gap(self) -> float:
-        """The cost minus its lower bound."""
-        return self.cost - self.bound
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap as a share of the cost. It is zero for a plan that costs nothing."""
-        return self.gap / max(self.cost, float(np.finfo(np.float64).tiny))
+    def certificate(self) -> Certificate:
+        """The cost of the plan, and its proven bound."""
+        return Certificate(float(self.cost), float(self.bound), self.solver)
 
 
 def solve_transport(
@@ -246,8 +190,6 @@ def solve_transport(
 
     Raises
     ------
-    ValueError
-        If the points or masses cannot be used, or if the tolerance is not between 0 and 1.
     SolverError
         If the tolerance is not proven and ``on_unproven="raise"``, or if no plan is found.
 
@@ -289,18 +231,12 @@ class Transport:
 
     Parameters
     ----------
-    source_points, target_points : array_like of shape (n0, d) and (n1, d), or Points
-        Finite coordinates of the points of each group, or numbers and category codes.
-    source_mass, target_mass : array_like of shape (n0,) and (n1,), optional
-        Non-negative masses that sum to one. By default they are uniform.
+    source_points, target_points, source_mass, target_mass, memory_limit, random_state
+        As in `solve_transport`.
     units : pair of arrays of shape (n0,) and (n1,), optional
         Masses as whole numbers with the same sum, used instead of masses and scores.
     scores : pair of array_like of shape (n0,) and (n1,), optional
         Scores in [0, 1] of both groups. They are needed to solve at a price.
-    memory_limit : int
-        The most bytes that the dense solver may take.
-    random_state : int
-        Seed of the solver's samples.
     """
 
     def __init__(
@@ -315,23 +251,13 @@ class Transport:
         memory_limit: int = 2 * 2**30,
         random_state: int = 0,
     ) -> None:
-        x, z = (
-            read_transport_points(source_points, "source"),
-            read_transport_points(target_points, "target"),
-        )
-        shapes = [(p.numbers.shape[1], p.codes.shape[1]) for p in (x, z)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                "Both groups need the same columns; got (numbers, categories) of "
-                f"{shapes[0]} for the source and {shapes[1]} for the target. Encode them together."
-            )
+        x, z = (_as_points(points) for points in (source_points, target_points))
+        if x.numbers.shape[1] != z.numbers.shape[1] or x.codes.shape[1] != z.codes.shape[1]:
+            raise ValueError("Both groups need the same columns. Encode them together.")
         self._points = x, z
         if units is not None:
             source_mass, target_mass = (side / side.sum() for side in units)
-        self._mass = (
-            read_mass(source_mass, len(x), "source"),
-            read_mass(target_mass, len(z), "target"),
-        )
+        self._mass = _shares(source_mass, len(x)), _shares(target_mass, len(z))
         self._total = unit_count(*self._mass) if units is None else int(units[0].sum())
         self._units: tuple[Floats, ...]
         if units is not None:
@@ -393,7 +319,7 @@ class Transport:
         on_unproven: OnUnproven = "raise",
         progress: Progress | None = None,
     ) -> TransportPlan:
-        """Return an optimal plan.
+        """Return an optimal plan, as `solve_transport` does.
 
         Parameters
         ----------
@@ -402,18 +328,10 @@ class Transport:
             allows only plans with the least possible mean score gap.
         near : TransportPlan, optional
             A plan of the same groups at a near price. Starting from it saves time.
-        tolerance : float
-            Largest relative gap ``(cost - bound) / cost`` of the returned plan.
-        on_unproven : {"raise", "return"}
-            What to do with a plan whose gap is not proven to be within the tolerance: raise an
-            error, or return the plan with its true bound.
-        progress : callable, optional
-            Called as ``progress(round, cost, bound)`` after each round of column generation.
+        tolerance, on_unproven, progress
+            As in `solve_transport`.
         """
-        if not 0 < tolerance < 1:
-            raise ValueError(
-                f"tolerance must lie between 0 and 1, got {tolerance}. Pass 1e-9 for an exact plan."
-            )
+        check_number("tolerance", tolerance, "(0, 1)")
         square = self._square
         report = progress and (lambda n, cost, bound: progress(n, cost * square, bound * square))
         start = None if near is None else near.potential
@@ -477,6 +395,17 @@ class Transport:
         return column_generation(problem, tolerance, self._solve, progress)
 
 
+def _as_points(points: ArrayLike | Points) -> Points:
+    if isinstance(points, Points):
+        return points
+    numbers = np.asarray(points, dtype=np.float64)
+    return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
+
+
+def _shares(mass: ArrayLike | None, count: int) -> Floats:
+    return np.full(count, 1.0 / count) if mass is None else np.asarray(mass, dtype=np.float64)
+
+
 def _centre(x: Floats, z: Floats) -> Floats:
     """Return the mean of the targets, or their median if a few points pull the mean far away."""
     mean, middle = z.mean(axis=0), np.median(z, axis=0)
@@ -485,7 +414,7 @@ def _centre(x: Floats, z: Floats) -> Floats:
 
 
 def _dense(problem: Problem) -> Solution:
-    plan, _, u, v, code = dense_simplex()(
+    plan, _, u, v, code = simplex().emd_c(
         problem.a, problem.b, problem.cost_matrix(), MAX_PIVOTS, 1, None, None
     )
     if code != OPTIMAL:

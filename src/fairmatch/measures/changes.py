@@ -146,21 +146,43 @@ def rank_agreement(
     agreement: dict[Hashable, float] = {}
     for code, label in enumerate(groups.labels):
         rows = groups.rows(code)
-        agreement[label] = _correlation(_ranks(reference[rows]), _ranks(scores[rows]))
+        agreement[label] = rank_correlation(reference[rows], scores[rows])
     return agreement
 
 
+def rank_correlation(
+    first: FloatArray, second: FloatArray, weights: FloatArray | None = None
+) -> float:
+    """Return Spearman's correlation of two scores of the same people; NaN if one is constant.
+
+    Importing scipy.stats, which knows no weights, would take a second.
+    """
+    if weights is None:
+        first, second = _ranks(first), _ranks(second)
+        first, second = first - first.mean(), second - second.mean()
+        scale = np.sqrt((first @ first) * (second @ second))
+        return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale > 0.0 else float("nan")
+    ranks = [_weighted_ranks(own, weights) for own in (first, second)]
+    first, second = (own - np.average(own, weights=weights) for own in ranks)
+    spreads = float(weights @ first**2), float(weights @ second**2)
+    if min(spreads) <= 0.0:
+        return float("nan")
+    return float(weights @ (first * second) / np.sqrt(spreads[0] * spreads[1]))
+
+
 def _ranks(values: FloatArray) -> FloatArray:
-    """Return ranks, where ties get their mean rank. Importing scipy.stats would take a second."""
+    """Return ranks, where ties get their mean rank."""
     _, level, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2.0)[level]
     return ranks
 
 
-def _correlation(first: FloatArray, second: FloatArray) -> float:
-    first, second = first - first.mean(), second - second.mean()
-    scale = np.sqrt((first @ first) * (second @ second))
-    return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale > 0.0 else float("nan")
+def _weighted_ranks(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Rank values by the weight below them. Tied values get their mean rank."""
+    _, level = np.unique(values, return_inverse=True)
+    mass = np.bincount(level, weights)
+    ranks: FloatArray = (np.cumsum(mass) - mass / 2.0)[level]
+    return ranks
 
 
 @dataclass(frozen=True)

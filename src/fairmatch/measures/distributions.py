@@ -166,6 +166,13 @@ class Settings:
         """Length of the range of the scores."""
         return self.within[1] - self.within[0]
 
+    def shares(self, scores: FloatArray) -> FloatArray:
+        """Return scores as shares of their range. Probabilities are returned unchanged."""
+        if not self.outcome.has_unit:
+            return scores
+        shares: FloatArray = np.clip((scores - self.within[0]) / self.width, 0.0, 1.0)
+        return shares
+
 
 class GroupScores:
     """The scores of one group of people. They are sorted once, for all comparisons.

@@ -723,7 +723,6 @@ def pair_mean(
     *,
     n_resamples: int,
     generator: np.random.Generator,
-    most: float = 1.0,
 ) -> Limits:
     """Compute the interval of a mean over pairs. The matching is taken as given.
 
@@ -740,8 +739,6 @@ def pair_mean(
         Number of bootstrap resamples.
     generator : numpy Generator
         Source of the random draws.
-    most : float, default=1.0
-        The largest value that a pair can have.
     """
     _, member = np.unique(members, return_inverse=True)
     totals = np.bincount(member, values * mass)
@@ -756,7 +753,7 @@ def pair_mean(
         means[start : start + size] = (drawn @ totals) / (drawn @ weights)
     low, high = _percentiles(means, confidence)
     # Where no sampled pair has a gap, pairs outside the sample may still have one.
-    below, above = mean_interval(totals / weights, confidence, within=(0.0, most))
+    below, above = mean_interval(totals / weights, confidence)
     return min(low, below), max(high, above)
 
 

@@ -126,9 +126,9 @@ class Measure:
     def of_pair(self, first: GroupScores, second: GroupScores, settings: Settings) -> float:
         """Return the gap between two groups within one class."""
         if self.distance is not None:
-            return self.distance(first, second, settings) / self._unit(settings)
+            return self.distance(first, second, settings) / self.unit_of(settings)
         gap = abs(self.level(first, settings) - self.level(second, settings))
-        return gap / self._unit(settings)
+        return gap / self.unit_of(settings)
 
     def between(self, scored: ScoredPeople, codes: tuple[int, int], agg: str = "mean") -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
@@ -145,7 +145,7 @@ class Measure:
         first, second = (
             self.level(scored.part(code, self.labels[0]), scored.settings) for code in codes
         )
-        return (second - first) / self._unit(scored.settings)
+        return (second - first) / self.unit_of(scored.settings)
 
     def value(
         self, scored: ScoredPeople, coupling: Coupling | None = None, agg: str = "mean"
@@ -163,7 +163,7 @@ class Measure:
         """
         if self.needs_coupling:
             assert coupling is not None
-            return coupling.largest_gap(scored.scores) / self._unit(scored.settings)
+            return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
         pairs = list(combinations(scored.codes, 2))
         return _joined(
             [max(self._pair(scored, codes, label) for codes in pairs) for label in self.labels], agg
@@ -173,7 +173,7 @@ class Measure:
         """Return the interval of the gap between two groups, which holds its value."""
         assert self.interval is not None
         settings = pair.scored.settings
-        value, unit = self.between(pair.scored, pair.codes), self._unit(settings)
+        value, unit = self.between(pair.scored, pair.codes), self.unit_of(settings)
         found = self.interval(pair, self.labels, confidence)
         most = 1.0 if self.unit == "share" else settings.width / unit
         # The estimate comes from all scores and the limits from cells of them: keep their order.
@@ -212,7 +212,7 @@ class Measure:
         True
         """
         assert self.limit is not None
-        rows, unit = scored.people.groups.sizes(), self._unit(scored.settings)
+        rows, unit = scored.people.groups.sizes(), self.unit_of(scored.settings)
         present = [code for code in scored.codes if rows[code] > 0]
         n_pairs = len(present) * (len(present) - 1) // 2
         error = (1.0 - confidence) / (n_pairs * len(self.labels))
@@ -227,7 +227,7 @@ class Measure:
             limits.append(self.limit(groups, error, scored.settings))
         return sum(limits) / len(limits)
 
-    def _unit(self, settings: Settings) -> float:
+    def unit_of(self, settings: Settings) -> float:
         """Return what the gap is divided by: the standard deviation, or 1."""
         if not self.is_relative:
             return 1.0

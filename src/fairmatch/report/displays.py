@@ -17,7 +17,7 @@ from fairmatch.auditing.people import draw_rows
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.nearest import POSITION_SLACK, MatchingCurve, matching_curve
-from fairmatch.measures import gap_table
+from fairmatch.measures import MEASURES, gap_table
 from fairmatch.measures.registry import read_measure
 from fairmatch.people.checks import FloatArray, read_labels, read_scores, read_weights
 from fairmatch.people.encoding import TableEncoder
@@ -33,7 +33,7 @@ from fairmatch.report.charts import (
     tradeoff_chart,
     tradeoff_rows,
 )
-from fairmatch.report.wording import gap_title, gap_unit, shown_name, told_apart
+from fairmatch.report.wording import gap_title, shown_name, told_apart
 
 Kind = TypeVar("Kind", bound="Display")
 
@@ -294,7 +294,8 @@ class GapDisplay(Display):
             for audit in self.audits
             for gap in audit.gaps
             # Gaps of predictions share an axis only if they have the unit of the predictions.
-            if gap.value is not None and (audit.scale != "real" or gap_unit(gap.name) == "score")
+            if gap.value is not None
+            and (audit.kind != "number" or MEASURES[gap.name].unit == "score")
         ]
 
     def _title(self) -> str:

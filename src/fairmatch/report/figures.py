@@ -52,13 +52,11 @@ from fairmatch.report.charts import (
 )
 from fairmatch.report.wording import (
     MATCHINGS,
-    RELATIVE,
     by_size,
     certain,
     column_words,
     compared_groups,
     gap_title,
-    gap_unit,
     gap_words,
     group_words,
     is_drawn,
@@ -348,7 +346,7 @@ def group_figure(audits: Sequence[Audit]) -> Figure:
     said = outcome_words(audits[0])
     title, dot, axis = (
         ("Mean prediction of each group", "A dot is the mean of the predictions", "mean prediction")
-        if audits[0].scale == "real"
+        if audits[0].kind == "number"
         else (
             f"Share {said} of each group",
             f"A dot is the share of people {said}",
@@ -388,7 +386,7 @@ def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
         for attribute in model.audit.attributes
         if (said := _on_ratio(attribute))
     ]
-    real = audits[0].scale == "real"
+    real = audits[0].kind == "number"
     return Figure(
         "Each attribute by itself",
         (
@@ -422,7 +420,7 @@ def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
     compared = [group for group in facts.groups if group.label not in facts.unknown]
     most = max((group.selection_rate.value or 0.0 for group in compared), default=0.0)
     rows: list[Row] = []
-    real = model.audit.scale == "real"
+    real = model.audit.kind == "number"
     for group in by_size(facts.groups):
         rate = group.selection_rate.value
         own = _estimate(group.mean_score if real else group.selection_rate)
@@ -445,7 +443,7 @@ def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
 
 def _group_domain(audit: Audit) -> Domain | Callable[[Sequence[Row]], Domain]:
     """Return the ends of the axis: 0 and 1 for shares, and for means those of what is drawn."""
-    return _around if audit.scale == "real" else (0.0, 1.0)
+    return _around if audit.kind == "number" else (0.0, 1.0)
 
 
 def _around(rows: Sequence[Row]) -> Domain:
@@ -521,29 +519,33 @@ def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _in_order(gaps: Iterable[Gap]) -> list[str]:
-    """Return the names of some gaps in the order of the registry, relative ones last."""
+    """Return the names of some gaps in the order of the registry of measures."""
     found = {gap.name for gap in gaps}
-    known = [*MEASURES, *(f"{RELATIVE}{name}" for name in MEASURES)]
-    return [*(name for name in known if name in found), *sorted(found - {*known})]
+    return [*(name for name in MEASURES if name in found), *sorted(found - MEASURES.keys())]
 
 
 def _unit(name: str, audit: Audit) -> str:
     """Return the unit of a gap of predictions, as the title of the chart of all that share it."""
-    if audit.scale != "real":
+    if audit.kind != "number":
         return ""
-    deviations = f"In standard deviations of the {audit.spread.of if audit.spread else 'target'}"
-    titles = {"score": "In units of the target", "share": "As a share of the people"}
-    return titles.get(gap_unit(name), deviations)
+    spread = audit.spread.of if audit.spread else "target"
+    titles = {
+        "score": "In units of the target",
+        "deviation": f"In standard deviations of the {spread}",
+        "share": "As a share of the people",
+    }
+    return titles[MEASURES[name].unit]
 
 
 def _is_drawn_by_pair(name: str) -> bool:
-    """Return whether a gap is drawn for every pair and attribute: the difference of one rate.
+    """Return whether a gap is drawn for every pair and attribute: a difference of one rate.
 
-    The other gaps are in the table.
+    The other gaps, and relative gaps, which would repeat the picture, are in the table.
     """
     measure = MEASURES.get(name)
-    simple = measure is not None and measure.distance is None and not measure.needs_coupling
-    return simple and measure is not None and len(measure.labels) == 1
+    if measure is None or measure.distance is not None or len(measure.labels) > 1:
+        return False
+    return not (measure.needs_coupling or measure.is_relative)
 
 
 def pair_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -787,7 +789,7 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the scores of all groups; None if every group is too small."""
     if not any(map(_stated, audits)):
         return None
-    what = "prediction" if audits[0].scale == "real" else "score"
+    what = "prediction" if audits[0].kind == "number" else "score"
     rows: list[Row] = []
     panels: list[Panel] = []
     for model in _models(audits):
@@ -1462,7 +1464,7 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
 def changed_figure(comparison: Comparison) -> Figure:
     """Return the figure of what differs from the reference model: decisions, and people's order."""
     first = _models(comparison.audits)[0]
-    decides = first.audit.scale != "real"
+    decides = first.audit.kind != "number"
     sizes = {group.label: group.n_rows for group in first.audit.groups}
     least = _least_people(first.audit)
     columns = _columns(

@@ -134,7 +134,7 @@ def write_report(
     ----------
     audits : Audit, Comparison or sequence of Audit
         What to report. A `Comparison` also shows which decisions change. The audits of a sequence
-        need the same groups, the same level of confidence and the same scale.
+        need the same groups, the same level of confidence and the same kind of scores.
     path : str or Path
         The file to write. An existing file is replaced.
     curve : DataFrame, optional
@@ -238,7 +238,7 @@ def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
     for what, kinds in (
         ("groups", {tuple(group.label for group in audit.groups) for audit in given}),
         ("levels of confidence", {audit.confidence for audit in given}),
-        ("scales", {audit.scale for audit in given}),
+        ("kinds of scores", {audit.kind for audit in given}),
     ):
         if len(kinds) > 1:
             raise InputError(
@@ -259,7 +259,7 @@ def _about_sections(audits: Sequence[Audit]) -> dict[str, Any]:
     first = audits[0]
     many = len(first.matchings) > 1 and first.reference is not None
     return {
-        "real": first.scale == "real",
+        "real": first.kind == "number",
         "level": level(audits),
         "impact": impact_lead(audits),
         "described": any(matching.transport for matching in first.matchings),
@@ -294,7 +294,7 @@ def _on_search(alternatives: Alternatives | None, audits: Sequence[Audit]) -> li
 def _notices(audits: Sequence[Audit]) -> list[str]:
     """Return what a reader should know before the first number."""
     said = [audit.undecided for audit in audits]
-    if audits[0].scale == "real":
+    if audits[0].kind == "number":
         said.append(
             "Scores are predictions in units of the target. They are numbers, so there are no "
             "decisions to compare."

@@ -16,7 +16,7 @@ from fairmatch.auditing.facts import (
     NearestFair,
     SubsetGap,
 )
-from fairmatch.measures import MEASURES
+from fairmatch.measures import MEASURES, Measure
 
 # How people are matched, in the order of the explorer.
 MATCHINGS = {
@@ -191,9 +191,6 @@ def label_words(audit: Audit, favourable: bool) -> str:
     return "positive" if favourable == (audit.favourable == "high") else "negative"
 
 
-# Prefix in the name of a gap that is measured in standard deviations.
-RELATIVE = "relative_"
-
 # Titles and words of gaps between predictions, where those of the registry speak of scores.
 _PREDICTED = {
     "mean_parity_gap": ("Mean predictions", "difference of the mean predictions"),
@@ -212,48 +209,43 @@ _PREDICTED = {
 }
 
 
-def gap_unit(name: str) -> str:
-    """Return the unit of a gap: a "score", a standard "deviation" or a "share" of the people."""
-    return MEASURES[name].unit
-
-
 def gap_title(name: str, audit: Audit | None = None) -> str:
     """Return the title of a gap.
 
     Where low scores are good, the true positives are people with a negative label, so the title
     names the label instead.
     """
-    if name.startswith(RELATIVE):
-        return f"{gap_title(name.removeprefix(RELATIVE), audit)}, relative"
-    if audit is not None and audit.scale == "real" and name in _PREDICTED:
-        return _PREDICTED[name][0]
-    if name not in MEASURES:
+    if (measure := MEASURES.get(name)) is None:
         return name.replace("_", " ").capitalize()
-    if audit is not None and (label := _turned_label(name, audit)) is not None:
-        return f"Selection rates with a {label} label"
-    return MEASURES[name].title
+    if audit is None:
+        return measure.title
+    if audit.kind == "number":
+        plain = name.removeprefix("relative_")
+        title = _PREDICTED[plain][0] if plain in _PREDICTED else measure.title
+        return f"{title}, relative" if measure.is_relative and plain in _PREDICTED else title
+    label = _turned_label(measure, audit)
+    return f"Selection rates with a {label} label" if label else measure.title
 
 
-def gap_words(name: str, audit: Audit | None = None) -> str:
+def gap_words(name: str, audit: Audit) -> str:
     """Return what the value of a gap measures; an empty text for an unknown gap."""
-    if audit is not None and name.startswith(RELATIVE) and audit.spread is not None:
-        plain = gap_words(name.removeprefix(RELATIVE), audit)
-        return f"{plain}, in standard deviations of the {audit.spread.of}"
-    if audit is not None and audit.scale == "real" and name in _PREDICTED:
-        return _PREDICTED[name][1]
-    if name not in MEASURES:
+    if (measure := MEASURES.get(name)) is None:
         return ""
-    if audit is not None and (label := _turned_label(name, audit)) is not None:
+    if audit.kind == "number":
+        words = _PREDICTED.get(name.removeprefix("relative_"), ("", measure.words))[1]
+        if measure.is_relative and audit.spread is not None:
+            words += f", in standard deviations of the {audit.spread.of}"
+        return words
+    if label := _turned_label(measure, audit):
         return f"difference of the shares selected among people with a {label} label"
-    return MEASURES[name].words
+    return measure.words
 
 
-def _turned_label(name: str, audit: Audit) -> str | None:
+def _turned_label(measure: Measure, audit: Audit) -> str:
     """Return the label of the people whom a gap compares, if its name says another one."""
-    labels = MEASURES[name].labels
-    if audit.favourable == "high" or labels not in ((True,), (False,)):
-        return None
-    return label_words(audit, favourable=bool(labels[0]))
+    if audit.favourable == "high" or measure.labels not in ((True,), (False,)):
+        return ""
+    return label_words(audit, favourable=bool(measure.labels[0]))
 
 
 _OPERATORS = {"=": "is", "!=": "is not", "<=": "is at most", ">": "is above"}
@@ -307,7 +299,7 @@ def sentences(audit: Audit) -> list[str]:
 def _on_groups(audit: Audit) -> str:
     """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
-    if audit.scale == "real":
+    if audit.kind == "number":
         said = _means(audit, known) + _on_gap(audit, audit.gap("mean_parity_gap"))
     else:
         rates = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
@@ -320,7 +312,7 @@ def _on_gap(audit: Audit, gap: Gap) -> str:
     """Return the end of a sentence on a gap: how large it is, or why that is not stated."""
     if gap.value is None:
         return f"; no gap is stated, because: {(gap.refused or 'not given').rstrip('.')}."
-    real = audit.scale == "real"
+    real = audit.kind == "number"
 
     def written(value: float) -> str:
         return shown_number(value) if real else f"{100 * value:.1f}"

@@ -5,7 +5,7 @@ import pytest
 from curves import record, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from paper.questions import Reading, interpolated, nearest, picked, quantity_of
+from paper.readings import Reading, interpolated, nearest, picked, quantity_of
 from paper.specs import RunSpec
 
 GAP = "demographic_parity_gap"

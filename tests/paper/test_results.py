@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from paper.__main__ import main
 from paper.records import RecordStore
-from paper.specs import FULL
-from paper.study import Study
+from paper.specs import FULL, Study
 
-RESULTS = Path(__file__).parents[3] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 pytestmark = pytest.mark.skipif(
     not RESULTS.exists(), reason="the results are in the repository, not in the package"

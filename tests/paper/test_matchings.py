@@ -3,10 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from paper.questions import Answers
-from paper.records import Record, RecordStore
-from smallruns import tiny_study
-
 from paper.matchings import (
     FOLDER,
     Level,
@@ -15,6 +11,9 @@ from paper.matchings import (
     matching_verdict,
     matchings_section,
 )
+from paper.questions import Answers
+from paper.records import Record, RecordStore
+from smallruns import tiny_study
 
 
 @pytest.fixture

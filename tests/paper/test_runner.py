@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from paper.methods import Curve, Method
 from paper.records import RecordStore, estimate_seconds
-from paper.specs import MINORITY_SHARE, SERIES, Series
-from paper.study import Study
+from paper.runs import Failure, run_all, study_tasks
+from paper.specs import MINORITY_SHARE, SERIES, Series, Study
 from smallruns import content, small_table, tiny_study, wait_for
 
 from fairmatch.exceptions import InputError
 from paper import runs as running
-from paper.runs import Failure, run_all
 
 
 def counted(name, calls, reference=None, fails=False):
@@ -30,8 +29,7 @@ def counted(name, calls, reference=None, fails=False):
         calls.append((name, seed))
         if fails:
             raise ZeroDivisionError("it cannot be trained")
-        test, train = problem.split.X_test[:, 0], problem.split.X_train[:, 0]
-        return Curve([lambda _: np.clip(test, 0, 1)], [train])
+        return Curve([1.0], [lambda rows, group: np.clip(rows.encoded[:, 0], 0, 1)])
 
     return Method(name, (1.0,), fit, schedule="own", reference=reference)
 
@@ -49,9 +47,7 @@ def study_of(*methods, n_seeds=2):
 
 
 def run(study, store, **keywords):
-    specs = study.runs(["tradeoff"])
-    how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
-    return run_all(specs, store, **{**how, **keywords})
+    return run_all(study_tasks(study, study.runs(["tradeoff"])), store, **{"jobs": 1, **keywords})
 
 
 @pytest.fixture
@@ -122,9 +118,9 @@ def test_no_run_is_compared_with_a_model_of_thinned_rows(store, thinned_first):
     whole, other = study.spec("plain", "small", 0), study.spec("other", "small", 0)
     thinned = study.spec("plain", "small", 0, minority_share=0.3)
     specs = [thinned, whole, other] if thinned_first else [whole, thinned, other]
-    run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1)
-    found = running._references([other], specs, study.methods)
-    assert found == {other.digest: whole}
+    run_all(study_tasks(study, specs), store, jobs=1)
+    assert study.reference_of(other).digest == whole.digest
+    assert study.reference_of(study.spec("other", "small", 0, minority_share=0.3)) is None
     assert store.find(thinned).reference_scores is not None
 
 
@@ -156,15 +152,14 @@ def test_every_reference_is_a_line():
 def test_a_run_without_the_one_that_it_is_compared_with_is_refused(store):
     calls = []
     study = study_of(counted("plain", calls), counted("other", calls, reference="plain"), n_seeds=1)
-    how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
-    alone = [study.spec("other", "small", 0)]
+    alone = study_tasks(study, [study.spec("other", "small", 0)])
     with pytest.raises(InputError, match=r"small-other-seed0.* compared with a run of 'plain'"):
-        run_all(alone, store, **how)
+        run_all(alone, store, jobs=1)
     assert calls == []
-    dropped = [study.spec("other", "small", 0, minority_share=0.3)]
-    assert run_all(dropped, store, **how) == [], "its unconstrained model is never trained"
+    dropped = study_tasks(study, [study.spec("other", "small", 0, minority_share=0.3)])
+    assert run_all(dropped, store, jobs=1) == [], "its unconstrained model is never trained"
     run(study, store)
-    assert run_all(alone, store, **how) == [], "it is recorded"
+    assert run_all(alone, store, jobs=1) == [], "it is recorded"
 
 
 def test_a_torn_record_is_named_before_anything_is_trained(store):
@@ -268,8 +263,9 @@ def test_a_dead_process_costs_its_own_run_only(store):
 
 def test_a_method_that_is_not_there(store):
     study = study_of(counted("plain", []))
+    specs = study.runs(["tradeoff"])
     with pytest.raises(InputError, match="no method 'plain'"):
-        run(study, store, methods={"reg": study.methods["plain"]})
+        study_tasks(replace(study, methods={"reg": study.methods["plain"]}), specs)
 
 
 def test_guessed_time_is_the_mean_of_runs_like_it(store):
@@ -292,32 +288,30 @@ SCRIPT = """
 import sys
 from smallruns import tiny_study
 from paper.records import RecordStore
-from paper.runs import run_all
+from paper.runs import run_all, study_tasks
 
 study = tiny_study({n_seeds})
 specs = [study.spec(key, "german", seed) for seed in range({n_seeds}) for key in {methods}]
-how = {{"loaders": study.loaders, "methods": study.methods, "jobs": 2}}
-assert run_all(specs, RecordStore(sys.argv[1]), **how) == []
+assert run_all(study_tasks(study, specs), RecordStore(sys.argv[1]), jobs=2) == []
 """
 
 
 def german_runs():
     study = tiny_study(N_SEEDS)
     specs = [study.spec(key, "german", seed) for seed in range(N_SEEDS) for key in METHODS]
-    return specs, {"loaders": study.loaders, "methods": study.methods}
+    return study_tasks(study, specs)
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     store = RecordStore(tmp_path_factory.mktemp("undisturbed"))
-    specs, how = german_runs()
-    assert run_all(specs, store, **how, jobs=1) == []
+    assert run_all(german_runs(), store, jobs=1) == []
     return content(store)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills a process group")
 def test_a_run_that_is_killed_goes_on_where_it_was(store, undisturbed, tmp_path):
-    path = os.pathsep.join([str(Path(__file__).parents[2] / "support"), *filter(None, sys.path)])
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), *filter(None, sys.path)])
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT.format(n_seeds=N_SEEDS, methods=METHODS), str(store.folder)],
         env={**os.environ, "PYTHONPATH": path, "JOBLIB_TEMP_FOLDER": str(tmp_path)},
@@ -331,9 +325,8 @@ def test_a_run_that_is_killed_goes_on_where_it_was(store, undisturbed, tmp_path)
     survived = content(store)
     assert 1 <= len(survived) < len(undisturbed)
     assert survived.items() <= undisturbed.items()
-    specs, how = german_runs()
     told = []
-    assert run_all(specs, store, **how, jobs=1, on_done=told.append) == []
+    assert run_all(german_runs(), store, jobs=1, on_done=told.append) == []
     assert content(store) == undisturbed
     names = [record.spec.name for record in told]
     assert sorted([*names, *survived]) == sorted(undisturbed), "nothing was done twice"
@@ -344,7 +337,6 @@ def test_a_run_that_is_killed_goes_on_where_it_was(store, undisturbed, tmp_path)
 @pytest.mark.skipif(sys.platform == "win32", reason="kills a process")
 def test_a_cluster_that_loses_a_worker_does_all_runs(store, undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed")
-    specs, how = german_runs()
     told = []
     with (
         distributed.LocalCluster(
@@ -365,7 +357,7 @@ def test_a_cluster_that_loses_a_worker_does_all_runs(store, undisturbed, tmp_pat
                 os.kill(pids[0], signal.SIGKILL)
 
         with joblib.parallel_config(backend="dask"):
-            failures = run_all(specs, store, **how, on_done=kill_one)
+            failures = run_all(german_runs(), store, on_done=kill_one)
         assert pids[0] not in client.run(os.getpid).values()
     assert failures == []
     assert not [done for done in told if isinstance(done, Failure)]

@@ -2,11 +2,10 @@
 
 import pytest
 from curves import fill, record
-from paper.claims import verdicts
-from paper.questions import DOES_NOT, GAPS, HOLDS, IN_PART, UNKNOWN, Answers, questions, reported
+from paper.claims import DOES_NOT, HOLDS, IN_PART, UNKNOWN, verdicts
+from paper.questions import GAPS, Answers, questions, reported
 from paper.records import RecordStore
-from paper.specs import FULL, PAPER_RIVALS, SERIES
-from paper.study import Study
+from paper.specs import FULL, PAPER_RIVALS, SERIES, Study
 
 DP, MEAN, WDP = GAPS["DP"], GAPS["meanDP"], GAPS["WDP"]
 

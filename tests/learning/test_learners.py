@@ -20,11 +20,12 @@ from fairmatch.learning.learners import (
     Learner,
     check_columns,
     cross_entropy_learner,
-    positive_scores,
     read_folds,
     takes_weights,
 )
-from fairmatch.learning.wrappers import check_prefit
+from fairmatch.people.groups import read_groups
+from fairmatch.people.outcome import NUMBER, PROBABILITY
+from fairmatch.people.people import Labels, People
 
 LEARNERS = {
     "logistic": LogisticRegression(),
@@ -38,10 +39,18 @@ LEARNERS = {
 }
 
 
+def hard(y):
+    return (y == "yes").astype(float)
+
+
 def table(n=300):
     X, y, group = people(n, 0)
     frame = pd.DataFrame(X, columns=["wage", "debt", "age", "visits"])
     return frame, np.where(y == 1, "yes", "no"), group
+
+
+def learner_of(estimator, classes=("no", "yes")):
+    return Learner(estimator, PROBABILITY, np.array(classes))
 
 
 def given(name, frame):
@@ -53,10 +62,10 @@ def given(name, frame):
 def test_soft_targets_are_learned(name):
     frame, y, _ = table()
     X = given(name, frame)
-    learner = Learner(LEARNERS[name])
+    learner = learner_of(LEARNERS[name])
     learner.check(weighted=True)
     targets = 1.0 / (1.0 + np.exp(-3.0 * (frame["wage"].to_numpy() - frame["wage"].mean())))
-    scores = positive_scores(learner.soften(X, y, None).fit(targets), X, y)
+    scores = learner.raw(learner.softly(X, hard(y), None)(targets), X)
     assert np.corrcoef(scores, targets)[0, 1] > 0.9
     assert abs(scores.mean() - targets.mean()) < 0.03
     assert scores.min() >= 0.0
@@ -66,18 +75,17 @@ def test_soft_targets_are_learned(name):
 def test_hard_targets_are_labels():
     frame, y, _ = table()
     X, weights = frame.to_numpy(), np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    learner = Learner(LogisticRegression())
-    hard = (y == "yes").astype(float)
-    soft = positive_scores(learner.soften(X, y, weights).fit(hard), X, y)
-    plain = positive_scores(learner.fit(X, y, weights), X, y)
+    learner = learner_of(LogisticRegression())
+    soft = learner.raw(learner.softly(X, hard(y), weights)(hard(y)), X)
+    plain = learner.raw(learner.fit(X, hard(y), weights), X)
     assert np.allclose(soft, plain, atol=1e-4)
 
 
 def test_cross_entropy_on_hard_targets_is_lightgbms_own_objective():
     frame, y, _ = table()
-    X, learner = frame.to_numpy(), Learner(LEARNERS["lightgbm"])
-    soft = positive_scores(learner.soften(X, y, None).fit((y == "yes").astype(float)), X, y)
-    assert np.allclose(soft, positive_scores(learner.fit(X, y, None), X, y), atol=1e-6)
+    X, learner = frame.to_numpy(), learner_of(LEARNERS["lightgbm"])
+    soft = learner.raw(learner.softly(X, hard(y), None)(hard(y)), X)
+    assert np.allclose(soft, learner.raw(learner.fit(X, hard(y), None), X), atol=1e-6)
 
 
 def test_cross_entropy_is_used_only_where_it_is_the_same():
@@ -96,22 +104,21 @@ def test_cross_entropy_is_used_only_where_it_is_the_same():
 def test_other_boosters_learn_soft_targets(library, name):
     module = pytest.importorskip(library)
     frame, y, _ = table()
-    labels, X = (y == "yes").astype(int), frame.to_numpy()
+    X = frame.to_numpy()
     quiet = {"verbose": False, "allow_writing_files": False} if library == "catboost" else {}
-    learner = Learner(getattr(module, name)(n_estimators=20, **quiet))
+    learner = learner_of(getattr(module, name)(n_estimators=20, **quiet), classes=(0, 1))
     learner.check(weighted=True)
     targets = np.clip(X[:, 0], 0.0, 1.0)
-    scores = positive_scores(learner.soften(X, labels, None).fit(targets), X, labels)
+    scores = learner.raw(learner.softly(X, hard(y), None)(targets), X)
     assert np.corrcoef(scores, targets)[0, 1] > 0.9
 
 
 def test_a_regressor_learns_targets_and_its_scores_stay_probabilities():
     frame, y, _ = table()
-    X, labels = frame.to_numpy(), (y == "yes").astype(float)
-    learner = Learner(LinearRegression())
+    X, labels = frame.to_numpy(), hard(y)
+    learner = learner_of(LinearRegression(), classes=(0, 1))
     learner.check(weighted=True)
-    model = learner.soften(X, labels, None).fit(labels)
-    scores = positive_scores(model, X, labels)
+    scores = learner.raw(learner.softly(X, labels, None)(labels), X)
     assert np.array_equal(scores, np.clip(LinearRegression().fit(X, labels).predict(X), 0, 1))
 
 
@@ -119,7 +126,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     frame, y, _ = table()
     X, weights = frame.to_numpy(), np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     pipeline = make_pipeline(StandardScaler().fit(X), LogisticRegression())
-    weighted = Learner(pipeline).fit(X, y, weights)
+    weighted = learner_of(pipeline).fit(X, hard(y), weights)
     alone = LogisticRegression().fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
     assert np.array_equal(weighted.predict_proba(X), alone.predict_proba(weighted[0].transform(X)))
 
@@ -129,13 +136,14 @@ def test_unseen_scores_are_of_models_that_have_not_seen_the_row():
     X = frame.to_numpy()
     strata = 2 * (y == "yes") + group
     folds = read_folds(4, X, y, strata)
-    scores = Learner(LogisticRegression()).unseen_scores(X, y, None, folds)
+    people = People(read_groups(group), labels=Labels(hard(y), ("no", "yes")))
+    scores = learner_of(LogisticRegression()).unseen(X, people, 4)
     for train, test in folds:
         alone = LogisticRegression().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
         assert np.array_equal(scores[test], alone)
         assert np.abs(np.bincount(strata[test], minlength=4) * 4 - np.bincount(strata)).max() <= 4
     with pytest.raises(InputError, match="rows out of every test part"):
-        Learner(LogisticRegression()).unseen_scores(X, y, None, folds[:2])
+        learner_of(LogisticRegression()).unseen(X, people, folds[:2])
 
 
 def test_folds_are_read():
@@ -154,13 +162,15 @@ def test_folds_are_read():
 
 def test_learners_that_cannot_are_named():
     with pytest.raises(InputError, match=r"KNeighborsClassifier\.fit takes no sample_weight"):
-        Learner(make_pipeline(StandardScaler(), KNeighborsClassifier())).check(weighted=True)
-    Learner(KNeighborsClassifier()).check()
+        learner_of(make_pipeline(StandardScaler(), KNeighborsClassifier())).check(weighted=True)
+    learner_of(KNeighborsClassifier()).check()
     with pytest.raises(InputError, match="Perceptron has no predict_proba"):
-        Learner(Perceptron()).check()
+        learner_of(Perceptron()).check()
     for wrong in (LogisticRegression, None, "tree"):
         with pytest.raises(InputError, match="estimator must be a classifier"):
-            Learner(wrong).check()
+            learner_of(wrong).check()
+        with pytest.raises(InputError, match="estimator must be a regressor"):
+            Learner(wrong, NUMBER).check()
     assert takes_weights(GridSearchCV(LogisticRegression(), {"C": [1]}))
     assert not takes_weights(GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}))
 
@@ -224,11 +234,23 @@ def test_an_unfitted_model_of_another_library_is_not_taken_for_fitted():
         classes_ = None  # as CatBoost has it before it is fitted
 
     with pytest.raises(InputError, match="Boosted, is not fitted"):
-        check_prefit(Boosted())
+        learner_of(Boosted()).check(prefit=True)
 
 
 def test_other_classes_are_named():
     frame, y, _ = table()
     model = LogisticRegression().fit(frame, y)
     with pytest.raises(LabelError, match=r"knows the classes.*y holds"):
-        positive_scores(model, frame, np.array([0, 1]))
+        learner_of(model, classes=(0, 1)).raw(model, frame)
+
+
+def test_numbers_are_learned_in_their_own_unit():
+    frame, _, _ = table()
+    X, standard = frame.to_numpy()[:, 1:], frame["wage"].to_numpy()
+    learner = Learner(LinearRegression(), NUMBER, mean=100.0, scale=7.0)
+    alone = LinearRegression().fit(X, 100.0 + 7.0 * standard)
+    for model in (learner.fit(X, standard, None), learner.softly(X, standard, None)(standard)):
+        assert np.array_equal(learner.raw(model, X), alone.predict(X))
+    assert np.allclose(learner.standard(learner.own_unit(standard)), standard)
+    with pytest.raises(InputError, match=r"predicts numbers of shape \(300, 2\)"):
+        learner.raw(LinearRegression().fit(X, X[:, :2]), X)

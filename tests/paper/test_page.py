@@ -5,8 +5,7 @@ from curves import fill, record
 from paper.pages import render_page
 from paper.questions import GAPS, Answers
 from paper.records import RecordStore
-from paper.specs import FULL, PAPER_RIVALS
-from paper.study import Study
+from paper.specs import FULL, PAPER_RIVALS, Study
 
 
 @pytest.fixture

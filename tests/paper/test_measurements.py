@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from paper.specs import Problem
+from paper.methods import Problem, Rows
+from paper.minibatches import minibatch_transport_cost
+from paper.runs import measure_test, measure_training, pack_scores, unpack_scores
 from scipy.stats import iqr, spearmanr
 from smallruns import small_problem
 
 from fairmatch import fair_matching, measures
 from fairmatch.datasets import load_german
-from fairmatch.matching.fair import minibatch_transport_cost
-from paper.runs import measure_test, measure_training, pack_scores, unpack_scores
 
 close = pytest.approx
 
@@ -25,9 +25,8 @@ def problem():
 
 def scorer_of(problem, seed=0):
     """Scores that follow some features, and the group a little."""
-    noise = np.random.default_rng(seed).normal(size=problem.split.X_test.shape[1])
-    at = 1 / (1 + np.exp(-problem.split.X_test @ noise))
-    return lambda groups: 0.9 * at + 0.1 * np.asarray(groups)
+    noise = np.random.default_rng(seed).normal(size=problem.test.encoded.shape[1])
+    return lambda rows, groups: 0.9 / (1 + np.exp(-rows.encoded @ noise)) + 0.1 * np.asarray(groups)
 
 
 @pytest.mark.parametrize(
@@ -38,24 +37,24 @@ def scorer_of(problem, seed=0):
     ],
 )
 def test_gaps_are_those_of_the_measures(problem, gap):
-    found, split = measure_test(scorer_of(problem), problem), problem.split
-    scores = scorer_of(problem)(split.group_test)
+    found, test = measure_test(scorer_of(problem), problem), problem.test
+    scores = scorer_of(problem)(test, test.group)
     direct = getattr(measures, gap)
-    whole = direct(split.y_test, scores, sensitive_features=split.group_test)
+    whole = direct(test.y, scores, sensitive_features=test.group)
     assert found[gap] == close(whole, abs=1e-5)
     if gap in ("demographic_parity_gap", "mean_parity_gap", "wasserstein_parity_gap"):
         for name, rows in problem.named_subsets().items():
-            inside = direct(None, scores[rows], sensitive_features=split.group_test[rows])
+            inside = direct(None, scores[rows], sensitive_features=test.group[rows])
             assert found[f"{name}: {gap}"] == close(inside, abs=1e-5)
 
 
 def test_half_spaces_are_described_as_a_box_plot_does(problem):
-    found, split = measure_test(scorer_of(problem), problem), problem.split
+    found, test = measure_test(scorer_of(problem), problem), problem.test
     gaps = measures.random_subset_gaps(
         None,
-        scorer_of(problem)(split.group_test),
-        sensitive_features=split.group_test,
-        X=split.X_test,
+        scorer_of(problem)(test, test.group),
+        sensitive_features=test.group,
+        X=test.encoded,
         n_subsets=1000,
         random_state=0,
     )
@@ -75,20 +74,20 @@ def test_half_spaces_are_described_as_a_box_plot_does(problem):
 
 
 def test_transport_cost_is_the_papers_estimate(problem):
-    split = problem.split
-    scores = scorer_of(problem)(split.group_test)
-    size = int(np.bincount(split.group_test).min())
+    test = problem.test
+    scores = scorer_of(problem)(test, test.group)
+    size = int(np.bincount(test.group).min())
     direct = minibatch_transport_cost(
-        scores, split.group_test, split.X_test, batch_size=size, n_batches=100, random_state=0
+        scores, test.group, test.encoded, batch_size=size, n_batches=100, random_state=0
     )
     found = measure_test(scorer_of(problem), problem)
     assert found["transport_cost"] == close(direct.mean, abs=1e-5)
 
 
 def test_ranks_and_flips_against_a_reference(problem):
-    groups = problem.split.group_test
-    reference = scorer_of(problem, seed=1)(groups)
-    scores = scorer_of(problem)(groups)
+    groups = problem.test.group
+    reference = scorer_of(problem, seed=1)(problem.test, groups)
+    scores = scorer_of(problem)(problem.test, groups)
     found = measure_test(scorer_of(problem), problem, reference)
     for code in (0, 1):
         rows = groups == code
@@ -107,15 +106,16 @@ def test_ranks_and_flips_against_a_reference(problem):
 
 def test_a_case_by_hand():
     problem = small_problem()
-    split = replace(
-        problem.split,
-        X_test=np.array([[0.0], [1.0], [0.0], [1.0]]),
-        y_test=np.array([0, 1, 0, 1]),
-        group_test=np.array([0, 0, 1, 1]),
+    test = Rows(
+        problem.test.X.iloc[:4],
+        np.array([0, 1, 0, 1]),
+        np.array([0, 0, 1, 1]),
+        np.array([[0.0], [1.0], [0.0], [1.0]]),
     )
     scores = {0: np.array([0.25, 0.75, 0.5, 0.75]), 1: np.array([0.5, 1.5, 0.5, 1.0])}
     found = measure_test(
-        lambda groups: np.where(groups == 0, scores[0], scores[1]), replace(problem, split=split)
+        lambda rows, groups: np.where(groups == 0, scores[0], scores[1]),
+        replace(problem, test=test),
     )
     # Scores are .25 and .75 in group 0, .5 and 1 in group 1; the 1.5 is cut off at 1.
     assert found["accuracy"] == 0.75
@@ -131,13 +131,13 @@ def test_a_case_by_hand():
 
 
 def test_training_rows(problem):
-    split = problem.split
-    scores = np.random.default_rng(0).uniform(-0.1, 1.1, size=len(split.y_train))
+    train = problem.train
+    scores = np.random.default_rng(0).uniform(-0.1, 1.1, size=len(train.y))
     inside = np.clip(scores, 0, 1)
-    coupling = fair_matching(inside, split.group_train)
+    coupling = fair_matching(inside, train.group)
     found = measure_training(scores, problem, coupling)
-    assert found["training: accuracy"] == close(np.mean((scores >= 0.5) == split.y_train), abs=1e-5)
-    gap = measures.wasserstein_parity_gap(None, inside, sensitive_features=split.group_train)
+    assert found["training: accuracy"] == close(np.mean((scores >= 0.5) == train.y), abs=1e-5)
+    gap = measures.wasserstein_parity_gap(None, inside, sensitive_features=train.group)
     assert found["training: wasserstein_parity_gap"] == close(gap, abs=1e-5)
     assert found["training: matched_parity_gap"] == close(gap, abs=1e-5), "Proposition 3.5"
     assert "training: matched_parity_gap" not in measure_training(scores, problem, None)

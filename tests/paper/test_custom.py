@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from paper.custom import extend_study, own_method
+from paper.methods import Problem
 from paper.records import RecordStore
-from paper.specs import Problem
+from paper.runs import run_all, study_tasks
 from smallruns import content, loans, small_problem, small_table, tiny_study
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
-from paper.custom import extend_study, own_method
-from paper.runs import run_all
 
 LOANS = """
 [tables.loans]
@@ -61,7 +61,7 @@ def test_a_table_becomes_a_dataset(write):
     assert dataset.groups == ("f", "m")
     assert dataset.favoured_group == "m", "more of them repay"
     assert dataset.batch_size == 40, "a fifth of the rows"
-    assert Problem.draw(dataset, 0).split.X_train.shape == (160, 1 + 2 + 3)
+    assert Problem.draw(dataset, 0).train.encoded.shape == (160, 1 + 2 + 3)
 
 
 def test_what_was_left_open_can_be_said(write):
@@ -153,8 +153,10 @@ def test_a_parameter_called_weights_does_no_harm(write):
         weights = [3]
     """)
     assert study.spec("neighbours", "german", 0).settings["weights"] == [3]
+    train = small_problem().train
     curve = study.methods["neighbours"].fit(small_problem(), {"weights": [3]}, 0)
-    assert np.isin(curve.training_scores[0], [0.0, 1.0]).all(), "each row is its own neighbour"
+    scores = curve.models[0](train, train.group)
+    assert np.isin(scores, [0.0, 1.0]).all(), "each row is its own neighbour"
 
 
 SPEAKING = """
@@ -198,10 +200,9 @@ def test_own_code_runs_in_other_processes(write, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p != str(tmp_path)])
-    how = {"loaders": study.loaders, "methods": study.methods}
-    assert run_all(specs, store, **how, jobs=2) == []
+    assert run_all(study_tasks(study, specs), store, jobs=2) == []
     here = RecordStore(tmp_path / "here")
-    assert run_all(specs, here, **how, jobs=1) == []
+    assert run_all(study_tasks(study, specs), here, jobs=1) == []
     assert content(store) == content(here)
     for record in map(store.find, specs[1::2]):
         assert record.curve["weight"] == [0.2, 0.5]
@@ -229,7 +230,7 @@ def test_whole_numbers_stay_whole(write, tmp_path):
     assert spec.digest != other.spec("tree", "german", 0).digest
     specs = [study.spec(key, "german", 0) for key in ("unfair", "tree")]
     store = RecordStore(tmp_path / "records")
-    assert run_all(specs, store, loaders=study.loaders, methods=study.methods, jobs=1) == []
+    assert run_all(study_tasks(study, specs), store, jobs=1) == []
     assert store.find(spec).curve["weight"] == [3.0, 1.0]
 
 
@@ -274,8 +275,8 @@ def test_what_a_classifier_must_give_is_told(write, tmp_path, monkeypatch, how, 
     study = write(SHARE.replace("MODULE", "odd"), odd=code)
     study = replace(study, datasets=("small",), loaders={"small": small_table})
     specs = [study.spec(key, "small", 0) for key in ("unfair", "share")]
-    how = {"loaders": study.loaders, "methods": study.methods, "jobs": 1}
-    (failure,) = run_all(specs, RecordStore(tmp_path / "records"), **how)
+    store = RecordStore(tmp_path / "records")
+    (failure,) = run_all(study_tasks(study, specs), store, jobs=1)
     assert re.search(message, failure.error)
     assert "Traceback" in failure.traceback
 
@@ -420,12 +421,12 @@ def test_groups_are_a_column_for_those_who_do_not_ask_for_them():
     curve = method.fit(problem, {"weights": [0.0]}, 3)
     from sklearn.ensemble import RandomForestClassifier
 
-    split = problem.split
+    train, test = problem.train, problem.test
     direct = RandomForestClassifier(5, random_state=3)
-    direct.fit(np.column_stack([split.X_train, split.group_train]), split.y_train)
-    expected = direct.predict_proba(np.column_stack([split.X_test, 1 - split.group_test]))[:, 1]
-    assert np.array_equal(curve.scorers[0](1 - split.group_test), expected)
-    assert curve.training_scores[0].shape == split.y_train.shape
+    direct.fit(np.column_stack([train.encoded, train.group]), train.y)
+    expected = direct.predict_proba(np.column_stack([test.encoded, 1 - test.group]))[:, 1]
+    assert np.array_equal(curve.models[0](test, 1 - test.group), expected)
+    assert curve.models[0](train, train.group).shape == train.y.shape
     assert curve.coupling is None
 
 
@@ -441,18 +442,18 @@ def test_groups_are_given_to_those_who_ask_for_them():
     curve = method.fit(problem, {"weights": [0, 50]}, 0)
     from fairmatch import FTMBoostingClassifier
 
-    split = problem.split
+    train, test = problem.train, problem.test
     direct = FTMBoostingClassifier(fairness_weight=50, warmup=0.1, random_state=0)
-    direct.fit(split.X_train, split.y_train, sensitive_features=split.group_train)
-    expected = direct.predict_proba(split.X_test, sensitive_features=split.group_test)[:, 1]
-    assert np.array_equal(curve.scorers[1](split.group_test), expected)
-    assert not np.array_equal(curve.scorers[0](split.group_test), expected)
+    direct.fit(train.encoded, train.y, sensitive_features=train.group)
+    expected = direct.predict_proba(test.encoded, sensitive_features=test.group)[:, 1]
+    assert np.array_equal(curve.models[1](test, test.group), expected)
+    assert not np.array_equal(curve.models[0](test, test.group), expected)
 
 
 def test_decisions_are_the_scores_of_those_who_give_no_others():
     method = own_method("ridge", "sklearn.linear_model:RidgeClassifier")
     problem = small_problem()
     curve = method.fit(problem, {"weights": [0.0]}, 0)
-    scores = curve.scorers[0](problem.split.group_test)
+    scores = curve.models[0](problem.test, problem.test.group)
     assert set(scores) == {0.0, 1.0}
-    assert np.mean(scores == problem.split.y_test) > 0.6
+    assert np.mean(scores == problem.test.y) > 0.6

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from paper.matchings import matching_facts, random_cost, sample_rows
 from smallruns import small_problem
 
 from fairmatch.measures import wasserstein_parity_gap
-from paper.matchings import matching_facts, random_cost, sample_rows
 
 
 def test_a_random_matching_costs_the_mean_squared_distance():
@@ -17,14 +17,14 @@ def test_a_random_matching_costs_the_mean_squared_distance():
 
 
 def test_the_position_falls_with_slack_and_is_nought_for_scores_of_the_nearest():
-    split = small_problem().split
+    test = small_problem().test
     generator = np.random.default_rng(1)
-    scores = generator.random(len(split.X_test))
-    found = matching_facts(scores, split.group_test, split.X_test, 0.01)
+    scores = generator.random(len(test))
+    found = matching_facts(scores, test.group, test.encoded, 0.01)
     assert 0.0 <= found["position"] <= found["position, no slack"] + 1e-9 <= 1.0
-    gap = wasserstein_parity_gap(None, scores, sensitive_features=split.group_test)
+    gap = wasserstein_parity_gap(None, scores, sensitive_features=test.group)
     assert found["wasserstein_parity_gap"] == pytest.approx(gap)
-    constant = matching_facts(np.full(len(scores), 0.4), split.group_test, split.X_test, 0.0)
+    constant = matching_facts(np.full(len(scores), 0.4), test.group, test.encoded, 0.0)
     assert constant["position"] == pytest.approx(0.0, abs=1e-9)
     assert constant["nearest people's gap"] == 0.0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smallruns import loans
 
-PAGE = Path(__file__).parents[3] / "docs" / "howto" / "own-study.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-study.md"
 
 
 def test_the_example_runs_as_it_is_printed(tmp_path, monkeypatch, capsys):
