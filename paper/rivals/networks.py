@@ -31,8 +31,6 @@ from paper.rivals.penalties import (
     SquaredMeanGap,
 )
 
-NOT_SAVED = "Rivals exist to be compared with, and are not saved."
-
 
 class Adversary(GroupPenalty):
     """The success of an adversary that guesses the group from the score (Zhang et al., 2018)."""
@@ -298,7 +296,6 @@ class UnconstrainedClassifier(NetworkEstimator, FairClassifier):
     """
 
     _weight_name: ClassVar[str | None] = None
-    _save_instead: ClassVar[str | None] = NOT_SAVED
 
     def __init__(
         self,
@@ -325,7 +322,6 @@ class PenalizedClassifier(NetworkEstimator, FairClassifier):
     names the weights of its curve and the penalty.
     """
 
-    _save_instead: ClassVar[str | None] = NOT_SAVED
     _formula: ClassVar[type[GroupPenalty]]
 
     def __init__(

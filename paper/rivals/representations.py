@@ -50,7 +50,7 @@ from fairmatch.people.groups import CRITERIA
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
 from paper.rivals import LAFTR_WEIGHTS, REPAIR_AMOUNTS, SIPM_WEIGHTS
-from paper.rivals.networks import NOT_SAVED, AdversaryNetwork, reverse_gradient
+from paper.rivals.networks import AdversaryNetwork, reverse_gradient
 
 # Encoded rows, and the codes of their groups; None if groups are not used.
 Read = tuple[FloatArray, NDArray[Any] | None]
@@ -77,7 +77,6 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
     __metadata_request__transform: ClassVar = {"sensitive_features": True}
     __metadata_request__inverse_transform: ClassVar = {"sensitive_features": True}
     _outcome: ClassVar[Outcome] = PROBABILITY
-    _save_instead: ClassVar[str | None] = NOT_SAVED
 
     representer_: Any
 
@@ -85,6 +84,9 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._reader().needs_labels
         return tags
+
+    def _reader(self) -> Reader:
+        return replace(super()._reader(), small_groups=None)
 
     @property
     def _n_features_out(self) -> int:
@@ -125,9 +127,8 @@ class FairTransformer(TransformerMixin, FairEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Return the representation of rows, without a column for the groups."""
-        represented: FloatArray = self.representer_.represent(
-            *read_encoded(self, X, sensitive_features, "transform")
-        )
+        read = read_encoded(self, X, sensitive_features, "transform")
+        represented: FloatArray = self.representer_.represent(*read)
         return represented
 
 
@@ -951,8 +952,6 @@ class RepresentationClassifier(FairClassifier):
     [0.0, 1.0]
     """
 
-    _save_instead: ClassVar[str | None] = NOT_SAVED
-
     def __init__(
         self,
         representation: FairTransformer | None = None,
@@ -976,6 +975,11 @@ class RepresentationClassifier(FairClassifier):
     def default_weights(self) -> tuple[float, ...]:
         """Weights of a whole curve, which are those of the representation."""
         return self._chosen.default_weights
+
+    @property
+    def fairness_weight(self) -> float:
+        """Weight of the representation."""
+        return float(self._weight)
 
     @property
     def _chosen(self) -> FairTransformer:

@@ -38,7 +38,6 @@ class GapRegularizedBoostingClassifier(BoostedTrees, FairClassifier):
 
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMClassifier
     _curve_weights: ClassVar[tuple[float, ...]] = REG_WEIGHTS
-    _save_instead: ClassVar[str | None] = "Rivals exist to be compared with, and are not saved."
 
     def __init__(
         self,

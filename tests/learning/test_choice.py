@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from synthetic import QUICK, people
+from synthetic import QUICK, made, people
 
 from fairmatch import Coupling, FTMClassifier, OptimalTransportMatcher
 from fairmatch.exceptions import (
@@ -16,14 +16,15 @@ from fairmatch.exceptions import (
     LabelError,
     SmallGroupWarning,
 )
-from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.choice import Bound
 from fairmatch.learning.reading import stratified_split
 from fairmatch.measures import demographic_parity_gap, matched_parity_gap
 from fairmatch.measures.registry import applicable
+from fairmatch.people.groups import read_groups
 from fairmatch.people.outcome import PROBABILITY
 
 WEIGHTS = (0.0, 0.5, 2.0)
-SETTINGS = {**QUICK, "epochs": 12, "learning_rate": 0.02, "fairness_weights": WEIGHTS}
+SETTINGS = {**QUICK, "epochs": 12, "learning_rate": 0.02, "fairness_weight": WEIGHTS}
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +35,11 @@ def rows():
 @pytest.fixture(scope="module")
 def fitted(rows):
     X, y, group = rows
-    return FTMClassifier(max_gap=0.2, **SETTINGS).fit(X, y, sensitive_features=group)
+    return made(FTMClassifier, max_gap=0.2, **SETTINGS).fit(X, y, sensitive_features=group)
 
 
 def held_out(y, group):
-    return stratified_split(y, group, 0.2, SETTINGS["random_state"])[1]
+    return stratified_split(y, read_groups(group), 0.2, SETTINGS["random_state"])[1]
 
 
 def test_the_curve_is_measured_on_the_rows_held_out(rows, fitted):
@@ -77,34 +78,21 @@ def test_the_most_accurate_model_within_the_gap_is_kept(rows, fitted):
 def test_the_choice(gaps, accuracy, position):
     columns = {"demographic_parity_gap": gaps, "accuracy": accuracy, "acceptance_rate": 0.5}
     curve = pd.DataFrame(columns)
-    assert GapChoice(max_gap=0.2).best(curve, "demographic_parity_gap") == position
-
-
-def test_refit_trains_the_chosen_weight_on_all_rows(rows, fitted):
-    X, y, group = rows
-    again = FTMClassifier(max_gap=0.2, refit=True, **SETTINGS).fit(X, y, sensitive_features=group)
-    alone = FTMClassifier(fairness_weight=fitted.fairness_weight_, **SETTINGS)
-    alone.fit(X, y, sensitive_features=group)
-    assert again.fairness_weight_ == fitted.fairness_weight_
-    assert_array_equal(
-        again.predict_proba(X, sensitive_features=group),
-        alone.predict_proba(X, sensitive_features=group),
-    )
-    pd.testing.assert_frame_equal(again.validation_curve_, fitted.validation_curve_)
+    assert Bound(0.2, "demographic_parity_gap").best(curve) == position
 
 
 def test_a_fit_without_max_gap_forgets_the_path(rows):
     X, y, group = rows
-    model = FTMClassifier(max_gap=1.0, **{**SETTINGS, "epochs": 1})
+    model = made(FTMClassifier, max_gap=1.0, **{**SETTINGS, "epochs": 1})
     model.fit(X, y, sensitive_features=group)
     assert hasattr(model, "path_")
-    model.set_params(max_gap=None).fit(X, y, sensitive_features=group)
+    model.set_params(max_gap=None, fairness_weight=1.0).fit(X, y, sensitive_features=group)
     assert not hasattr(model, "path_")
 
 
 def test_a_gap_out_of_reach_warns_of_the_smallest(rows):
     X, y, group = rows
-    model = FTMClassifier(max_gap=0.0, gap_measure="mean_parity_gap", **SETTINGS)
+    model = made(FTMClassifier, max_gap=0.0, gap_measure="mean_parity_gap", **SETTINGS)
     with pytest.warns(GapNotReachedWarning) as caught:
         model.fit(X, y, sensitive_features=group)
     curve = model.validation_curve_
@@ -119,7 +107,7 @@ def test_a_gap_out_of_reach_warns_of_the_smallest(rows):
 def test_a_model_that_decides_nothing_is_told(rows, label, whom):
     X, y, group = rows
     y = np.where(np.arange(len(y)) % 5 == 0, y, label)  # most people have the same label
-    model = FTMClassifier(max_gap=0.05, **{**SETTINGS, "fairness_weights": [1000.0]})
+    model = made(FTMClassifier, max_gap=0.05, **{**SETTINGS, "fairness_weight": [1000.0]})
     with pytest.warns(ConstantModelWarning, match=f"accepts {whom} among") as caught:
         model.fit(X, y, sensitive_features=group)
     assert caught[0].filename == __file__
@@ -129,8 +117,12 @@ def test_a_model_that_decides_nothing_is_told(rows, label, whom):
 @pytest.mark.parametrize("transport", ["marginal", "joint"])
 def test_the_matched_gap_is_measured_on_a_matching_of_the_held_out_rows(rows, transport):
     X, y, group = rows
-    model = FTMClassifier(
-        transport, max_gap=1.0, gap_measure="matched_parity_gap", **{**SETTINGS, "epochs": 1}
+    model = made(
+        FTMClassifier,
+        transport,
+        max_gap=1.0,
+        gap_measure="matched_parity_gap",
+        **{**SETTINGS, "epochs": 1},
     ).fit(X, y, sensitive_features=group)
     out = held_out(y, group)
     encoded = model.encoder_.transform(X[out])
@@ -145,7 +137,7 @@ def test_the_matched_gap_is_measured_on_a_matching_of_the_held_out_rows(rows, tr
 def test_any_gap_by_name(rows, measure):
     X, y, group = rows
     settings = {**SETTINGS, "epochs": 1}
-    model = FTMClassifier(max_gap=1.0, gap_measure=measure, **settings)
+    model = made(FTMClassifier, max_gap=1.0, gap_measure=measure, **settings)
     model.fit(X, y, sensitive_features=group)
     assert (model.validation_curve_[measure] <= 1.0).all()
 
@@ -153,7 +145,7 @@ def test_any_gap_by_name(rows, measure):
 @pytest.mark.parametrize("share", [0.5, 0.25])
 def test_the_split_is_stratified(rows, share):
     _, y, group = rows
-    train, out = stratified_split(y, group, share, 0)
+    train, out = stratified_split(y, read_groups(group), share, 0)
     assert_array_equal(np.sort(np.concatenate([train, out])), np.arange(400))
     for label in (0, 1):
         for code in (0, 1):
@@ -165,7 +157,7 @@ def test_one_class_in_a_group_leaves_the_gaps_of_error_rates_open(rows):
     X, y, group = rows
     y = np.where(group == 0, 0, y)
     settings = {**SETTINGS, "epochs": 1}
-    model = FTMClassifier(max_gap=1.0, **settings).fit(X, y, sensitive_features=group)
+    model = made(FTMClassifier, max_gap=1.0, **settings).fit(X, y, sensitive_features=group)
     assert model.validation_curve_.true_positive_gap.isna().all()
     assert model.validation_curve_.false_positive_gap.notna().all()
     model.set_params(gap_measure="true_positive_gap")
@@ -180,8 +172,8 @@ def test_one_class_in_a_group_leaves_the_gaps_of_error_rates_open(rows):
         ({"max_gap": -0.1}, "max_gap must be a number in"),
         ({"max_gap": float("nan")}, "max_gap must be a number in"),
         ({"validation_size": 1.0}, "validation_size must be a number in"),
-        ({"fairness_weights": []}, "list of numbers"),
-        ({"fairness_weights": [-1.0]}, "fairness_weight must be a number in"),
+        ({"fairness_weight": []}, "list of numbers"),
+        ({"fairness_weight": [-1.0]}, "fairness_weight must be a number in"),
         ({"transport": "sideways"}, "'marginal', 'joint' or a matcher"),
         ({"transport": 3}, "an object that has a match method"),
     ],
@@ -189,7 +181,7 @@ def test_one_class_in_a_group_leaves_the_gaps_of_error_rates_open(rows):
 )
 def test_bad_settings(rows, settings, message):
     X, y, group = rows
-    model = FTMClassifier(max_gap=0.1, **SETTINGS).set_params(**settings)
+    model = made(FTMClassifier, max_gap=0.1, **SETTINGS).set_params(**settings)
     with pytest.raises(InputError, match=message):
         model.fit(X, y, sensitive_features=group)
 
@@ -198,19 +190,21 @@ def test_a_ready_coupling_does_not_fit_the_rows_left():
     X, y, group = people(20)
     pairs = Coupling(np.flatnonzero(group == 0)[:1], np.flatnonzero(group)[:1], [1.0], 20, (0, 1))
     with pytest.raises(CouplingError, match="Leave one of the two out"):
-        FTMClassifier(max_gap=0.1, **SETTINGS).fit(X, y, sensitive_features=group, coupling=pairs)
+        made(FTMClassifier, max_gap=0.1, **SETTINGS).fit(
+            X, y, sensitive_features=group, coupling=pairs
+        )
 
 
 def test_a_group_too_small_to_be_split():
     X, y, group = people(50)
     group = np.arange(50) < 2
     with pytest.raises(GroupError, match="leaves no rows of group True, which has 2"):
-        FTMClassifier(max_gap=0.1, **SETTINGS).fit(X, y, sensitive_features=group)
+        made(FTMClassifier, max_gap=0.1, **SETTINGS).fit(X, y, sensitive_features=group)
 
 
 def test_lists_are_rows_too(rows):
     X, y, group = (values[:80].tolist() for values in rows)
-    model = FTMClassifier(max_gap=1.0, **{**SETTINGS, "epochs": 1})
+    model = made(FTMClassifier, max_gap=1.0, **{**SETTINGS, "epochs": 1})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y, sensitive_features=group, sample_weight=[1.0] * 80)
@@ -234,7 +228,7 @@ def test_models_that_decide_are_preferred(rates, chosen):
             "demographic_parity_gap": [0.2, 0.01, 0.01, 0.0],
         }
     )
-    assert GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap") == chosen
+    assert Bound(0.05, "demographic_parity_gap").best(curve) == chosen
 
 
 def test_a_model_that_decides_next_to_nothing_is_told():
@@ -247,7 +241,7 @@ def test_a_model_that_decides_next_to_nothing_is_told():
         }
     )
     with pytest.warns(ConstantModelWarning, match=r"accepts nearly nobody among.*\(0\.10%\)"):
-        assert GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap") == 1
+        assert Bound(0.05, "demographic_parity_gap").best(curve) == 1
 
 
 def test_a_limit_out_of_reach_does_not_favour_a_model_that_decides_nothing():
@@ -261,15 +255,15 @@ def test_a_limit_out_of_reach_does_not_favour_a_model_that_decides_nothing():
             "demographic_parity_gap_limit": [0.3, 0.15, 0.08],
         }
     )
-    choice = GapChoice(max_gap=0.05, confidence=0.95)
+    bound = Bound(0.05, "demographic_parity_gap", 0.95)
     with pytest.warns(GapNotReachedWarning, match=r"upper limit .* has 0\.15, at .* 1\. Hold out"):
-        assert choice.best(curve, "demographic_parity_gap") == 1
+        assert bound.best(curve) == 1
     alone = curve.iloc[2:].reset_index(drop=True)
     with (
         pytest.warns(GapNotReachedWarning, match=r"has 0\.08"),
         pytest.warns(ConstantModelWarning, match="Every model of the path"),
     ):
-        assert choice.best(alone, "demographic_parity_gap") == 0
+        assert bound.best(alone) == 0
 
 
 @pytest.mark.parametrize(
@@ -279,7 +273,7 @@ def test_groups_are_small_where_few_of_their_rows_are_compared(criterion, few):
     generator = np.random.default_rng(0)
     X, group = generator.normal(size=(4000, 2)), np.arange(4000) % 2
     y = generator.permutation(4000) < 160  # 16 positives of each group are held out
-    model = FTMClassifier(max_gap=0.1, criterion=criterion, **SETTINGS)
+    model = made(FTMClassifier, max_gap=0.1, criterion=criterion, **SETTINGS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y.astype(int), sensitive_features=group)
@@ -300,7 +294,7 @@ def test_columns_of_other_lengths_are_told_with_and_without_a_bound(rows, max_ga
     X, y, group = rows
     columns = {"X": X, "y": y, "group": group, "weight": np.ones(len(y))}
     columns[column] = columns[column][:300]
-    model = FTMClassifier(max_gap=max_gap, **SETTINGS)
+    model = made(FTMClassifier, max_gap=max_gap, **{**SETTINGS, "fairness_weight": 1.0})
     with pytest.raises(InputError, match=message):
         model.fit(
             columns["X"],
@@ -316,7 +310,9 @@ def test_missing_labels_in_words_are_told_with_and_without_a_bound(rows, max_gap
     words = np.where(y == 1, "yes", "no").astype(object)
     words[7] = np.nan
     with pytest.raises(LabelError, match=r"contains NaN\. y must hold one of two classes"):
-        FTMClassifier(max_gap=max_gap, **SETTINGS).fit(X, words, sensitive_features=group)
+        made(FTMClassifier, max_gap=max_gap, **{**SETTINGS, "fairness_weight": 1.0}).fit(
+            X, words, sensitive_features=group
+        )
 
 
 @pytest.mark.parametrize(
@@ -335,8 +331,8 @@ def test_the_advice_for_a_gap_out_of_reach_fits_what_was_tried(weight, gaps, tol
     columns = {"fairness_weight": [0.0, 0.5, 1.0], "accuracy": 0.9, "acceptance_rate": 0.5}
     curve = pd.DataFrame({**columns, "demographic_parity_gap": gaps})
     with pytest.warns(GapNotReachedWarning, match=told) as caught:
-        GapChoice(max_gap=0.05).best(curve, "demographic_parity_gap", weight=weight)
-    assert ("Try larger fairness_weights" in str(caught[0].message)) == told.endswith("larger")
+        Bound(0.05, "demographic_parity_gap", weight_name=weight).best(curve)
+    assert ("Try larger weights" in str(caught[0].message)) == told.endswith("larger")
 
 
 def test_a_number_is_for_a_regressor(rows):
@@ -349,4 +345,4 @@ def test_a_number_is_for_a_regressor(rows):
         (np.arange(len(y)) % 3, "Join classes until two are left"),
     ):
         with pytest.raises(LabelError, match=told):
-            FTMClassifier(**SETTINGS).fit(X, target, sensitive_features=group)
+            made(FTMClassifier, max_gap=0.1, **SETTINGS).fit(X, target, sensitive_features=group)

@@ -8,7 +8,7 @@ from paper.rivals import (
     TransportRepairTransformer,
     UnconstrainedClassifier,
 )
-from synthetic import QUICK, people
+from synthetic import QUICK, made, people
 
 from fairmatch import FTMBoostingClassifier, FTMClassifier, FTMRegressor
 from fairmatch.exceptions import InputError
@@ -32,11 +32,11 @@ def scores(model, table):
 @pytest.mark.parametrize(
     "model",
     [
-        FTMClassifier(**ONCE, encoder=None),
-        UnconstrainedClassifier(**ONCE, encoder=None),
-        FTMRegressor(**ONCE, encoder=None),
-        RepresentationClassifier(LAFTRTransformer(**ONCE, encoder=None), **ONCE),
-        RepresentationClassifier(TransportRepairTransformer(encoder=None), **ONCE),
+        made(FTMClassifier, **ONCE, encoder=None),
+        made(UnconstrainedClassifier, **ONCE, encoder=None),
+        made(FTMRegressor, **ONCE, encoder=None),
+        made(RepresentationClassifier, made(LAFTRTransformer, **ONCE, encoder=None), **ONCE),
+        made(RepresentationClassifier, TransportRepairTransformer(encoder=None), **ONCE),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -51,7 +51,7 @@ def test_without_an_encoder_they_are_named(model, value):
 
 @pytest.mark.parametrize("value", [1e19, 1e40, 1e300])
 def test_the_encoder_names_what_is_too_far_from_the_training_rows(value):
-    model = FTMClassifier(**ONCE).fit(X, Y, sensitive_features=GROUP)
+    model = made(FTMClassifier, **ONCE).fit(X, Y, sensitive_features=GROUP)
     with pytest.raises(InputError, match="too far from the values in fit"):
         scores(model, with_one(value))
     model.fit(with_one(value), Y, sensitive_features=GROUP)
@@ -60,5 +60,7 @@ def test_the_encoder_names_what_is_too_far_from_the_training_rows(value):
 
 @pytest.mark.parametrize("value", [1e19, 1e40, 1e300])
 def test_trees_take_numbers_as_they_are(value):
-    model = FTMBoostingClassifier(n_rounds=3).fit(with_one(value), Y, sensitive_features=GROUP)
+    model = made(FTMBoostingClassifier, n_estimators=3).fit(
+        with_one(value), Y, sensitive_features=GROUP
+    )
     assert np.isfinite(scores(model, with_one(value))).all()

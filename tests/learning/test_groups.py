@@ -15,8 +15,10 @@ from paper.rivals import (
     ReductionClassifier,
     UnconstrainedClassifier,
 )
+from paper.rivals.penalties import ConstraintViolation, SquaredMeanGap
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
+from synthetic import made, rows_of
 
 from fairmatch import (
     Coupling,
@@ -34,13 +36,11 @@ from fairmatch.exceptions import (
     LabelError,
     SmallGroupWarning,
 )
-from fairmatch.learning.penalties import Comparison, ConstraintViolation, SquaredMeanGap
-from fairmatch.learning.reading import TableReader, TrainingRows
-from fairmatch.matching.coupling import plan_parts
-from fairmatch.people.groups import read_groups
+from fairmatch.learning.reading import Reader
+from fairmatch.people.groups import read_criterion, read_groups
 
-TREES = {"n_rounds": 20, "random_state": 0}
-NETWORK = {"network": (8,), "epochs": 12, "learning_rate": 0.02, "random_state": 0}
+TREES = {"n_estimators": 20, "random_state": 0}
+NETWORK = {"hidden_sizes": (8,), "epochs": 12, "learning_rate": 0.02, "random_state": 0}
 MATCHED = [
     pytest.param(FTMBoostingClassifier, {**TREES, "transport": "marginal"}, id="ftm-trees"),
     pytest.param(FTMClassifier, NETWORK, id="ftm-network"),
@@ -79,7 +79,7 @@ X, Y, GROUP = people()
 
 
 def fitted(family, settings, **more):
-    return family(**{**settings, **more}).fit(X, Y, sensitive_features=GROUP)
+    return made(family, **{**settings, **more}).fit(X, Y, sensitive_features=GROUP)
 
 
 def scores(model, groups=GROUP):
@@ -103,7 +103,7 @@ def test_a_large_weight_closes_the_gap_of_the_criterion(family, settings, criter
         X,
         Y,
         sensitive_features=GROUP,
-        estimator=family(criterion=criterion, **settings),
+        estimator=made(family, criterion=criterion, **settings),
         fairness_weights=[0.0, 200.0 if "Reduction" in family.__name__ else 20.0],
     )
     plain, fair = (largest_gap(scores(model), CRITERIA[criterion]) for model in path.models)
@@ -131,12 +131,11 @@ def test_exponentiated_gradient_bounds_every_group(criterion):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("weighing", ["equal", "size"])
 @pytest.mark.parametrize("reference", [None, "c"])
-def test_squared_gaps_are_those_of_the_parts_by_hand(criterion, weighing, reference):
-    groups, weights = read_groups(GROUP), np.random.default_rng(0).uniform(0.5, 2, len(Y))
-    rows = TrainingRows(Y.astype(float), groups, weights, X, X)
-    parts = Comparison(criterion=criterion, reference=reference, part_weights=weighing).parts(rows)
+def test_squared_gaps_are_those_of_the_parts_by_hand(criterion, reference):
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(Y))
+    rows = rows_of(X, Y, GROUP, weights)
+    parts = rows.comparisons(read_criterion(criterion), reference)
     score = np.random.default_rng(1).uniform(size=len(Y))
     target, wanted, total = reference or "b", 0.0, 0.0
     for label in CRITERIA[criterion]:
@@ -148,18 +147,17 @@ def test_squared_gaps_are_those_of_the_parts_by_hand(criterion, weighing, refere
             for name in "abc"
         }
         for name in set("abc") - {target}:
-            weight = 1.0 if weighing == "equal" else weights[inside & (name == GROUP)].sum()
-            wanted += weight * (means[name] - means[target]) ** 2
-            total += weight
+            wanted += (means[name] - means[target]) ** 2
+            total += 1.0
     assert SquaredMeanGap(parts, rows).value(score) == pytest.approx(wanted / total)
 
 
 def test_violations_of_three_groups_by_hand():
-    groups = read_groups(GROUP)
-    rows = TrainingRows(Y.astype(float), groups, None, X, X)
+    rows = rows_of(X, Y, GROUP)
+    parts = rows.comparisons(read_criterion("demographic_parity"))
     score = np.random.default_rng(1).uniform(size=len(Y))
     wanted = sum((score[name == GROUP].mean() - score.mean()) ** 2 for name in "abc")
-    assert ConstraintViolation(plan_parts(groups), rows).value(score) == pytest.approx(wanted)
+    assert ConstraintViolation(parts, rows).value(score) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(("family", "settings"), MATCHED)
@@ -171,7 +169,9 @@ def test_what_is_matched_is_what_the_matcher_gives(family, settings):
     coupling = matcher.match(given, GROUP, Y)
     assert len(coupling.parts) == 4
     assert {part.groups[1] for part in coupling.parts} == {"a"}
-    ready = family(**{**settings, **more}).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+    ready = made(family, **{**settings, **more}).fit(
+        X, Y, sensitive_features=GROUP, coupling=coupling
+    )
     assert_allclose(scores(ready), scores(by_itself), atol=0.02)
 
 
@@ -180,13 +180,13 @@ def test_names_and_order_of_groups_make_no_difference(family, settings):
     other = np.array([{"a": "z", "b": "y", "c": "x"}[name] for name in GROUP])
     blind = {"sensitive_at_prediction": False, "fairness_weight": 2.0}
     first = fitted(family, settings, **blind).predict_proba(X)
-    second = family(**settings, **blind).fit(X, Y, sensitive_features=other).predict_proba(X)
+    second = made(family, **settings, **blind).fit(X, Y, sensitive_features=other).predict_proba(X)
     tolerance = 1e-9 if family is FTMBoostingClassifier else 0.1
     assert_allclose(first, second, atol=tolerance)
 
 
 def test_a_combination_with_a_missing_attribute_is_called_missing():
-    reader = TableReader("FTMClassifier")
+    reader = Reader("FTMClassifier")
     reader.groups_, reader.attributes_ = ("f, u", "m, u"), ("sex", "race")
     rows = pd.DataFrame({"sex": ["m", "f"], "race": ["u", None]})
     told = r"no group in 1 row \(the first is row 1, counted from 0\)"
@@ -200,21 +200,21 @@ def test_an_unseen_group_and_a_missing_one_are_named(family, settings):
     with pytest.raises(GroupError, match="'d'"):
         scores(model, np.where(GROUP == "a", "d", GROUP))
     with pytest.raises(GroupError, match="missing"):
-        family(**settings).fit(X, Y, sensitive_features=np.where(GROUP == "a", None, GROUP))
+        made(family, **settings).fit(X, Y, sensitive_features=np.where(GROUP == "a", None, GROUP))
     with pytest.raises(GroupError):
-        family(**settings).fit(X, Y, sensitive_features=np.full(len(Y), "a"))
+        made(family, **settings).fit(X, Y, sensitive_features=np.full(len(Y), "a"))
 
 
 @pytest.mark.parametrize(("family", "settings"), [*PENALIZED, EXPONENTIATED])
 def test_a_group_of_one_class_has_no_equal_opportunity(family, settings):
     y = np.where(GROUP == "c", 0, Y)
-    family(**settings).fit(X, y, sensitive_features=GROUP)
+    made(family, **settings).fit(X, y, sensitive_features=GROUP)
     for criterion in ("equal_opportunity", "equalized_odds"):
         with pytest.raises(LabelError, match="Group 'c' has no rows with a positive label"):
-            family(**settings, criterion=criterion).fit(X, y, sensitive_features=GROUP)
-    ignoring = {"criterion": "equal_opportunity", "small_groups": "ignore", "min_group_size": 100}
+            made(family, **settings, criterion=criterion).fit(X, y, sensitive_features=GROUP)
+    ignoring = {"criterion": "equal_opportunity", "small_groups": ("ignore", 100)}
     with pytest.raises(GroupError, match="Fewer than two groups"):
-        family(**settings, **ignoring).fit(X, y, sensitive_features=GROUP)
+        made(family, **settings, **ignoring).fit(X, y, sensitive_features=GROUP)
 
 
 class TestSmallGroups:
@@ -223,41 +223,43 @@ class TestSmallGroups:
     @pytest.mark.parametrize(("family", "settings"), EVERY)
     def test_they_are_listed_with_the_ways_out(self, family, settings):
         with pytest.raises(GroupError, match=r"'odd'.*2.*'rare'.*3.*'pool'.*'ignore'"):
-            family(**settings, min_group_size=5).fit(X, Y, sensitive_features=self.FEW)
+            made(family, **settings, small_groups=("error", 5)).fit(
+                X, Y, sensitive_features=self.FEW
+            )
 
     @pytest.mark.parametrize(("family", "settings"), EVERY)
     def test_together_they_are_one_group(self, family, settings, tmp_path):
-        pooled = family(**settings, min_group_size=5, small_groups="pool")
+        pooled = made(family, **settings, small_groups=("pool", 5))
         pooled.fit(X, Y, sensitive_features=self.FEW)
         assert set(pooled.groups_) == {"a", "b", "c", "other"}
         by_hand = np.where(np.isin(self.FEW, ["rare", "odd"]), "other", self.FEW)
-        alone = family(**settings).fit(X, Y, sensitive_features=by_hand)
+        alone = made(family, **settings).fit(X, Y, sensitive_features=by_hand)
         assert_array_equal(scores(pooled, self.FEW), scores(alone, by_hand))
-        if family is not ExponentiatedGradientClassifier:
+        if family in (FTMBoostingClassifier, FTMClassifier):
             again = load(pooled.save(tmp_path / "model"))
             assert_array_equal(scores(again, self.FEW), scores(pooled, self.FEW))
 
     @pytest.mark.parametrize(("family", "settings"), MATCHED)
     def test_or_they_are_learned_from_and_not_matched(self, family, settings):
-        model = family(**settings, min_group_size=5, small_groups="ignore", fairness_weight=20.0)
+        model = made(family, **settings, small_groups=("ignore", 5), fairness_weight=20.0)
         model.fit(X, Y, sensitive_features=self.FEW)
         assert set(model.groups_) == {"a", "b", "c", "odd", "rare"}
         assert np.isfinite(scores(model, self.FEW)).all()
-        rows = TrainingRows(Y.astype(float), read_groups(self.FEW), None, X, X, ignored=(3, 4))
-        matched = model._compare(rows, None).coupling
+        rows = rows_of(X, Y, self.FEW, apart=(3, 4))
+        matched = model._penalty(rows, None).coupling
         assert {label for part in matched.parts for label in part.groups} == {"a", "b", "c"}
 
     def test_a_tiny_group_is_told(self):
         with pytest.warns(SmallGroupWarning, match=r"'rare' \(3\)|'rare'.*3"):
-            FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=self.FEW)
+            made(FTMBoostingClassifier, **TREES).fit(X, Y, sensitive_features=self.FEW)
 
     def test_a_bound_pools_by_the_whole_table(self):
-        model = FTMBoostingClassifier(
+        model = made(
+            FTMBoostingClassifier,
             **TREES,
             max_gap=1.0,
-            fairness_weights=(0.0, 2.0),
-            min_group_size=6,
-            small_groups="pool",
+            fairness_weight=(0.0, 2.0),
+            small_groups=("pool", 6),
         ).fit(X, Y, sensitive_features=self.FEW)
         assert set(model.groups_) == {"a", "b", "c", "other"}
 
@@ -271,7 +273,7 @@ class TestSmallGroups:
 def test_a_bound_is_on_the_gap_of_the_criterion(family, settings, criterion, measure):
     bound = 0.25
     model = fitted(
-        family, settings, criterion=criterion, max_gap=bound, fairness_weights=(0.0, 1.0, 20.0)
+        family, settings, criterion=criterion, max_gap=bound, fairness_weight=(0.0, 1.0, 20.0)
     )
     curve = model.validation_curve_
     within = curve[(curve[measure] <= bound) & curve.acceptance_rate.between(0.001, 0.999)]
@@ -286,31 +288,33 @@ class TestSeveralAttributes:
 
     @pytest.mark.parametrize(("family", "settings"), EVERY)
     def test_combinations_are_the_groups(self, family, settings, tmp_path):
-        model = family(**settings).fit(X, Y, sensitive_features=self.TABLE)
+        model = made(family, **settings).fit(X, Y, sensitive_features=self.TABLE)
         assert model.groups_ == ("f, a", "f, b", "m, b", "m, c")
         whole = pd.DataFrame(X, columns=[*"pqr"]).join(self.TABLE)
-        inside = family(**settings, sensitive_column=["sex", "race"]).fit(whole, Y)
+        inside = made(family, **settings, sensitive_column=["sex", "race"]).fit(whole, Y)
         assert_array_equal(inside.predict_proba(whole)[:, 1], scores(model, self.TABLE))
         with pytest.raises(GroupError, match="'f, c'"):
             scores(model, self.TABLE.assign(sex="f"))
-        if family is not ExponentiatedGradientClassifier:
+        if family in (FTMBoostingClassifier, FTMClassifier):
             again = load(inside.save(tmp_path / "model"))
             assert_array_equal(again.predict_proba(whole), inside.predict_proba(whole))
 
     @pytest.mark.parametrize("kind", [pl.from_pandas, pd.DataFrame.to_numpy])
     def test_of_any_library(self, kind):
-        model = FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=self.TABLE)
-        other = FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=kind(self.TABLE))
+        model = made(FTMBoostingClassifier, **TREES).fit(X, Y, sensitive_features=self.TABLE)
+        other = made(FTMBoostingClassifier, **TREES).fit(X, Y, sensitive_features=kind(self.TABLE))
         assert_array_equal(scores(other, kind(self.TABLE)), scores(model, self.TABLE))
 
     def test_a_constant_attribute_is_named(self):
         with pytest.raises(GroupError, match=r"'sex' .* constant"):
-            FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=self.TABLE.assign(sex="f"))
+            made(FTMBoostingClassifier, **TREES).fit(
+                X, Y, sensitive_features=self.TABLE.assign(sex="f")
+            )
 
     def test_more_combinations_than_the_rows_allow(self):
         number = self.TABLE.assign(number=np.arange(len(Y)).astype(str))
-        with pytest.raises(GroupError, match="fewer than min_group_size=2 rows"):
-            FTMBoostingClassifier(**TREES).fit(X, Y, sensitive_features=number)
+        with pytest.raises(GroupError, match="fewer than 2 rows"):
+            made(FTMBoostingClassifier, **TREES).fit(X, Y, sensitive_features=number)
 
 
 @pytest.mark.parametrize(("family", "settings"), MATCHED)
@@ -318,7 +322,7 @@ def test_a_partial_coupling_leaves_the_loss_alone(family, settings):
     """The penalty sees the pairs, the loss sees everybody."""
     chosen = [np.flatnonzero(name == GROUP)[:5] for name in "ab"]
     coupling = Coupling(*chosen, np.full(5, 0.2), n_rows=len(Y), groups=("a", "b"))
-    model = family(**{**settings, "fairness_weight": 0.2})
+    model = made(family, **{**settings, "fairness_weight": 0.2})
     model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
     plain = fitted(family, settings, fairness_weight=0.0)
     assert np.mean((scores(model) >= 0.5) == Y) > np.mean((scores(plain) >= 0.5) == Y) - 0.05
@@ -357,7 +361,7 @@ def test_a_matcher_of_ones_own_is_run_once_per_part_and_saved_as_such(family, se
 def test_attributes_are_found_by_name_in_any_order(kind):
     X, y, group = people(200)
     attributes = pd.DataFrame({"sex": group, "old": (X[:, 2] > 0.0).astype(int)})
-    model = FTMBoostingClassifier(n_rounds=3).fit(X, y, sensitive_features=attributes)
+    model = made(FTMBoostingClassifier, n_estimators=3).fit(X, y, sensitive_features=attributes)
     turned = kind(attributes[["old", "sex"]])  # with equal values, and so with other meanings
     assert_array_equal(
         model.predict_proba(X, sensitive_features=turned),
@@ -382,7 +386,7 @@ def test_a_ready_coupling_must_compare_whom_the_criterion_compares(wrapper):
         model = (
             MatchSmoothingClassifier(LogisticRegression(), cv=2, score_weight=0.0, **given)
             if wrapper
-            else FTMBoostingClassifier(**TREES, **given)
+            else made(FTMBoostingClassifier, **TREES, **given)
         )
         return model.fit(X, Y, sensitive_features=GROUP, coupling=coupling)
 

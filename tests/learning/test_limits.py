@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fairmatch.learning.choice import GapChoice
 from fairmatch.measures import MEASURES
 from fairmatch.measures.gaps import read_scored
 
@@ -39,8 +38,3 @@ def test_the_limit_of_a_weighted_mean_is_about_the_weighted_mean():
     given = "mean_parity_gap", scores, scores > 0.5, groups
     assert upper_limit(*given, weights, 0.95) > 0.4
     assert upper_limit(*given, None, 0.95) < 0.2
-
-
-def test_a_model_that_is_trained_again_has_no_limit():
-    with pytest.raises(ValueError, match="refit trains another"):
-        GapChoice(max_gap=0.1, confidence=0.95, refit=True).check()

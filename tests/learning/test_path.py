@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from fairmatch.learning.settings import PAPER_WEIGHTS
 from numpy.testing import assert_allclose, assert_array_equal
-from paper.rivals import ExponentiatedGradientClassifier, UnconstrainedClassifier
-from synthetic import PENALIZED, QUICK, people
+from paper.rivals import UnconstrainedClassifier
+from synthetic import PENALIZED, QUICK, made, people
 
 from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
 from fairmatch.exceptions import InputError
+from fairmatch.learning.estimator import PAPER_WEIGHTS
 from fairmatch.measures import gap_table
 
 
@@ -15,13 +15,13 @@ def test_each_model_is_the_one_that_is_fitted_alone(family):
     X, y, group = people()
     weights = [0.5, 1.0, 10.0]
     path = fairness_path(
-        X, y, sensitive_features=group, fairness_weights=weights, estimator=family(**QUICK)
+        X, y, sensitive_features=group, fairness_weights=weights, estimator=made(family, **QUICK)
     )
     assert path.weights.tolist() == weights
     assert len(path) == 3
     for weight, model in zip(weights, path.models, strict=True):
         assert (model.fairness_weight, model.fairness_weight_) == (weight, weight)
-        alone = family(fairness_weight=weight, **QUICK).fit(X, y, sensitive_features=group)
+        alone = made(family, fairness_weight=weight, **QUICK).fit(X, y, sensitive_features=group)
         assert_allclose(
             model.predict_proba(X, sensitive_features=group),
             alone.predict_proba(X, sensitive_features=group),
@@ -39,7 +39,7 @@ def test_the_curve_is_the_table_of_gaps_and_the_accuracy():
         labels,
         sensitive_features=group,
         fairness_weights=[0.0, 5.0],
-        estimator=FTMClassifier(**QUICK),
+        estimator=made(FTMClassifier, **QUICK),
         coupling=coupling,
     )
     given = {"sensitive_features": group, "sample_weight": weight, "coupling": coupling}
@@ -62,16 +62,16 @@ def test_the_groups_may_be_in_the_table():
     inside = np.column_stack([X, group])
     settings = {"fairness_weights": [1.0]}
     outside = fairness_path(
-        X, y, sensitive_features=group, estimator=FTMClassifier(**QUICK), **settings
+        X, y, sensitive_features=group, estimator=made(FTMClassifier, **QUICK), **settings
     )
-    estimator = FTMClassifier(sensitive_column=-1, **QUICK)
+    estimator = made(FTMClassifier, sensitive_column=-1, **QUICK)
     path = fairness_path(inside, y, estimator=estimator, **settings)
     assert_array_equal(path.curve(inside, y), outside.curve(X, y, sensitive_features=group))
 
 
 def test_the_estimator_is_left_as_it_was():
     X, y, group = people()
-    estimator = FTMClassifier(**QUICK)
+    estimator = made(FTMClassifier, **QUICK)
     before = estimator.get_params()
     fairness_path(X, y, sensitive_features=group, fairness_weights=[2.0], estimator=estimator)
     assert estimator.get_params() == before
@@ -93,13 +93,11 @@ def test_bad_weights(weights):
             y,
             sensitive_features=group,
             fairness_weights=weights,
-            estimator=FTMClassifier(**QUICK),
+            estimator=made(FTMClassifier, **QUICK),
         )
 
 
-@pytest.mark.parametrize(
-    "estimator", [UnconstrainedClassifier(**QUICK), ExponentiatedGradientClassifier()]
-)
+@pytest.mark.parametrize("estimator", [made(UnconstrainedClassifier, **QUICK)])
 def test_a_method_without_a_weight_has_no_path(estimator):
     X, y, group = people()
     with pytest.raises(InputError, match="has no fairness weight, so it has no path"):

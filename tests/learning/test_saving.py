@@ -12,16 +12,13 @@ from damage import edit, exchange_weights, sign
 from numpy.testing import assert_array_equal
 from paper.rivals import (
     ExponentiatedGradientClassifier,
-    LAFTRTransformer,
-    RepresentationClassifier,
-    TransportRepairTransformer,
 )
 from safetensors.torch import load_file, save
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from synthetic import NETWORKS, QUICK, people
+from synthetic import QUICK, made, people
 
 import fairmatch
 from fairmatch import (
@@ -46,7 +43,9 @@ def scores(model):
 
 
 def fitted(family=FTMClassifier, labels=(0, 1), **settings):
-    return family(**{**QUICK, **settings}).fit(X, np.array(labels)[Y], sensitive_features=GROUP)
+    return made(family, **{**QUICK, **settings}).fit(
+        X, np.array(labels)[Y], sensitive_features=GROUP
+    )
 
 
 @pytest.fixture
@@ -54,15 +53,14 @@ def saved(tmp_path):
     return fitted().save(tmp_path / "model")
 
 
-@pytest.mark.parametrize("family", NETWORKS)
-def test_round_trip_of_every_class(family, tmp_path):
-    model = fitted(family)
+def test_round_trip(tmp_path):
+    model = fitted()
     before = torch.get_rng_state()
     again = load(model.save(tmp_path))
     assert torch.equal(torch.get_rng_state(), before)
-    assert type(again) is family
+    assert type(again) is FTMClassifier
     assert_array_equal(scores(again), scores(model))
-    assert again.get_params() == model.get_params()
+    assert repr(again) == repr(model)
     assert again.fairness_weight_ == model.fairness_weight_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.safetensors"]
 
@@ -74,14 +72,11 @@ FORGOTTEN = {"path_", "validation_curve_"}
 @pytest.mark.parametrize(
     "model",
     [
-        *(family(**QUICK) for family in NETWORKS),
-        FTMBoostingClassifier(n_rounds=5),
-        FTMClassifier(max_gap=1.0, fairness_weights=[0.0], **QUICK),
-        FTMRegressor(**QUICK),
-        FTMBoostingRegressor(n_rounds=5),
-        LAFTRTransformer(**QUICK),
-        TransportRepairTransformer(),
-        RepresentationClassifier(LAFTRTransformer(epochs=1), **QUICK),
+        made(FTMClassifier, **QUICK),
+        made(FTMBoostingClassifier, n_estimators=5),
+        made(FTMClassifier, max_gap=1.0, fairness_weight=[0.0], **QUICK),
+        made(FTMRegressor, **QUICK),
+        made(FTMBoostingRegressor, n_estimators=5),
         QuantileAlignmentClassifier(LogisticRegression()),
         MatchSmoothingRegressor(LinearRegression()),
     ],
@@ -117,8 +112,8 @@ def test_labels_survive(labels, tmp_path):
         {"encoder": None},
         {"encoder": TableEncoder(missing="encode")},
         {"transport": OptimalTransportMatcher(label_weight=2.0, batch_size=8)},
-        {"max_gap": 1.0, "fairness_weights": np.array([0.0, 2.0])},
-        {"random_state": np.int64(3), "network": np.array([4, 4])},
+        {"max_gap": 1.0, "fairness_weight": np.array([0.0, 2.0])},
+        {"random_state": np.int64(3), "hidden_sizes": np.array([4, 4])},
         {"sensitive_at_prediction": False},
     ],
     ids=str,
@@ -133,7 +128,7 @@ def test_a_loaded_model_predicts_and_trains_like_the_saved_one(settings, tmp_pat
 
 def test_a_table_with_names(tmp_path):
     german = load_german()
-    model = FTMClassifier(**{**QUICK, "epochs": 1})
+    model = made(FTMClassifier, **{**QUICK, "epochs": 1})
     model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
     again = load(model.save(tmp_path))
     assert_array_equal(again.feature_names_in_, model.feature_names_in_)
@@ -172,7 +167,8 @@ class TestDamage:
         [
             ({"kind": "pizza"}, "does not describe a fairmatch model"),
             ({"weights_sha256": ...}, "does not describe a fairmatch model"),
-            ({"version": 99, "fairmatch": "9.9"}, r"format version 99.*9\.9"),
+            ({"version": 99, "fairmatch": "9.9"}, r"by fairmatch 9\.9, in format version 99"),
+            ({"version": 2, "fairmatch": "0.2.0"}, r"written by fairmatch 0\.2\.0"),
             ({"class": "Popen"}, "no model class 'Popen'"),
             ({"class": ["FTMClassifier"]}, "no model class"),
             ({"class": ...}, "class"),
@@ -182,10 +178,10 @@ class TestDamage:
             ({"classes": [0, 1, 2]}, "damaged"),
             ({"classes": [[0], [1]]}, "damaged"),
             ({"groups": 3}, "damaged"),
-            ({"hidden_sizes": [10**9, 10**9]}, "damaged"),
-            ({"hidden_sizes": [-4]}, "damaged"),
-            ({"hidden_sizes": "8"}, "damaged"),
-            ({"n_inputs": 1e99}, "damaged"),
+            ({"network_sizes": [5, 10**9, 1]}, "damaged"),
+            ({"network_sizes": [5, -4, 1]}, "damaged"),
+            ({"network_sizes": "8"}, "damaged"),
+            ({"n_epochs": 1e99}, "damaged"),
             ({"encoder": {"kind": "pickle"}}, "TableEncoder"),
             ({"encoder": 3}, "TableEncoder"),
             ({"n_features_in": None}, "damaged"),
@@ -201,17 +197,21 @@ class TestDamage:
     @pytest.mark.parametrize(
         "changes",
         [
-            {"hidden_sizes": [1] * 100_000},
-            {"n_inputs": 10**12},
+            {"network_sizes": [5, *[1] * 100_000, 1]},
+            {"network_sizes": [10**12, 8, 1]},
             {"n_features_in": 10**12},
             {"groups": list(range(100_000))},
             {"pooled": [[]]},
             {"feature_names_in": ["x"] * 3},
             {"fairness_weight": float("inf")},
             {"parameters": {"fairness_weight": -1.0}},
-            {"parameters": {"learning_rate": float("nan")}},
-            {"parameters": {"schedule": "fast"}},
+            {"parameters": {"estimator": {"learning_rate": float("nan")}}},
+            {"parameters": {"estimator": {"schedule": "fast"}}},
             {"parameters": {"criterion": "luck"}},
+            {"parameters": {"estimator": {"fit": 1}}},
+            {"parameters": {"estimator": {"epochs": {"a": 1}}}},
+            {"parameters": {"estimator": [1]}},
+            {"parameters": {"small_groups": {"pool": 3}}},
         ],
         ids=lambda changes: next(iter(changes)),
     )
@@ -279,7 +279,7 @@ class TestDamage:
     @pytest.mark.parametrize("settings", [{}, {"sensitive_at_prediction": False}], ids=str)
     @pytest.mark.parametrize("column", [None, 4])
     def test_a_table_that_is_not_encoded_for_another_network(self, settings, column, tmp_path):
-        model = FTMClassifier(**QUICK, encoder=None, sensitive_column=column, **settings)
+        model = made(FTMClassifier, **QUICK, encoder=None, sensitive_column=column, **settings)
         rows, groups = (X, GROUP) if column is None else (np.column_stack([X, GROUP]), None)
         saved = model.fit(rows, Y, sensitive_features=groups).save(tmp_path)
         assert load(saved).n_features_in_ == rows.shape[1]
@@ -317,7 +317,7 @@ def test_saving_over_a_model_replaces_it(saved):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"network": torch.nn.Linear(5, 1)}, "network of your own"),
+        ({"hidden_sizes": torch.nn.Linear(5, 1)}, "network of your own"),
         ({"encoder": StandardScaler()}, "encoder of your own"),
     ],
 )

@@ -1,6 +1,7 @@
 """The link that a notebook shows beside an estimator."""
 
 import pytest
+from synthetic import made
 
 from fairmatch.learning.estimator import page_of
 
@@ -13,7 +14,7 @@ PAGE = "reference/generated/fairmatch.FTMBoostingClassifier.html"
 
 def test_an_address_is_linked_with_the_parameters(monkeypatch):
     monkeypatch.setenv("FAIRMATCH_DOCS", "https://example.org/docs/")
-    shown = FTMBoostingClassifier(max_gap=0.05)._repr_html_()
+    shown = made(FTMBoostingClassifier, max_gap=0.05)._repr_html_()
     assert f'href="https://example.org/docs/{PAGE}"' in shown
     assert "max_gap" in shown
 

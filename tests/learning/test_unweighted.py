@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from paper.rivals import GapRegularizedClassifier, TransportRepairTransformer
-from synthetic import QUICK, people
+from synthetic import QUICK, made, people
 
 from fairmatch import (
     FTMBoostingClassifier,
@@ -16,14 +16,14 @@ from fairmatch import (
 )
 from fairmatch.exceptions import GroupError
 
-TREES = {"n_rounds": 10, "random_state": 0}
+TREES = {"n_estimators": 10, "random_state": 0}
 EVERY = [
-    FTMBoostingClassifier("marginal", **TREES),
-    FTMBoostingClassifier("predicted", **TREES),
-    FTMBoostingClassifier("marginal", early_stopping_rounds=3, **TREES),
-    FTMBoostingRegressor("predicted", **TREES),
-    FTMClassifier(**QUICK),
-    GapRegularizedClassifier(**QUICK),
+    made(FTMBoostingClassifier, "marginal", **TREES),
+    made(FTMBoostingClassifier, "predicted", **TREES),
+    made(FTMBoostingClassifier, "marginal", early_stopping_rounds=3, **TREES),
+    made(FTMBoostingRegressor, "predicted", **TREES),
+    made(FTMClassifier, **QUICK),
+    made(GapRegularizedClassifier, **QUICK),
 ]
 
 
@@ -71,7 +71,7 @@ def test_a_representation_does_not_see_them():
 def test_a_group_without_weight_is_named():
     X, y, groups, _ = with_strangers()
     with pytest.raises(GroupError, match="The weights of group 1 sum to zero"):
-        FTMBoostingClassifier(**TREES).fit(
+        made(FTMBoostingClassifier, **TREES).fit(
             X, y, sensitive_features=groups, sample_weight=(groups == 0).astype(float)
         )
 
@@ -80,6 +80,6 @@ def test_a_ready_coupling_keeps_its_rows():
     X, y, groups, weight = with_strangers()
     numbers = X.drop(columns="job")
     coupling = OptimalTransportMatcher().match(numbers, groups, sample_weight=weight)
-    model = FTMBoostingClassifier(**TREES)
+    model = made(FTMBoostingClassifier, **TREES)
     model.fit(numbers, y, sensitive_features=groups, sample_weight=weight, coupling=coupling)
     assert np.isfinite(scores(model, numbers, groups)).all()

@@ -92,13 +92,8 @@ def adjust(
     ready: str | None,
     out: str,
     save: str | None,
-    strength: float | None,
-    max_gap: float | None,
-    criterion: str | None,
-    decisions: str | None,
-    scale: str | None,
-    small_groups: Any,
-    **reading: Any,
+    reading: dict[str, Any],
+    **how: Any,
 ) -> None:
     """Make the scores of any model alike in all groups.
 
@@ -110,15 +105,7 @@ def adjust(
     from fairmatch.people.roles import Roles, split_names
 
     # What was typed about the adjustment; everything else is the library's default.
-    typed: dict[str, Any] = {
-        "strength": strength,
-        "max_gap": max_gap,
-        "criterion": criterion,
-        "decisions": decisions,
-        "scale": scale,
-        "small_groups": small_groups,
-    }
-    how = {name: value for name, value in typed.items() if value is not None}
+    how = {name: value for name, value in how.items() if value is not None}
     check_outputs([table, *([ready] if ready else [])], out=out, save=save)
     _refuse_contradictions(how, ready, save, y_true)
     adjustment = ScoreAdjustment.load(ready) if ready else None
@@ -134,8 +121,8 @@ def adjust(
             raise InputError(f"{table} has a column {name}, which would be overwritten. Rename it.")
     print_roles(roles)
     groups = _groups(frame, attributes)
-    unit = (scale or "probability") if adjustment is None else adjustment.scale
-    scores = _scores(frame, y_score, unit, ready)
+    scale = how.get("scale", "probability") if adjustment is None else adjustment.scale
+    scores = _scores(frame, y_score, scale, ready)
     positive = _positive(frame, y_true, pos_label)
     weights = None if sample_weight is None else read_numbers(frame[sample_weight], "sample_weight")
     if adjustment is None:

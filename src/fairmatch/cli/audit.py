@@ -163,9 +163,7 @@ def audit(
     features: tuple[str, ...],
     drop: tuple[str, ...],
     keep: tuple[str, ...],
-    encoding: str | None,
-    decimal: str,
-    missing: tuple[str, ...],
+    reading: dict[str, Any],
     models: tuple[str, ...],
     privileged: tuple[str, ...],
     out: str | None,
@@ -212,7 +210,6 @@ def audit(
             del shared["weight_kind"]
             found = audit_dataset(tables[0], roles, **shared)
         else:
-            reading = {"encoding": encoding, "decimal": decimal, "missing": missing}
             found = audit_files(
                 tables,
                 roles,

@@ -167,10 +167,9 @@ def open_labelled(
     from fairmatch.people.roles import Roles, ask, split_names
 
     ids, name, positive = options["ids"], options["table"], options["positive"]
-    reading = {key: options[key] for key in ("encoding", "decimal", "missing")}
     columns = options["target"], options["sensitive_features"]
     text = [] if ids is None else [ids]
-    table = read_labelled(name, *columns, positive, text=text, **reading)
+    table = read_labelled(name, *columns, positive, text=text, **options["reading"])
     labels = table.frame[table.target].unique().tolist()
     in_words = positive is None and len(labels) == 2 and not isinstance(labels[0], int | float)
     if in_words and read_criterion(criterion).needs_labels:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -136,16 +137,24 @@ def seed(what: str) -> Callable[[Function], Function]:
     return click.option("--seed", "random_state", type=click.IntRange(min=0), default=0, help=told)
 
 
-reading = _all(
-    click.option("--encoding", metavar="NAME", help="Encoding of a CSV file, such as latin-1."),
-    click.option("--decimal", default=".", metavar="SIGN", help="Decimal sign of a CSV file."),
-    several(
-        "--missing",
-        metavar="WORD",
-        help="A further word of a CSV file that means a missing value, like NA.",
-    ),
-)
-"""Options for reading a CSV file."""
+def reading(function: Function) -> Function:
+    """Declare the options for reading a CSV file, which the command gets as one dictionary."""
+
+    @wraps(function)
+    def run(*, encoding: str | None, decimal: str, missing: tuple[str, ...], **others: Any) -> Any:
+        how = {"encoding": encoding, "decimal": decimal, "missing": missing}
+        return function(reading=how, **others)
+
+    declare: Callable[[Any], Function] = _all(
+        click.option("--encoding", metavar="NAME", help="Encoding of a CSV file, such as latin-1."),
+        click.option("--decimal", default=".", metavar="SIGN", help="Decimal sign of a CSV file."),
+        several(
+            "--missing",
+            metavar="WORD",
+            help="A further word of a CSV file that means a missing value, like NA.",
+        ),
+    )
+    return declare(run)
 
 
 def about(what: str) -> Callable[[Function], Function]:

@@ -47,7 +47,7 @@ def predict(
     ids: str | None,
     positive: str | None,
     sensitive_features: tuple[str, ...],
-    **reading: Any,
+    reading: dict[str, Any],
 ) -> None:
     """Score a table with a saved model.
 

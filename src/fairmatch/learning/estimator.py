@@ -205,6 +205,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             return [self._weight]
         if several:
             return list(self._weight)
+        check_weights(self._weight_name or "fairness_weight", [self._weight], self._weight_range)
         own = self._choice_weights or self.default_weights
         return own if 0.0 in own or not self._zero_is_plain else (0.0, *own)
 

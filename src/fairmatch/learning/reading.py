@@ -430,8 +430,8 @@ class Reader:
         for every group but the first. With "codes" it is one column per column of the table and
         one for the group, for trees. With "frame" it is the same as a pandas frame, in which
         categorical columns are marked.
-    small_groups : str, or a word with a number
-        What happens to groups with few rows.
+    small_groups : str, a word with a number, or None
+        What happens to groups with few rows; None compares groups of any size.
     optional : bool
         Whether the method can be fitted without the need for groups in new rows.
     words : tuple of str
@@ -446,7 +446,7 @@ class Reader:
     at_prediction: bool = True
     encoder: Any = "table"
     sees: str = "numbers"
-    small_groups: SmallGroups = "warn"
+    small_groups: SmallGroups | None = "warn"
     optional: bool = True
     words: tuple[str, ...] = ("table",)
     needs_labels: bool = True
@@ -490,7 +490,8 @@ class Reader:
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
         given = read_groups(sensitive)
-        groups = settle_small_groups(given, self.small_groups)
+        small = self.small_groups
+        groups = given if small is None else settle_small_groups(given, small)
         self.groups_, self.attributes_ = groups.labels, groups.attributes
         self.pooled_ = tuple(label for label in given.labels if label not in groups.labels)
         if labels is not None and len(labels) != len(groups):
@@ -506,7 +507,7 @@ class Reader:
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
         People(groups, weight=weight).rows_with_mass()
-        table = Table(features)
+        table = _as_table(features)
         if not (self.at_prediction or self._has_own_encoder):
             refuse_leaks(table, given)
         return People(groups, table, labels, weight)
@@ -515,7 +516,10 @@ class Reader:
         if self.outcome.decides:
             self.classes_, values = read_classes(y)
             return Labels(values, (plain_value(self.classes_[0]), plain_value(self.classes_[1])))
-        return Labels(read_targets(y))
+        numbers = read_targets(y)
+        if len(numbers) == 1:
+            raise LabelError("y has one sample, and learning needs at least two. Pass more rows.")
+        return Labels(numbers)
 
     def fit(self, people: People, *, coupled: bool = False) -> People:
         """Learn the encoding of people's tables, and return them as the learner sees them.
@@ -548,8 +552,6 @@ class Reader:
             )
         mean = np.average(numbers, weights=weights)
         scale = np.sqrt(np.average((numbers - mean) ** 2, weights=weights))
-        if len(numbers) == 1:
-            raise LabelError("y has one sample, and learning needs at least two. Pass more rows.")
         if not scale > 1e-12 * np.abs(numbers).max():
             raise LabelError(
                 f"y is constant ({mean:g}), so there is nothing to learn. Choose a "
@@ -673,9 +675,9 @@ class Reader:
     ) -> tuple[Table, NDArray[np.intp] | None]:
         """Return the table of new rows, and the codes of their groups if the model uses them."""
         if not self.at_prediction:
-            return Table(self._without_groups(X)), None
+            return _as_table(self._without_groups(X)), None
         features, sensitive = self.split(X, sensitive_features, where)
-        return Table(features), self.codes(self.labels(sensitive))
+        return _as_table(features), self.codes(self.labels(sensitive))
 
     def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Return the groups, labels and weights of new rows whose scores are to be measured."""
@@ -846,6 +848,11 @@ def refuse_leaks(table: Table, groups: Groups) -> None:
             "model may use it.",
             LeakWarning,
         )
+
+
+def _as_table(features: Any) -> Table:
+    """Return features as a table whose columns are read once."""
+    return Table(features if hasattr(features, "shape") else np.asarray(features))
 
 
 def check_lengths(inputs: Any, codes: NDArray[Any] | None) -> None:

@@ -446,7 +446,14 @@ class TreeTrainer:
         weight = np.array([objective.fairness_weight])
         n_rounds, verbose = self.settings.n_rounds, self.settings.verbose
         with TrainingProgress(n_rounds, weight, verbose=verbose, unit="round") as progress:
-            trees = lgb.train(parameters, self.data, n_rounds, **watching)
+            try:
+                trees = lgb.train(parameters, self.data, n_rounds, **watching)
+            except lgb.basic.LightGBMError as error:
+                raise InputError(
+                    f"LightGBM cannot grow these trees: {error}. Correct the parameters of "
+                    "estimator.",
+                    parameter="estimator",
+                ) from error
         best = int(np.argmin(watched)) + 1 if watched else -1
         # Keep the trees in the form that is saved; this frees the training rows.
         text = trees.model_to_string(num_iteration=best)

@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -363,27 +364,14 @@ def _find_separator(content: str) -> str:
 
     Separators that split all lines alike are preferred.
     """
-    found = ","
-    most = (False, 1)
-    for separator in SEPARATORS:
-        widths = _first_widths(content, separator)
-        if widths and widths[0] > 1:
-            merit = len(set(widths)) == 1, widths[0]
-            if merit > most:
-                found, most = separator, merit
-    return found
 
+    def merit(separator: str) -> tuple[bool, int]:
+        widths: list[int] = []
+        with suppress(csv.Error):  # reported later, for the chosen separator
+            widths.extend(len(own) for _, own in islice(_records(content, separator), _LOOKED_AT))
+        return (len(set(widths)) == 1, widths[0]) if widths and widths[0] > 1 else (False, 0)
 
-def _first_widths(content: str, separator: str) -> list[int]:
-    widths = []
-    try:
-        for _, record in _records(content, separator):
-            widths.append(len(record))
-            if len(widths) == _LOOKED_AT:
-                break
-    except csv.Error:  # reported later, for the chosen separator
-        pass
-    return widths
+    return max(SEPARATORS, key=merit)  # the first of equals
 
 
 def _check_lines(content: str, separator: str, path: str | Path) -> None:

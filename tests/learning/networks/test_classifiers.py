@@ -12,7 +12,7 @@ from paper.rivals import (
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from synthetic import NETWORKS, PENALIZED, QUICK, people
+from synthetic import NETWORKS, PENALIZED, QUICK, made, people, rows_of
 from torch import nn
 
 from fairmatch import FTMClassifier, OptimalTransportMatcher, fairness_path
@@ -26,7 +26,6 @@ from fairmatch.exceptions import (
     TrainingInterruptedWarning,
 )
 from fairmatch.learning.networks import CoupledBatches, RowBatches
-from fairmatch.learning.reading import TrainingRows
 from fairmatch.measures import gap_table, matched_parity_gap
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import read_groups
@@ -35,7 +34,7 @@ X, Y, GROUP = people()
 
 
 def fit(family=FTMClassifier, X=X, y=Y, group=GROUP, *, sample_weight=None, **settings):
-    model = family(**{**QUICK, **settings})
+    model = made(family, **{**QUICK, **settings})
     return model.fit(X, y, sensitive_features=group, sample_weight=sample_weight)
 
 
@@ -93,13 +92,13 @@ class TestWhatMustHold:
         self.check_the_path(encoded[train], y[train], group[train], coupling, rest)
 
     def check_the_path(self, X, y, group, coupling, test):
-        settings = {"network": (16,), "epochs": 20, "learning_rate": 0.01, "batch_size": 128}
+        settings = {"hidden_sizes": (16,), "epochs": 20, "learning_rate": 0.01, "batch_size": 128}
         path = fairness_path(
             X,
             y,
             sensitive_features=group,
             fairness_weights=[0.0, 0.5, 20.0],
-            estimator=FTMClassifier(**{**QUICK, **settings}),
+            estimator=made(FTMClassifier, **{**QUICK, **settings}),
             coupling=coupling,
         )
         matched = [
@@ -127,8 +126,9 @@ def test_the_adversary_works():
         y,
         sensitive_features=group,
         fairness_weights=[0.0, 1.0, 5.0, 50.0],
-        estimator=AdversarialClassifier(
-            **{"network": (16,), "epochs": 50, "batch_size": 128, "learning_rate": 2e-3},
+        estimator=made(
+            AdversarialClassifier,
+            **{"hidden_sizes": (16,), "epochs": 50, "batch_size": 128, "learning_rate": 2e-3},
             decay=0.95,
             random_state=0,
         ),
@@ -183,7 +183,7 @@ class TestCoupling:
     def test_a_ready_coupling_is_what_the_matcher_would_give(self):
         encoded = TableEncoder().fit_transform(X)
         coupling = OptimalTransportMatcher(tolerance=1e-3).match(encoded, GROUP)
-        model = FTMClassifier(**QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+        model = made(FTMClassifier, **QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
         assert_array_equal(scores(model), scores(fit()))
 
     def test_a_matcher_of_ones_own(self):
@@ -200,12 +200,12 @@ class TestCoupling:
     def test_rivals_take_none(self, family):
         coupling = OptimalTransportMatcher().match(X, GROUP)
         with pytest.raises(CouplingError, match="does not match people"):
-            family(**QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+            made(family, **QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
 
     def test_of_another_table(self):
         coupling = OptimalTransportMatcher().match(X[:50], GROUP[:50])
         with pytest.raises(CouplingError, match="50 rows"):
-            FTMClassifier(**QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
+            made(FTMClassifier, **QUICK).fit(X, Y, sensitive_features=GROUP, coupling=coupling)
 
 
 class TestSamples:
@@ -213,8 +213,8 @@ class TestSamples:
 
     def test_pairs_are_of_the_sample_and_rows_of_the_loss_of_the_whole_table(self):
         groups = read_groups(GROUP)
-        rows = TrainingRows(Y.astype(float), groups, None, X, X)
-        coupling = FTMClassifier(match_rows=30, **QUICK)._compare(rows, None).coupling
+        rows = rows_of(X, Y, GROUP)
+        coupling = made(FTMClassifier, match_rows=30, **QUICK)._penalty(rows, None).coupling
         sample = np.union1d(coupling.source_index, coupling.target_index)
         assert len(sample) == 30
         batches = CoupledBatches(coupling, groups, rows.mass, 32, np.random.default_rng(0))
@@ -236,7 +236,7 @@ class TestSamples:
 class TestGroups:
     def test_in_the_table_or_beside_it_is_the_same(self):
         frame = pd.DataFrame(X, columns=list("abcd")).assign(sex=GROUP)
-        model = FTMClassifier(sensitive_column="sex", **QUICK).fit(frame, Y)
+        model = made(FTMClassifier, sensitive_column="sex", **QUICK).fit(frame, Y)
         beside = fit(X=frame.drop(columns="sex"))
         assert_array_equal(
             model.predict_proba(frame),
@@ -245,7 +245,7 @@ class TestGroups:
 
     def test_not_needed_at_prediction(self):
         frame = pd.DataFrame(X, columns=list("abcd")).assign(sex=GROUP)
-        model = FTMClassifier(sensitive_column="sex", sensitive_at_prediction=False, **QUICK)
+        model = made(FTMClassifier, sensitive_column="sex", sensitive_at_prediction=False, **QUICK)
         model.fit(frame, Y)
         with_it = model.predict_proba(frame)
         assert_array_equal(model.predict_proba(frame[list("abcd")]), with_it)
@@ -254,10 +254,10 @@ class TestGroups:
     def test_a_near_name_is_suggested(self):
         frame = pd.DataFrame(X, columns=list("abcd")).assign(sex=GROUP)
         with pytest.raises(ColumnError, match=r"no column 'Sex'\. Did you mean 'sex'"):
-            FTMClassifier(sensitive_column="Sex", **QUICK).fit(frame, Y)
+            made(FTMClassifier, sensitive_column="Sex", **QUICK).fit(frame, Y)
 
     def test_given_twice(self):
-        model = FTMClassifier(sensitive_column=0, **QUICK)
+        model = made(FTMClassifier, sensitive_column=0, **QUICK)
         with pytest.raises(InputError, match="Give one of the two"):
             model.fit(X, Y, sensitive_features=GROUP)
 
@@ -286,13 +286,13 @@ class TestModule:
         net = self.Net()
         start = {name: values.clone() for name, values in net.state_dict().items()}
         before = torch.get_rng_state()
-        first, second = fit(network=net), fit(network=net)
+        first, second = fit(hidden_sizes=net), fit(hidden_sizes=net)
         assert torch.equal(torch.get_rng_state(), before)
         assert_array_equal(scores(first), scores(first))  # no dropout in prediction
         assert_array_equal(scores(first), scores(second))
         assert all(torch.equal(values, start[name]) for name, values in net.state_dict().items())
         assert net.training
-        assert first.network is net
+        assert first.estimator.hidden_sizes is net
         moved = first.network_.members[0].state_dict()
         assert not any(torch.equal(values, start[name]) for name, values in moved.items())
 
@@ -302,18 +302,20 @@ class TestModule:
             Y,
             sensitive_features=GROUP,
             fairness_weights=[0.1, 10.0],
-            estimator=FTMClassifier(**{**QUICK, "network": self.Net()}),
+            estimator=made(FTMClassifier, **{**QUICK, "hidden_sizes": self.Net()}),
         )
         assert (scores(path.models[0]) != scores(path.models[1])).any()
 
     def test_without_dropout_it_is_the_built_in_network(self):
-        built_in = fit(UnconstrainedClassifier, network=(8,), epochs=1)
+        built_in = fit(UnconstrainedClassifier, hidden_sizes=(8,), epochs=1)
 
         net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
-        start = fit(UnconstrainedClassifier, network=(8,), epochs=1, learning_rate=1e-30).network_
+        start = fit(
+            UnconstrainedClassifier, hidden_sizes=(8,), epochs=1, learning_rate=1e-30
+        ).network_
         for layer, weight, bias in zip(net[::2], start.weights, start.biases, strict=True):
             layer.weight.data, layer.bias.data = weight[0].detach(), bias[0].detach()
-        own = fit(UnconstrainedClassifier, network=net, epochs=1)
+        own = fit(UnconstrainedClassifier, hidden_sizes=net, epochs=1)
         np.testing.assert_allclose(scores(own), scores(built_in), atol=1e-5)
 
 
@@ -333,7 +335,7 @@ class TestInterrupted:
         monkeypatch.setattr(RowBatches, "epoch", epoch)
 
     def test_it_ends_the_program(self):
-        model = UnconstrainedClassifier(**QUICK)
+        model = made(UnconstrainedClassifier, **QUICK)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y, sensitive_features=GROUP)
         assert not hasattr(model, "network_")
@@ -395,7 +397,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("group", "message"),
         [
-            (np.where(np.arange(120) == 0, 7, GROUP), "fewer than min_group_size=2 rows: 7 1"),
+            (np.where(np.arange(120) == 0, 7, GROUP), "fewer than 2 rows: 7 1"),
             (np.zeros(120), "one group only"),
             (np.where(GROUP == 1, np.nan, 0.0), "missing values"),
         ],
@@ -447,9 +449,9 @@ class TestBadInput:
             ({"learning_rate": 0.0}, "learning_rate must be a number in"),
             ({"learning_rate": 1e38}, "Training diverged"),
             ({"encoder": "onehot"}, "encoder must be 'table', None or a transformer, got"),
-            ({"network": 5}, "network must be a list of widths"),
-            ({"network": (8, 0)}, "network must be a list of widths"),
-            ({"network": "mlp"}, "network must be a list of widths"),
+            ({"hidden_sizes": 5}, "hidden_sizes must be a list of widths"),
+            ({"hidden_sizes": (8, 0)}, "hidden_sizes must be a list of widths"),
+            ({"hidden_sizes": "mlp"}, "hidden_sizes must be a list of widths"),
             ({"transport": "optimal"}, "transport must be"),
         ],
         ids=str,

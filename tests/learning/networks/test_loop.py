@@ -1,24 +1,22 @@
 import numpy as np
 import pytest
 import torch
-from synthetic import people
+from paper.rivals.networks import MeanGapPenalty
+from paper.rivals.penalties import SquaredMeanGap
+from synthetic import people, rows_of
 from torch import nn
 
 from fairmatch.learning.networks import (
     MIN_STEPS_PER_EPOCH,
     Batch,
-    MeanPenalty,
     Objective,
     PairBatches,
     Schedule,
     StackedMLP,
     train,
 )
-from fairmatch.learning.penalties import SquaredMeanGap
 from fairmatch.learning.progress import TrainingProgress
-from fairmatch.learning.reading import TrainingRows
-from fairmatch.matching.coupling import plan_parts
-from fairmatch.people.groups import read_groups
+from fairmatch.people.groups import CRITERIA
 
 
 class Once:
@@ -98,10 +96,10 @@ def test_networks_of_a_stack_are_trained_as_if_each_were_alone():
 
     def trained(fairness_weights):
         network = StackedMLP(len(fairness_weights), 5, (6,), torch.Generator().manual_seed(0))
-        rows = TrainingRows(y, read_groups(group), None, inputs, inputs)
-        parts, generator = plan_parts(rows.groups), np.random.default_rng(0)
+        rows, generator = rows_of(inputs, y, group), np.random.default_rng(0)
+        parts = rows.comparisons(CRITERIA["demographic_parity"])
         formula = SquaredMeanGap(parts, rows)
-        penalty = MeanPenalty(torch.tensor(fairness_weights), formula)
+        penalty = MeanGapPenalty(torch.tensor(fairness_weights), formula)
         batches = PairBatches(parts, np.ones(len(y)), 32, generator)
         train(Objective(network, inputs, y, penalty), batches, Schedule(2, 10, 0.01))
         return network(torch.as_tensor(inputs, dtype=torch.float32)).detach()

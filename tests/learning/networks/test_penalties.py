@@ -3,28 +3,27 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paper.rivals.networks import Adversary, AdversaryPenalty, MeanGapPenalty
+from paper.rivals.penalties import ConstraintViolation, SquaredMeanGap
+from synthetic import rows_of
 
 from fairmatch import Coupling
-from fairmatch.learning.networks import AdversaryPenalty, MatchedGapPenalty, MeanPenalty
-from fairmatch.learning.penalties import Adversary, ConstraintViolation, SquaredMeanGap
-from fairmatch.learning.reading import TrainingRows
-from fairmatch.matching.coupling import plan_parts
+from fairmatch.learning.networks import MatchedGapPenalty
 from fairmatch.measures import matched_parity_gap, mean_parity_gap
-from fairmatch.people.groups import read_groups
+from fairmatch.people.groups import CRITERIA
 
 WEIGHTS = torch.tensor([0.0, 0.5, 3.0], dtype=torch.float64)
 
 
 def formula(kind, share=0.3, n_rows=10):
     """Make a penalty of two groups, of which the first has this share of the weight."""
-    groups = read_groups(np.arange(n_rows) % 2)
     mass = np.where(np.arange(n_rows) % 2 == 0, share, 1.0 - share)
-    rows = TrainingRows(np.zeros(n_rows), groups, mass, np.zeros((n_rows, 1)), None)
-    return kind(plan_parts(groups), rows)
+    rows = rows_of(np.zeros((n_rows, 1)), np.zeros(n_rows), np.arange(n_rows) % 2, mass)
+    return kind(rows.comparisons(CRITERIA["demographic_parity"]), rows)
 
 
 def mean_penalty(kind, weights=WEIGHTS, **settings):
-    return MeanPenalty(weights, formula(kind, **settings))
+    return MeanGapPenalty(weights, formula(kind, **settings))
 
 
 def logits(seed=0, n_pairs=6):
