@@ -404,8 +404,6 @@ class ScoreGrid:
     people : two arrays, optional
         How many people of each group have each score; one by default. The intervals are those of
         as many scores.
-    within : two numbers, default=(0, 1)
-        Bounds of what a score can be.
     """
 
     def __init__(
@@ -416,7 +414,6 @@ class ScoreGrid:
         n_resamples: int,
         generator: np.random.Generator,
         people: Sequence[FloatArray | None] = (None, None),
-        within: Limits = (0.0, 1.0),
     ) -> None:
         ones = [
             np.ones(len(own)) if given is None else given
@@ -427,7 +424,8 @@ class ScoreGrid:
         if len(different) > _CELLS:
             at = np.linspace(0, last[-1] - 1, _CELLS + 1).astype(np.intp)[1:-1]
             different = np.unique(pooled[np.searchsorted(last, at, side="right")])
-        self.within, self._bin_borders = within, _bin_borders(bins, within)
+        # The borders of numpy.histogram, whose last interval is closed.
+        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
         borders = np.union1d(different, self._bin_borders)
         cells = [np.searchsorted(borders, s, side="right") for s in scores]
         n_cells = len(borders) + 1
@@ -480,8 +478,7 @@ class ScoreGrid:
 
     def mean_gap(self, confidence: float) -> Interval:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
-        limits = mean_difference(*self._scores, confidence, within=self.within, counts=self._people)
-        return Interval(*fold(limits))
+        return Interval(*fold(mean_difference(*self._scores, confidence, counts=self._people)))
 
     def wasserstein(self, confidence: float) -> Interval:
         """Compute the interval of the area between the distribution functions."""
@@ -498,7 +495,7 @@ class ScoreGrid:
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
         steps = -np.sign(self._estimate[:-1]) * widths
         heights = np.append(0.0, np.cumsum(steps))
-        beyond = max(self.values[0] - self.within[0], self.within[1] - self.values[-1])
+        beyond = max(self.values[0], 1.0 - self.values[-1])
         within = float(heights.min() - beyond), float(heights.max() + beyond)
         first, second = (np.interp(scores, self.values, heights) for scores in self._scores)
         limits = mean_difference(first, second, confidence, within=within, counts=self._people)
@@ -565,12 +562,6 @@ class ScoreGrid:
         p_value = (1 + reached) / (1 + len(permuted))
         # A lower limit may be wrong only half as often as an interval.
         return Interval(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
-
-
-def _bin_borders(bins: int, within: Limits) -> FloatArray:
-    """Return the inner borders of numpy.histogram, whose last interval is closed."""
-    borders: FloatArray = within[0] + (within[1] - within[0]) * np.linspace(0.0, 1.0, bins + 1)
-    return borders[1:-1]
 
 
 def _ordered(values: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -657,8 +648,6 @@ class WeightedGrid(ScoreGrid):
         How many resamples to draw.
     generator : numpy Generator
         Source of the random draws.
-    within : two numbers, default=(0, 1)
-        Bounds of what a score can be.
 
     Notes
     -----
@@ -675,9 +664,9 @@ class WeightedGrid(ScoreGrid):
         bins: int,
         n_resamples: int,
         generator: np.random.Generator,
-        within: Limits = (0.0, 1.0),
     ) -> None:
-        self.within, self._bin_borders = within, _bin_borders(bins, within)
+        # The borders of numpy.histogram, whose last interval is closed.
+        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
         self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
         shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
         borders = np.union1d(
@@ -733,8 +722,7 @@ class WeightedGrid(ScoreGrid):
         self, first: FloatArray, second: FloatArray, confidence: float
     ) -> tuple[float, float]:
         moments = self._weights[0].moments(first), self._weights[1].moments(second)
-        width = self.within[1] - self.within[0]
-        return fold(weighted_mean_difference(*moments, confidence, width))
+        return fold(weighted_mean_difference(*moments, confidence))
 
 
 def _shares(weights: Weights) -> FloatArray:
@@ -815,14 +803,15 @@ class GroupPair:
 
     @cached_property
     def grid(self) -> ScoreGrid:
-        """The scores of both groups, counted in cells and resampled."""
+        """The scores of both groups as shares of their range, counted in cells and resampled."""
         first, second = self.parts()
-        scores, weights = (first.values, second.values), (first.weights, second.weights)
+        shares = self.scored.settings.shares
+        scores = shares(first.values), shares(second.values)
+        weights = first.weights, second.weights
         drawn: dict[str, Any] = {
             "bins": SCORE_BINS,
             "n_resamples": self.n_resamples,
             "generator": self.stream(0),
-            "within": self.scored.settings.within,
         }
         if self.scored.weights.is_survey:
             return WeightedGrid(scores, weights, **drawn)
@@ -845,30 +834,32 @@ def interval_of_rates(pair: GroupPair, labels: Labels, confidence: float) -> Int
     )
 
 
-def interval_of_scores(measure: str) -> IntervalMethod:
-    """Return the method for a gap of scores, which is named as in `ScoreGrid`."""
+def interval_of_scores(name: str) -> IntervalMethod:
+    """Return the method for a gap of scores. ``name`` is that of its interval in `ScoreGrid`."""
 
     def interval(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
         if pair.scored.is_decision:
-            return _interval_of_two_values(pair, confidence, measure)
-        found: Interval = getattr(pair.grid, measure)(confidence)
-        if measure == "mean_gap":
-            return replace(found, method=pair.method("means"))
-        kind = "distances" if pair.grid.reaches(confidence) else "many"
-        return replace(found, method=pair.method(kind))
+            found, kind = _interval_of_ones(pair, confidence), "rates"
+        else:
+            found = getattr(pair.grid, name)(confidence)
+            kind = "distances" if pair.grid.reaches(confidence) else "many"
+            kind = "means" if name == "mean_gap" else kind
+        # The grid knows scores as shares of their range. Gaps of shares of people have no unit.
+        unit = pair.scored.settings.width if name in ("mean_gap", "wasserstein") else 1.0
+        return replace(
+            found, low=unit * found.low, high=unit * found.high, method=pair.method(kind)
+        )
 
     return interval
 
 
-def _interval_of_two_values(pair: GroupPair, confidence: float, measure: str) -> Interval:
+def _interval_of_ones(pair: GroupPair, confidence: float) -> Interval:
     """Return the interval of a gap of decisions: that of the shares of people at the upper end."""
-    settings = pair.scored.settings
-    rates = [own.weights.rate(own.values > settings.within[0]) for own in pair.parts()]
+    least = pair.scored.settings.within[0]
+    rates = [own.weights.rate(own.values > least) for own in pair.parts()]
     sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)
     hits = rates[0][0] * sizes[0], rates[1][0] * sizes[1]
-    low, high = fold(rate_difference(hits, sizes, confidence))
-    unit = 1.0 if measure == "kolmogorov_smirnov" else settings.width
-    return Interval(low * unit, high * unit, method=pair.method("rates"))
+    return Interval(*fold(rate_difference(hits, sizes, confidence)))
 
 
 LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], float]
