@@ -17,6 +17,7 @@ done for you.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from lightgbm import LGBMClassifier
 
 from fairmatch import FTMBoostingClassifier, fair_matching
 from fairmatch.datasets import load_german
@@ -40,10 +41,11 @@ class MatchByLoan:
 # Train with it
 # -------------
 
-settings = {"fairness_weight": 2.0, "n_rounds": 100, "random_state": 0}
+trees = LGBMClassifier(n_estimators=100, n_jobs=1)
+settings = {"fairness_weight": 2.0, "random_state": 0}
 models = {
-    "nearest in everything": FTMBoostingClassifier("marginal", **settings),
-    "same loan": FTMBoostingClassifier(MatchByLoan(), **settings),
+    "nearest in everything": FTMBoostingClassifier(trees, transport="marginal", **settings),
+    "same loan": FTMBoostingClassifier(trees, transport=MatchByLoan(), **settings),
 }
 numbers = TableEncoder().fit_transform(german.X)
 own = MatchByLoan().match(numbers, sex)
