@@ -10,7 +10,7 @@ compares them.
 # %%
 # Three ways to match
 # -------------------
-# The scores of a logistic regression, on 200 applicants whom it has not seen.
+# The scores are those of a logistic regression on 200 held-out applicants.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -25,11 +25,11 @@ X, sex = split.X_test, split.sensitive_features_test
 scores = model.predict_proba(X)[:, 1]
 
 couplings = {
-    # People who are most alike, whatever their scores.
+    # The most similar people, whatever their scores.
     "nearest": OptimalTransportMatcher().match(X, sex),
-    # People at the same rank of their group: whom the model treats alike.
+    # People at the same rank of their group, whom the model treats alike.
     "same rank": fair_matching(scores, sex, X=X),
-    # Of all matchings with the same small score gap, the one of people who are most alike.
+    # Of all matchings with the same small score gap, the one that pairs the most similar people.
     "nearest of the fair": nearest_fair_matching(scores, sex, X),
 }
 
@@ -60,11 +60,11 @@ for name, coupling in couplings.items():
           f"transport cost {coupling.transport_cost(X):.2f}")  # fmt: skip
 
 # %%
-# The nearest people get rather different scores. People of the same rank get the same scores, and
-# are rather different people. The third coupling has the score gap of the second and is nearer:
-# it is the most favourable reading of the model.
+# The most similar people get quite different scores. People of the same rank get nearly the same
+# scores, but they are quite different people. The third coupling has the score gap of the second
+# and pairs more similar people.
 #
-# The solver proves what it returns: no coupling costs less than this bound.
+# The solver proves its result: no coupling costs less than this bound.
 
 print(nearest.certificate)
 

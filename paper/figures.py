@@ -317,45 +317,31 @@ def frontier(answers: Answers) -> Any:
 
 
 def subset_boxes(answers: Answers) -> Any:
-    """Draw the gaps in random half-spaces as box plots, at the paper's levels.
-
-    None without records.
-    """
-    keys = (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted")
-    panels = []
+    """Draw the gaps in half-spaces as box plots, at the paper's levels; None without records."""
+    study, panels = answers.study, []
     for dataset, level in reported()["random_subsets"]["at_meanDP"].items():
-        if dataset not in answers.study.datasets:
-            continue
-        boxes, outliers = [], []
-        for key in keys:
-            records = answers.records(key, dataset) if key in answers.study.series else {}
-            if not records:
+        boxes: list[dict[str, Any]] = []
+        outliers: list[dict[str, Any]] = []
+        for key in (*_NETWORKS, "ftm-joint", "trees-ftm", "trees-predicted"):
+            shown = dataset in study.datasets and key in study.series
+            records = answers.records(key, dataset) if shown else {}
+            first = records[min(records)] if records else None
+            index = None if first is None else nearest_index(first, GAPS["meanDP"], level)
+            if first is None or index is None:
                 continue
-            first = records[min(records)]
-            index = nearest_index(first, GAPS["meanDP"], level)
-            if index is None:
-                continue
-            label = (
-                f"{answers.study.series[key].label}, at {first.curve[GAPS['meanDP']][index]:.3f}"
-            )
-            low, q1, median, q3, high = first.curve["half-spaces: box"][index]
-            boxes.append(
-                {"method": label, "low": low, "q1": q1, "median": median, "q3": q3, "high": high}
-            )
+            label = f"{study.series[key].label}, at {first.curve[GAPS['meanDP']][index]:.3f}"
+            box = first.curve["half-spaces: box"][index]
+            names = ("low", "q1", "median", "q3", "high")
+            boxes.append({"method": label, **dict(zip(names, box, strict=True))})
             found = first.curve["half-spaces: outliers"][index]
             outliers += [{"method": label, "gap": value} for value in found]
         if boxes:
-            panels.append(_box_panel(dataset, level, boxes, outliers))
+            panels.append(_box_panel(f"{_titled(dataset)}, Δ‾DP near {level:g}", boxes, outliers))
     told = "Nearest weight on the first split; box plots of 1,000 half-spaces, points: outliers"
     return _grid(panels, title=_caption(told))
 
 
-def _box_panel(
-    dataset: str,
-    level: float,
-    boxes: list[dict[str, Any]],
-    outliers: list[dict[str, Any]],
-) -> Any:
+def _box_panel(heading: str, boxes: list[dict[str, Any]], outliers: list[dict[str, Any]]) -> Any:
     order = [box["method"] for box in boxes]
     y = alt.Y("method:N", sort=order, title=None)
     base = alt.Chart(pd.DataFrame(boxes)).encode(y=y)
@@ -370,7 +356,6 @@ def _box_panel(
             size=14, filled=True, color="#d55e00", opacity=0.5
         )
         layers.append(dots.encode(x="gap:Q", y=y))
-    heading = f"{_titled(dataset)}, Δ‾DP near {level:g}"
     return alt.layer(*layers).properties(width=330, height=24 * len(boxes), title=heading)
 
 

@@ -539,6 +539,14 @@ def test_an_aggregated_table_is_audited_by_its_counts(tmp_path, capsys):
     assert "weight_kind='counts'" in capsys.readouterr().out
 
 
+def test_an_audit_with_weights_of_a_survey_is_written(run, table, tmp_path):
+    people = pd.read_csv(table)
+    people.assign(w=1.0 + people.index % 3).to_csv(table, index=False)
+    out = tmp_path / "audit.json"
+    assert run(*FEATURES, "--weight", "w", "--json", out)[0] == 0
+    assert Audit.from_json(out.read_text()).weights == "survey"
+
+
 def test_several_attributes_are_crossed(run, tmp_path):
     out = tmp_path / "audit.json"
     features = ["--id", "name", "--features", "age,job"]

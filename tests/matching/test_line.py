@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from distances import distances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance_nd
@@ -87,4 +88,4 @@ def test_what_is_a_line(numbers, codes, on_line):
     assert (line_of(Problem(atoms, atoms)) is not None) == on_line
     plan = solve_transport(group, group)
     assert (plan.solver == "sorting") == on_line
-    assert plan.cost == pytest.approx(np.diag(group.squared_distances(group)).mean())
+    assert plan.cost == pytest.approx(np.diag(distances(group, group)).mean())

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from distances import distances
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
@@ -41,7 +42,7 @@ def test_distances_are_those_of_the_one_hot_columns(fitted, asked):
     known = (0.0, "a", True, 0)
     left, right = table([known, *fitted]), table([known, *asked])
     encoder = TableEncoder(missing="encode").fit(left)
-    found = encoder.to_points(left).squared_distances(encoder.to_points(right))
+    found = distances(encoder.to_points(left), encoder.to_points(right))
     np.testing.assert_array_equal(encoder.to_points(right).dense(), encoder.transform(right))
     dense = cdist(encoder.transform(left), encoder.transform(right), "sqeuclidean")
     np.testing.assert_allclose(found, dense, rtol=1e-12, atol=1e-12)
@@ -55,8 +56,8 @@ def test_a_real_table():
     assert points.numbers.dtype == np.float64
     assert points.codes.dtype == np.int32
     assert points.numbers.shape[1] + points.codes.shape[1] == X.shape[1]
-    assert points.n_bytes < dense.nbytes / 3
-    found = points.take(slice(0, 50)).squared_distances(points.take(np.arange(900, 1000)))
+    assert points.numbers.nbytes + points.codes.nbytes < dense.nbytes / 3
+    found = distances(points.take(slice(0, 50)), points.take(np.arange(900, 1000)))
     np.testing.assert_allclose(found, cdist(dense[:50], dense[900:], "sqeuclidean"), atol=1e-12)
 
 
@@ -66,7 +67,7 @@ def test_numbers_alone_and_categories_alone():
     jobs = pd.DataFrame({"job": ["cook", "nurse"]})
     codes = TableEncoder().fit(jobs).to_points(jobs)
     assert codes.numbers.shape == (2, 0)
-    assert codes.squared_distances(codes).tolist() == [[0, 2], [2, 0]]
+    assert distances(codes, codes).tolist() == [[0, 2], [2, 0]]
 
 
 def test_rows_are_taken_in_order():
@@ -85,12 +86,6 @@ def test_bad_parts(numbers, codes):
         Points(numbers, codes)
 
 
-def test_points_of_another_table():
-    points = Points(np.zeros((2, 1)), np.zeros((2, 1)))
-    with pytest.raises(InputError, match="the same encoder"):
-        points.squared_distances(Points(np.zeros((2, 2)), np.zeros((2, 1))))
-
-
 def test_one_hot_columns_of_points_made_by_hand():
     points = Points(np.array([[0.5], [1.0], [0.0]]), np.array([[1, 0], [0, -1], [1, 2]]))
     dense = points.with_number(np.array([7.0, 8.0, 9.0])).dense()
@@ -98,7 +93,7 @@ def test_one_hot_columns_of_points_made_by_hand():
     np.testing.assert_array_equal(dense[:, :2], [[0.5, 7.0], [1.0, 8.0], [0.0, 9.0]])
     pairs = np.array([0, 1, 2]), np.array([1, 2, 0])
     found = points.pair_costs(*pairs)
-    np.testing.assert_allclose(found, points.squared_distances(points)[pairs])
+    np.testing.assert_allclose(found, distances(points, points)[pairs])
     columns = points.dense()
     np.testing.assert_allclose(found, ((columns[pairs[0]] - columns[pairs[1]]) ** 2).sum(axis=1))
 

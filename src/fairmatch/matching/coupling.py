@@ -12,9 +12,8 @@ from scipy import sparse
 from fairmatch.exceptions import CouplingError
 from fairmatch.people.checks import FloatArray, read_features, read_numbers
 from fairmatch.people.encoding import read_points
-from fairmatch.people.groups import Groups, listed, read_criterion, read_groups
+from fairmatch.people.groups import Groups, listed, read_groups
 from fairmatch.people.people import Comparison, People
-from fairmatch.people.weights import Weights
 
 IndexArray = NDArray[np.intp]
 
@@ -504,9 +503,3 @@ def _joined(parts: Sequence[Coupling]) -> Certificate:
         "; ".join(dict.fromkeys(proof.solver for _, proof in proofs)),
         max(0.0, 1.0 - sum(doubts)) if doubts else None,
     )
-
-
-def plan_parts(groups: Groups, *, weights: FloatArray | None = None) -> list[Comparison]:
-    """Return `People.comparisons`, for tests that do not yet hold People."""
-    weight = None if weights is None else Weights(len(groups), weights)
-    return People(groups, weight=weight).comparisons(read_criterion("demographic_parity"))

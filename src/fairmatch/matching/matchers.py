@@ -301,18 +301,7 @@ class OptimalTransportMatcher:
         return couple(people, part, first, second, mass, marginal_error=max(errors))
 
     def pair(self, source_points: Points, target_points: Points) -> IndexArray:
-        """Return the partner of every source point, for two groups of equal size.
-
-        Parameters
-        ----------
-        source_points, target_points : Points
-            The points of both groups, as `points` returns them.
-
-        Returns
-        -------
-        array of int, shape (n_points,)
-            Positions of the partners among the target points.
-        """
+        """Return the partner of every source point, for two groups of equal size."""
         more: dict[str, Any] = {"tolerance": self.tolerance, "on_unproven": self.on_unproven}
         plan = solve_transport(source_points, target_points, **more)
         partner = np.empty(len(source_points), dtype=np.intp)

@@ -204,7 +204,7 @@ def nearest_fair_matching(
     r"""Return the nearest matching among those with the least possible mean score gap.
 
     Many matchings have the least possible mean score gap, which is the Wasserstein parity gap. This
-    function returns one with the least transport cost: the most favourable reading of a model.
+    function returns one with the least transport cost, which pairs the most similar people.
 
     Parameters
     ----------

@@ -326,7 +326,9 @@ def mean_difference(
 
 def weighted_mean_interval(moments: Moments, confidence: float, width: float = 1.0) -> Limits:
     """Return Student's interval of a weighted mean of numbers in a range of this width."""
-    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * np.sqrt(moments.error(width))
+    half = _quantile(max(moments.size - 1.0, 1.0), confidence) * float(
+        np.sqrt(moments.error(width))
+    )
     return moments.mean - half, moments.mean + half
 
 

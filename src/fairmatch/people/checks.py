@@ -299,42 +299,14 @@ _SHOWN = 12
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was most likely meant, or None.
-
-    Parameters
-    ----------
-    name : str
-        The name as it was written.
-    known : iterable of str
-        The existing names.
-
-    Examples
-    --------
-    >>> from fairmatch.people.checks import nearest_name
-    >>> nearest_name("SEX", ["age", "sex"]), nearest_name("income", ["age", "sex"])
-    ('sex', None)
-    """
+    """Return the known name that was most likely meant, or None."""
     folded = {other.casefold(): other for other in known}
     near = get_close_matches(name.casefold(), folded, n=1)
     return folded[near[0]] if near else None
 
 
 def near_names(given: Iterable[str], known: Sequence[str]) -> str:
-    """Return a line for each unknown name that is close to a known one.
-
-    Parameters
-    ----------
-    given : iterable of str
-        The names as they were written.
-    known : sequence of str
-        The existing names.
-
-    Examples
-    --------
-    >>> from fairmatch.people.checks import near_names
-    >>> print(near_names(["age", "sx"], ["age", "sex"]).strip())
-    Did you mean 'sex' by 'sx'?
-    """
+    """Return a line for each unknown name that is close to a known one."""
     there = set(known)
     strange = [name for name in given if name not in there][:_SHOWN]
     pairs = [(name, nearest_name(name, known)) for name in strange]

@@ -24,19 +24,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def level_type(levels: Sequence[Any]) -> str:
-    """Return the type of levels: "boolean", "number", "text", or "nothing" if there are none.
-
-    Parameters
-    ----------
-    levels : sequence
-        Levels of one category, all of one type.
-
-    Examples
-    --------
-    >>> from fairmatch.people.columns import level_type
-    >>> level_type([False, True]), level_type([1, 2.5]), level_type(["1"])
-    ('boolean', 'number', 'text')
-    """
+    """Return the type of levels: "boolean", "number", "text", or "nothing" if there are none."""
     if not len(levels):
         return "nothing"
     if all(isinstance(level, bool | np.bool_) for level in levels):
@@ -45,19 +33,9 @@ def level_type(levels: Sequence[Any]) -> str:
 
 
 def find_levels(known: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.intp]:
-    """Find levels among others by their meaning, even if table libraries use other types.
+    """Find levels among known ones by their meaning, even if table libraries use other types.
 
-    Parameters
-    ----------
-    known : sequence
-        The existing levels, all booleans, all numbers or all text.
-    asked : sequence
-        The levels to find, all booleans, all numbers or all text.
-
-    Returns
-    -------
-    ndarray of int
-        The position of each asked level in `known`, or -1 if it is not there.
+    The result is the position of each asked level, or -1 if it is not known.
 
     Notes
     -----
@@ -67,7 +45,6 @@ def find_levels(known: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.in
 
     Examples
     --------
-    >>> from fairmatch.people.columns import find_levels
     >>> find_levels([False, True], ["true", "false", "unknown"])
     array([ 1,  0, -1])
     >>> find_levels(["1", "2"], [2.0, 3.0])
@@ -141,17 +118,7 @@ class Column:
 
 
 def read_columns(X: Any) -> list[Column]:
-    """Read a table or an array, column by column.
-
-    Parameters
-    ----------
-    X : table or array of shape (n_rows, n_columns)
-        A table of pandas, polars or pyarrow. Anything else is read as an array of numbers.
-
-    Returns
-    -------
-    list of Column
-        The columns, in the table's order.
+    """Read a table of pandas, polars or pyarrow, or an array of numbers, column by column.
 
     Raises
     ------
@@ -164,7 +131,6 @@ def read_columns(X: Any) -> list[Column]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from fairmatch.people.columns import read_columns
     >>> age, job = read_columns(pd.DataFrame({"age": [20, 30], "job": ["nurse", "cook"]}))
     >>> age.kind, age.values
     ('numeric', array([20, 30]))
@@ -324,15 +290,7 @@ def _whole(numbers: Values) -> pd.Index[Any]:
 
 
 def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
-    """Return some rows of a column. Levels that the dtype does not fix are those of the rows.
-
-    Parameters
-    ----------
-    column : Column
-        The column.
-    rows : ndarray of int
-        Positions of the rows.
-    """
+    """Return some rows of a column. Levels that the dtype does not fix are those of the rows."""
     values, missing = column.values[rows], column.missing[rows]
     if column.levels is None or column.fixed:
         return replace(column, values=values, missing=missing)
@@ -343,20 +301,7 @@ def take_rows(column: Column, rows: npt.NDArray[np.intp]) -> Column:
 
 
 def as_categories(column: Column) -> Column:
-    """Return a numeric column as a categorical one, whose levels are its different numbers.
-
-    Parameters
-    ----------
-    column : Column
-        A column. A categorical column is returned unchanged.
-
-    Examples
-    --------
-    >>> from fairmatch.people.columns import as_categories, read_columns
-    >>> (grade,) = read_columns([[3.0], [1.0], [3.0]])
-    >>> as_categories(grade).levels.tolist(), as_categories(grade).values.tolist()
-    ([1, 3], [1, 0, 1])
-    """
+    """Return a numeric column as a categorical one, whose levels are its different numbers."""
     if column.levels is not None:
         return column
     codes, found = pd.factorize(np.where(column.missing, np.nan, column.values), sort=True)
@@ -364,21 +309,7 @@ def as_categories(column: Column) -> Column:
 
 
 def as_numbers(column: Column) -> Column | None:
-    """Return a column of numbers or booleans as numbers. Return None if its levels are text.
-
-    Parameters
-    ----------
-    column : Column
-        A column. A numeric column is returned unchanged.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fairmatch.people.columns import as_numbers, read_columns
-    >>> (member,) = read_columns(pd.DataFrame({"member": [True, False]}))
-    >>> as_numbers(member).values.tolist()
-    [1.0, 0.0]
-    """
+    """Return a column of numbers or booleans as numbers. Return None if its levels are text."""
     if column.levels is None:
         return column
     if level_type(column.levels.tolist()) == "text":
@@ -408,31 +339,11 @@ def _categorical(name: str, values: Values, levels: list[Any] | None = None) -> 
 
 
 def split_column(X: Any, column: str | int) -> tuple[Any, Values]:
-    """Take one column out of a table.
-
-    Parameters
-    ----------
-    X : table or array of shape (n_rows, n_columns)
-        A table of pandas, polars or pyarrow, or an array.
-    column : str or int
-        Name or position of the column.
-
-    Returns
-    -------
-    rest
-        The table without the column, of the same type as X.
-    values : ndarray of shape (n_rows,)
-        The column.
-
-    Raises
-    ------
-    ColumnError
-        If there is no such column; the nearest name is suggested.
+    """Take one column, by name or position, out of a table: return the rest and the column.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fairmatch.people.columns import split_column
     >>> rest, sex = split_column(pd.DataFrame({"age": [20, 30], "sex": ["f", "m"]}), "sex")
     >>> list(rest.columns), sex.tolist()
     (['age'], ['f', 'm'])

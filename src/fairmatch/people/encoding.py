@@ -82,12 +82,8 @@ class Points:
     >>> import numpy as np
     >>> from fairmatch.people.encoding import Points
     >>> people = Points(np.array([[0.0], [0.5], [0.5]]), np.array([[0], [1], [-1]]))
-    >>> len(people), people.n_bytes
-    (3, 36)
-    >>> people.squared_distances(people)
-    array([[0.  , 2.25, 1.25],
-           [2.25, 0.  , 1.  ],
-           [1.25, 1.  , 0.  ]])
+    >>> people.pair_costs(np.array([0, 0, 1]), np.array([1, 2, 2]))
+    array([2.25, 1.25, 1.  ])
     """
 
     numbers: FloatArray
@@ -112,11 +108,6 @@ class Points:
 
     def __len__(self) -> int:
         return len(self.numbers)
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of both parts, in bytes."""
-        return self.numbers.nbytes + self.codes.nbytes
 
     def take(self, rows: npt.ArrayLike | slice) -> Points:
         """Return some of the rows, chosen by position, by a mask or by a slice."""
@@ -183,28 +174,6 @@ class Points:
         for code, there in zip(self.codes.T, other.codes.T, strict=True):
             own, theirs = code[rows], there[others]
             squared += np.where(own == theirs, 0, 1 * (own >= 0) + (theirs >= 0))
-        return squared
-
-    def squared_distances(self, other: Points) -> FloatArray:
-        """Compute the squared distance of every row to every row of other points.
-
-        This is meant for tests and small blocks. A solver uses matrix products.
-        """
-        if self.numbers.shape[1:] != other.numbers.shape[1:] or (
-            self.codes.shape[1:] != other.codes.shape[1:]
-        ):
-            raise InputError(
-                f"The points have {self.numbers.shape[1]} numbers and {self.codes.shape[1]} codes, "
-                f"and the others have {other.numbers.shape[1]} and {other.codes.shape[1]}. Encode "
-                "both tables with the same encoder."
-            )
-        squared = np.zeros((len(self), len(other)))
-        for own, theirs in zip(self.numbers.T, other.numbers.T, strict=True):
-            squared += np.square(own[:, None] - theirs[None, :])
-        for own, theirs in zip(self.codes.T, other.codes.T, strict=True):
-            known, known_there = own[:, None] >= 0, theirs[None, :] >= 0
-            agree = (own[:, None] == theirs[None, :]) & known
-            squared += known.astype(np.float64) + known_there - 2.0 * agree
         return squared
 
 
@@ -931,29 +900,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"rare must be 'warn', 'pool', 'drop' or 'error', got {self.rare!r}.")
 
 
-def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points:
+def read_points(X: Any, *, n_rows: int | None = None) -> Points:
     """Read features as points. Their squared distance measures how different two people are.
 
-    Parameters
-    ----------
-    X : array, Points or table
-        The features. Points, arrays of numbers and tables of only numbers are used as they are. A
-        table with categories is encoded by `TableEncoder`: a number is scaled to [0, 1], and a
-        category adds 2 to the squared distance where the levels differ.
-    n_rows : int, optional
-        The expected number of rows.
-    name : str, default="X"
-        How errors name the argument.
-
-    Returns
-    -------
-    Points
-        Numbers and category codes, without one-hot columns.
-
-    Raises
-    ------
-    InputError
-        If a value is missing or not finite, or if the number of rows differs.
+    Points, arrays of numbers and tables of only numbers are used as they are. A table with
+    categories is encoded by `TableEncoder`: a number is scaled to [0, 1], and a category adds 2 to
+    the squared distance where the levels differ.
 
     Examples
     --------
@@ -969,8 +921,8 @@ def read_points(X: Any, *, n_rows: int | None = None, name: str = "X") -> Points
     if points is X and not np.isfinite(points.numbers).all():
         row = int(np.nonzero(~np.isfinite(points.numbers))[0][0])
         raise InputError(
-            f"{name} has a NaN or infinite number (row {row}, counted from 0), and numbers "
-            "must be finite. Impute it, or leave the row out."
+            f"X has a NaN or infinite number (row {row}, counted from 0), and numbers must be "
+            "finite. Impute it, or leave the row out."
         )
-    check_length(points.numbers, n_rows, name)
+    check_length(points.numbers, n_rows, "X")
     return points

@@ -96,15 +96,7 @@ class Groups:
         return named
 
     def code_of(self, label: Any, what: str = "group") -> int:
-        """Return the code of a label. Raise an error that lists the labels if there is none.
-
-        Parameters
-        ----------
-        label
-            The label of a group.
-        what : str
-            How the error names the argument.
-        """
+        """Return the code of a label. Raise an error that lists the labels if there is none."""
         for code, known in enumerate(self.labels):
             if known == label:
                 return code
@@ -114,20 +106,9 @@ class Groups:
         )
 
     def reference(self, named: Any = None, weights: FloatArray | None = None) -> int:
-        """Return the code of the reference group.
+        """Return the code of the reference group: the named one, or the largest that is compared.
 
-        Parameters
-        ----------
-        named : a group label, optional
-            The reference group. By default it is the largest of the compared groups.
-        weights : array of shape (n_rows,), optional
-            Weight of every row.
-
-        Returns
-        -------
-        int
-            Code of the named group or of the largest one. If several groups are the largest, it is
-            the first of them in sorted order.
+        If several groups are the largest, it is the first of them in sorted order.
         """
         if named is not None:
             return self.code_of(named, "reference")
@@ -148,15 +129,7 @@ class Groups:
         return np.flatnonzero(self.sizes() < min_size).tolist()
 
     def pooled(self, min_size: int, label: Any = OTHER) -> "Groups":
-        """Return the groups with all small ones joined into one.
-
-        Parameters
-        ----------
-        min_size : int
-            Groups with fewer rows are pooled.
-        label : default="other"
-            Name of the joined group.
-        """
+        """Return the groups with all that have fewer rows than ``min_size`` joined into one."""
         small = self.small(min_size)
         if not small:
             return self
@@ -272,15 +245,7 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
 
 
 def refuse_twice(columns: Sequence[Any], name: str) -> None:
-    """Raise if a column is named twice.
-
-    Parameters
-    ----------
-    columns : sequence
-        Names of columns.
-    name : str
-        How the error names the argument.
-    """
+    """Raise if a column is named twice."""
     twice = [column for column in columns if list(columns).count(column) > 1]
     if twice:
         raise ColumnError(f"{name} has the column {twice[0]!r} twice. Name every column once.")
@@ -312,13 +277,7 @@ def _read_attribute(values: Any, n_rows: int | None, unknown: str | None, name: 
 
 
 def is_word(value: Any, word: str) -> bool:
-    """Return whether a value is a word, in capitals or not.
-
-    Examples
-    --------
-    >>> is_word("Unknown ", "unknown"), is_word(7, "unknown")
-    (True, False)
-    """
+    """Return whether a value is a word, in capitals or not."""
     return isinstance(value, str) and value.strip().casefold() == word
 
 
@@ -436,15 +395,7 @@ class Criterion:
     def strata(
         self, positive: BoolArray | None, n_rows: int
     ) -> list[tuple[bool | None, BoolArray]]:
-        """Return the compared classes, each with a mask of its rows.
-
-        Parameters
-        ----------
-        positive : array of bool, shape (n_rows,), or None
-            Which rows have Y = 1. It is not needed where everybody is compared.
-        n_rows : int
-            Number of rows.
-        """
+        """Return the compared classes, each with a mask of its rows."""
         if not self.needs_labels:
             return [(None, np.ones(n_rows, dtype=bool))]
         if positive is None:

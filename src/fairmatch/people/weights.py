@@ -143,17 +143,7 @@ class Weights:
 
 
 def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) -> Weights:
-    """Read and check the weights that a caller passes.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,) or None
-        The weights.
-    kind : {"survey", "counts"}
-        What the weights are.
-    n_rows : int
-        Number of rows.
-    """
+    """Read and check the weights that a caller passes, of the kind "survey" or "counts"."""
     if kind not in KINDS:
         raise InputError(
             f"weight_kind must be 'survey' or 'counts', got {kind!r}. Pass one of the two."
@@ -178,22 +168,7 @@ def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) ->
 def draw_people(
     counts: FloatArray, n_people: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw people without replacement from rows that stand for many people each.
-
-    Parameters
-    ----------
-    counts : array of shape (n_rows,)
-        Number of people that each row stands for.
-    n_people : int
-        How many people to draw.
-    generator : numpy Generator
-        Source of the random draws.
-
-    Returns
-    -------
-    array of int, shape (n_rows,)
-        How many people of each row were drawn.
-    """
+    """Draw people without replacement from rows that stand for many; return how many of each."""
     whole = counts.astype(np.int64)
     if (total := int(whole.sum())) < 1_000_000_000:  # what NumPy can draw from
         drawn: NDArray[np.int64] = generator.multivariate_hypergeometric(

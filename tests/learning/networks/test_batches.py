@@ -16,9 +16,10 @@ from fairmatch.learning.networks import (
     RowBatches,
     _other_core,
 )
-from fairmatch.matching.coupling import plan_parts
 from fairmatch.people.encoding import read_points
-from fairmatch.people.groups import read_groups
+from fairmatch.people.groups import read_criterion, read_groups
+from fairmatch.people.people import People
+from fairmatch.people.weights import Weights
 
 
 def table(n=60, share=0.4, weighted=False):
@@ -28,7 +29,8 @@ def table(n=60, share=0.4, weighted=False):
 
 
 def parts(groups, mass):
-    return plan_parts(groups, weights=mass)
+    weight = Weights(len(mass), mass)
+    return People(groups, weight=weight).comparisons(read_criterion("demographic_parity"))
 
 
 def source_of(kind, X, groups, mass, batch_size=16, seed=0):
