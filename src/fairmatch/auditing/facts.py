@@ -960,7 +960,7 @@ class JsonFacts:
         """
         try:
             head = msgspec.json.decode(text, type=_Head)
-        except (ValueError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise InputError(
                 f"This is not JSON that fairmatch wrote: {error}. Pass the text that to_json "
                 "returned."
@@ -973,7 +973,7 @@ class JsonFacts:
             )
         try:
             return msgspec.json.decode(text, type=cls)
-        except (ValueError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise InputError(
                 f"This {cls.SCHEMA} is damaged: {error}. Write it again with to_json."
             ) from error
