@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,6 @@ from fairmatch.people.checks import BoolArray, FloatArray, check_number
 from fairmatch.people.groups import Groups
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
-
-if TYPE_CHECKING:
-    from fairmatch.learning.estimator import FairEstimator
 
 # A model counts as deciding if its acceptance rate is at least this share of the acceptance rate of
 # the most accurate model of the path, and likewise for its rejection rate.
@@ -231,7 +228,7 @@ def errors_of(
     }
 
 
-def check_choice(model: "FairEstimator") -> None:
+def check_choice(model: Any) -> None:
     """Raise an error that names the first parameter of the choice that cannot be used."""
     named, decides = model.gap_measure, model._outcome.decides
     known = applicable(model._outcome)
@@ -418,8 +415,41 @@ class Bound:
             )
 
 
+def fit_models(
+    estimator: Any,
+    reader: Reader,
+    people: People,
+    weights: Sequence[float],
+    coupling: Coupling | None = None,
+) -> list[Any]:
+    """Return one fitted estimator per weight. They share encoding and matching.
+
+    Parameters
+    ----------
+    estimator : FairEstimator
+        What to train.
+    reader : Reader
+        The estimator's reader, which has read the people; here it learns their encoding.
+    people : People
+        The rows to learn from.
+    weights : sequence of float
+        Weights of the penalty.
+    coupling : Coupling, optional
+        A ready matching of the people.
+    """
+    template = clone(estimator)
+    rows = reader.fit(people, coupled=coupling is not None)
+    known = reader.attributes()
+    template._adopt(known)
+    scorers = template._learn(rows, weights, coupling)
+    return [
+        estimator._fitted(weight, {**known, **scorer.attributes()})
+        for weight, scorer in zip(weights, scorers, strict=True)
+    ]
+
+
 def choose_model(
-    model: "FairEstimator", reader: Reader, people: People, weights: Sequence[float]
+    model: Any, reader: Reader, people: People, weights: Sequence[float]
 ) -> tuple[Any, FairnessPath, pd.DataFrame]:
     """Return the model that is kept, the path that it is from, and the path's measures.
 
@@ -436,8 +466,6 @@ def choose_model(
     weights : sequence of float
         The weights to choose from.
     """
-    from fairmatch.learning.estimator import fit_models
-
     assert model.max_gap is not None
     train, held_out = stratified_split(
         labels_of(people).values, people.groups, model.validation_size, model.random_state
