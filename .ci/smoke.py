@@ -74,7 +74,7 @@ def stream() -> None:
 
 
 core()
-actions = (boost, train, report, paper, stream)
+actions = (boost, train, report, stream)
 for action in actions:
     if HAS[action.__name__]:
         action()
