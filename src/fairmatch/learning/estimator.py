@@ -357,21 +357,7 @@ def fit_models(
     weights: Sequence[float],
     coupling: Coupling | None = None,
 ) -> list[Any]:
-    """Return one fitted estimator per weight. They share encoding and matching.
-
-    Parameters
-    ----------
-    estimator : FairEstimator
-        What to train.
-    reader : Reader
-        The estimator's reader, which has read the people; here it learns their encoding.
-    people : People
-        The rows to learn from.
-    weights : sequence of float
-        Weights of the penalty.
-    coupling : Coupling, optional
-        A ready matching of the people.
-    """
+    """Return one fitted estimator per weight. They share encoding and matching."""
     template = clone(estimator)
     rows = reader.fit(people, coupled=coupling is not None)
     known = reader.attributes()
@@ -422,11 +408,6 @@ def refuse_lost_groups(who: str) -> None:
 
     Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. Scoring then fails
     because the groups are missing, and scikit-learn reports scores of NaN.
-
-    Parameters
-    ----------
-    who : str
-        Name of the estimator's class.
     """
     if get_config()["enable_metadata_routing"]:
         return
