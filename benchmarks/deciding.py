@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fairmatch.learning.settings import BOOSTING_CHOICES
 
 from fairmatch import FTMBoostingClassifier
 from fairmatch.datasets import load_dataset, paper_split
 from fairmatch.exceptions import FairmatchWarning
-from fairmatch.learning.choice import GapChoice
+from fairmatch.learning.choice import Bound
+from fairmatch.learning.trees import BOOSTING_CHOICES
 from fairmatch.people.files import write_whole
 
 RECORDS = Path(__file__).parent / "records" / "deciding.json"
@@ -38,7 +38,7 @@ def trained(table, seed, weights):
         (data.X.iloc[rows], np.asarray(data.y)[rows], np.asarray(data.sensitive_features)[rows])
         for rows in (split.train_index, split.test_index)
     )
-    model = FTMBoostingClassifier(max_gap=1.0, fairness_weights=weights, random_state=seed)
+    model = FTMBoostingClassifier(max_gap=1.0, fairness_weight=weights, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairmatchWarning)
         model.fit(X, y, sensitive_features=group)
@@ -58,7 +58,7 @@ def chosen(record, bound):
     held_out, test = (pd.DataFrame([row[where] for row in rows]) for where in ("held_out", "test"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairmatchWarning)
-        row = test.iloc[GapChoice(max_gap=bound).best(held_out, GAP)]
+        row = test.iloc[Bound(bound, GAP).best(held_out)]
     return row, 0.01 <= row["acceptance_rate"] <= 0.99
 
 

@@ -53,7 +53,7 @@ def paper_literal(n_steps):
 
 def curve(transport, epochs):
     """Seconds done once, per epoch of training 18 models, and peak memory in GB."""
-    from fairmatch import FTMClassifier, OptimalTransportMatcher
+    from fairmatch import FTMClassifier, NeuralNetwork, OptimalTransportMatcher
 
     split = _split()
     coupling, matching = None, 0.0
@@ -61,12 +61,16 @@ def curve(transport, epochs):
         start = time.perf_counter()
         coupling = OptimalTransportMatcher(tolerance=1e-3).match(split.X_train, split.group_train)
         matching = time.perf_counter() - start
-        estimator = FTMClassifier(epochs=epochs, batch_size=BATCH, encoder=None, random_state=0)
+        estimator = FTMClassifier(
+            NeuralNetwork(epochs=epochs, batch_size=BATCH), encoder=None, random_state=0
+        )
     else:
         # One core trains, the other matches ahead.
         torch.set_num_threads(1)
         matcher = OptimalTransportMatcher(batch_size=BATCH)
-        estimator = FTMClassifier(matcher, epochs=epochs, encoder=None, random_state=0)
+        estimator = FTMClassifier(
+            NeuralNetwork(epochs=epochs), transport=matcher, encoder=None, random_state=0
+        )
     # The first run also starts the process that matches ahead: that is done once, not per epoch.
     seconds = [_path_seconds(split, estimator, coupling) for _ in range(2)]
     once = matching + max(0.0, seconds[0] - seconds[1])
@@ -97,7 +101,7 @@ def representations(epochs):
         TransportRepairTransformer,
     )
 
-    from fairmatch import OptimalTransportMatcher
+    from fairmatch import NeuralNetwork, OptimalTransportMatcher
 
     split, seconds = _split(), {}
     coupling = OptimalTransportMatcher(batch_size=BATCH, tolerance=1e-3).match(
@@ -107,9 +111,10 @@ def representations(epochs):
         learns = family is not TransportRepairTransformer
         taken = []
         for length in (1, 1 + epochs):
-            own = {"epochs": length, "batch_size": BATCH} if learns else {}
+            network = NeuralNetwork(epochs=length, batch_size=BATCH)
+            own = {"estimator": network} if learns else {}
             estimator = RepresentationClassifier(
-                family(encoder=None, **own), epochs=length, batch_size=BATCH, random_state=0
+                family(encoder=None, **own), estimator=network, random_state=0
             )
             # Quickly made: the time of the matching itself is that of the curve of FTM.
             taken.append(_path_seconds(split, estimator, None if learns else coupling))
@@ -122,23 +127,23 @@ def single(epochs):
     """Seconds of one FTM model with a ready coupling, and of the unconstrained one."""
     from paper.rivals import UnconstrainedClassifier
 
-    from fairmatch import FTMClassifier, OptimalTransportMatcher
+    from fairmatch import FTMClassifier, NeuralNetwork, OptimalTransportMatcher
 
     split = _split()
     coupling = OptimalTransportMatcher(tolerance=1e-2).match(split.X_train, split.group_train)
     given = {"sensitive_features": split.group_train}
-    settings = {"epochs": epochs, "encoder": None, "random_state": 0}
+    settings = {"encoder": None, "random_state": 0}
     seconds = {"ftm": [], "plain": []}
     n_steps = -(-len(split.y_train) // BATCH)
     for _ in range(3):
         start = time.perf_counter()
-        FTMClassifier(batch_size=BATCH, **settings).fit(
+        FTMClassifier(NeuralNetwork(epochs=epochs, batch_size=BATCH), **settings).fit(
             split.X_train, split.y_train, coupling=coupling, **given
         )
         seconds["ftm"].append((time.perf_counter() - start) / n_steps)
         # The same batches: as many rows in a step as FTM has, two groups of 1,024.
         start = time.perf_counter()
-        UnconstrainedClassifier(batch_size=2 * BATCH, **settings).fit(
+        UnconstrainedClassifier(NeuralNetwork(epochs=epochs, batch_size=2 * BATCH), **settings).fit(
             split.X_train, split.y_train, **given
         )
         plain_steps = -(-len(split.y_train) // (2 * BATCH))

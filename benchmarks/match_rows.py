@@ -29,6 +29,7 @@ STUDIES = (
 
 def curve(name, sensitive, seed, match_rows):
     """Gap of decisions and accuracy on the test rows along the weights, and CPU seconds."""
+    from lightgbm import LGBMClassifier
     from sklearn.model_selection import train_test_split
 
     from fairmatch import FTMBoostingClassifier, fairness_path
@@ -37,7 +38,9 @@ def curve(name, sensitive, seed, match_rows):
     data = load_dataset(name, sensitive=sensitive)
     y, group = np.asarray(data.y), np.asarray(data.sensitive_features)
     train, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed)
-    estimator = FTMBoostingClassifier(n_rounds=ROUNDS, random_state=0, match_rows=match_rows)
+    estimator = FTMBoostingClassifier(
+        LGBMClassifier(n_estimators=ROUNDS, n_jobs=1), random_state=0, match_rows=match_rows
+    )
     start = time.process_time()
     path = fairness_path(
         data.X.iloc[train],

@@ -32,7 +32,7 @@ def path(sensitive, rounds, n_weights):
     plain.set_params(deterministic=True).fit(inputs, y)
     seconds = {"plain": time.process_time() - start}
     spent = Spent()
-    estimator = FTMBoostingClassifier(n_rounds=rounds, random_state=0)
+    estimator = FTMBoostingClassifier(LGBMClassifier(n_estimators=rounds, n_jobs=1), random_state=0)
     weights = np.geomspace(0.1, 10.0, n_weights)
     fairness_path(
         data.X, y, sensitive_features=group, estimator=estimator, fairness_weights=weights

@@ -29,7 +29,11 @@ def scored(split):
     }
     for weight in (3.0, 10.0):
         models[f"FTM, λ = {weight:g}"] = FTMBoostingClassifier(
-            "marginal", fairness_weight=weight, warmup=0.0, n_rounds=100, random_state=0
+            LGBMClassifier(n_estimators=100, n_jobs=1),
+            transport="marginal",
+            fairness_weight=weight,
+            warmup=0.0,
+            random_state=0,
         )
     X, y, group = (rows[:N_TRAINED] for rows in (split.X_train, split.y_train, split.group_train))
     scores = {}

@@ -22,6 +22,8 @@ def _given():
 
 
 def _fit(X, y, group, coupling, weights, n_jobs):
+    from lightgbm import LGBMClassifier
+
     from fairmatch import FTMBoostingClassifier, fairness_path
 
     path = fairness_path(
@@ -30,7 +32,9 @@ def _fit(X, y, group, coupling, weights, n_jobs):
         sensitive_features=group,
         coupling=coupling,
         fairness_weights=weights,
-        estimator=FTMBoostingClassifier(n_rounds=ROUNDS, n_jobs=n_jobs, random_state=0),
+        estimator=FTMBoostingClassifier(
+            LGBMClassifier(n_estimators=ROUNDS, n_jobs=n_jobs), random_state=0
+        ),
     )
     return [model.trees_.model_to_string() for model in path.models]
 

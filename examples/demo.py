@@ -35,11 +35,10 @@ def main() -> None:
     # splits that nothing was picked on.
     trees = LGBMClassifier(n_estimators=100, n_jobs=1, random_state=0, verbose=-1)
     models = {
-        "plain trees": FTMBoostingClassifier(fairness_weight=0.0, n_rounds=100, random_state=0),
+        "plain trees": FTMBoostingClassifier(trees, fairness_weight=0.0, random_state=0),
         "aligned trees": QuantileAlignmentClassifier(trees, max_gap=BOUND, random_state=0),
         "FTM": FTMBoostingClassifier(
-            max_gap=BOUND, n_rounds=100, random_state=0,
-            fairness_weights=(0.3, 0.5, 0.7, 1.0, 2.0),
+            trees, max_gap=BOUND, fairness_weight=(0.3, 0.5, 0.7, 1.0, 2.0), random_state=0,
         ),
     }  # fmt: skip
     for name, model in models.items():

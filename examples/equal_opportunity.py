@@ -13,6 +13,7 @@ compares only people with a positive label.
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from lightgbm import LGBMClassifier
 from sklearn.model_selection import train_test_split
 
 from fairmatch import FTMBoostingClassifier
@@ -26,9 +27,9 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 measured = {}
 for criterion in ("plain", "demographic_parity", "equal_opportunity", "equalized_odds"):
     model = FTMBoostingClassifier(
+        LGBMClassifier(n_estimators=100, n_jobs=1),
         fairness_weight=0.0 if criterion == "plain" else 0.5,
         criterion="demographic_parity" if criterion == "plain" else criterion,
-        n_rounds=100,
         random_state=0,
     )
     model.fit(X, y, sensitive_features=sex)

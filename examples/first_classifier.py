@@ -19,7 +19,7 @@ difference between the scores of matched people.
 import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split
 
-from fairmatch import FTMClassifier
+from fairmatch import FTMClassifier, NeuralNetwork
 from fairmatch.datasets import load_adult
 from fairmatch.measures import gap_table, selection_rates
 
@@ -35,10 +35,10 @@ X.head(3)
 # ``fairness_weight`` is the price of a difference: 0 learns for accuracy alone. Text columns and
 # numbers go in as they are.
 
-settings = {"epochs": 40, "learning_rate": 0.003, "decay": 0.9, "random_state": 0}
+network = NeuralNetwork(epochs=40, learning_rate=0.003, decay=0.9)
 models = {
-    "plain network": FTMClassifier(fairness_weight=0.0, **settings),
-    "fair network": FTMClassifier(fairness_weight=1.0, **settings),
+    "plain network": FTMClassifier(network, fairness_weight=0.0, random_state=0),
+    "fair network": FTMClassifier(network, fairness_weight=1.0, random_state=0),
 }
 for model in models.values():
     model.fit(X, y, sensitive_features=sex)

@@ -15,6 +15,7 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from lightgbm import LGBMClassifier
 
 from fairmatch import FTMBoostingClassifier, audit, fair_matching
 from fairmatch.measures import gap_table
@@ -56,7 +57,8 @@ print(pairs)
 # Optimal transport of all rows would take long, so beyond ``match_rows`` people (50,000 by
 # default) a sample is matched. The penalty sees the pairs of the sample; the loss sees every row.
 
-model = FTMBoostingClassifier(fairness_weight=1.0, match_rows=10_000, n_rounds=50, random_state=0)
+trees = LGBMClassifier(n_estimators=50, n_jobs=1)
+model = FTMBoostingClassifier(trees, fairness_weight=1.0, match_rows=10_000, random_state=0)
 timed("train 50 trees", lambda: model.fit(X, y, sensitive_features=group))
 fair = model.predict_proba(X, sensitive_features=group)[:, 1]
 after = gap_table(y, fair, sensitive_features=group)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from lightgbm import LGBMClassifier
 from paper.rivals import ExponentiatedGradientClassifier, GapRegularizedBoostingClassifier
 from sklearn.model_selection import train_test_split
 
@@ -51,10 +52,10 @@ def draw_tradeoff(path: Path) -> None:
         adult.X, adult.y, adult.sensitive_features, test_size=0.2, random_state=0
     )
     given = {"sensitive_features": sex}
-    trees = {"n_rounds": 100, "random_state": 0}
+    trees = {"estimator": LGBMClassifier(n_estimators=100, n_jobs=1), "random_state": 0}
     estimators = {
-        "FTM, predicted map": FTMBoostingClassifier("predicted", **trees),
-        "FTM, marginal map": FTMBoostingClassifier("marginal", warmup=0.0, **trees),
+        "FTM, predicted map": FTMBoostingClassifier(transport="predicted", **trees),
+        "FTM, marginal map": FTMBoostingClassifier(transport="marginal", warmup=0.0, **trees),
         "penalty on the gap": GapRegularizedBoostingClassifier(**trees),
     }
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
@@ -84,8 +85,6 @@ def draw_tradeoff(path: Path) -> None:
 
 def plain_trees():
     """Return the trees that fairlearn's reduction is wrapped around: those of the others."""
-    from lightgbm import LGBMClassifier
-
     return LGBMClassifier(
         n_estimators=100, n_jobs=1, verbose=-1, deterministic=True, force_row_wise=True
     )

@@ -13,6 +13,7 @@ alike in the same way, and the gap is in the units of the target.
 # so.
 
 import matplotlib.pyplot as plt
+from lightgbm import LGBMRegressor
 from sklearn.model_selection import train_test_split
 
 from fairmatch import FTMBoostingRegressor
@@ -28,7 +29,10 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 # ``max_gap=1.0`` asks that the mean predictions of women and men differ by at most an hour.
 
 model = FTMBoostingRegressor(
-    max_gap=1.0, fairness_weights=[0.0, 0.1, 0.3, 0.6, 1.0, 2.0], n_rounds=100, random_state=0
+    LGBMRegressor(n_estimators=100, n_jobs=1),
+    max_gap=1.0,
+    fairness_weight=[0.0, 0.1, 0.3, 0.6, 1.0, 2.0],
+    random_state=0,
 )
 model.fit(X, y, sensitive_features=sex)
 print("weight kept:", model.fairness_weight_)

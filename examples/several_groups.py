@@ -14,6 +14,7 @@ away. So the attributes are crossed: the groups are all their combinations.
 # is mostly noise. (``small_groups="pool"`` would do the same to every group below a size.)
 
 import matplotlib.pyplot as plt
+from lightgbm import LGBMClassifier
 from sklearn.model_selection import train_test_split
 
 from fairmatch import FTMBoostingClassifier
@@ -35,9 +36,9 @@ print(groups.value_counts().to_string())
 # -----
 # Every group is matched with the largest one, and each counts the same, however small it is.
 
-settings = {"n_rounds": 100, "random_state": 0}
-plain = FTMBoostingClassifier(fairness_weight=0.0, **settings)
-fair = FTMBoostingClassifier(fairness_weight=2.0, **settings)
+trees = LGBMClassifier(n_estimators=100, n_jobs=1)
+plain = FTMBoostingClassifier(trees, fairness_weight=0.0, random_state=0)
+fair = FTMBoostingClassifier(trees, fairness_weight=2.0, random_state=0)
 rates = {}
 for name, model in {"plain": plain, "fair": fair}.items():
     model.fit(X, y, sensitive_features=groups)

@@ -11,6 +11,7 @@ large the gap between the groups may be, and the fairness weight is chosen to ke
 # --------------------
 
 import matplotlib.pyplot as plt
+from lightgbm import LGBMClassifier
 from sklearn.model_selection import train_test_split
 
 from fairmatch import FTMBoostingClassifier
@@ -30,9 +31,9 @@ X, X_test, y, y_test, sex, sex_test = train_test_split(
 # their features and on the score that plain trees give them, which keeps most of the accuracy.
 
 model = FTMBoostingClassifier(
+    LGBMClassifier(n_estimators=100, n_jobs=1),
     max_gap=0.05,
-    fairness_weights=[0.0, 0.1, 0.2, 0.5, 1.0, 2.0],
-    n_rounds=100,
+    fairness_weight=[0.0, 0.1, 0.2, 0.5, 1.0, 2.0],
     random_state=0,
 )
 model.fit(X, y, sensitive_features=sex)

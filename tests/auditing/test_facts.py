@@ -3,6 +3,7 @@
 import json
 
 import jsonschema
+import numpy as np
 import pytest
 from audited import planted_model
 
@@ -34,6 +35,13 @@ def compared():
 def test_an_audit_survives_json(found):
     assert Audit.from_json(found.to_json()) == found
     assert Audit.from_json(found.without_individuals().to_json()).individuals is None
+
+
+def test_a_weighted_audit_survives_json():
+    scores, group, X = planted_model(200)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, 200)
+    weighted = audit(scores, sensitive_features=group, X=X, sample_weight=weights, **QUICK)
+    assert Audit.from_json(weighted.to_json()) == weighted
 
 
 def test_a_comparison_survives_json(compared):

@@ -35,7 +35,6 @@ from fairmatch.auditing.gaps import (
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.matchings import PairMatcher, join_pairs, match_across
 from fairmatch.auditing.people import (
-    MIN_GROUP_SIZE,
     Audited,
     AuditSettings,
     Roster,
@@ -53,7 +52,7 @@ from fairmatch.measures.gaps import standard_deviation
 from fairmatch.measures.intervals import SCORE_BINS
 from fairmatch.people.checks import FloatArray, check_length, read_numbers, read_scores
 from fairmatch.people.columns import Column
-from fairmatch.people.groups import Groups, read_criterion
+from fairmatch.people.groups import SMALL, Groups, read_criterion
 from fairmatch.people.outcome import NUMBER
 from fairmatch.people.people import People
 
@@ -85,7 +84,7 @@ def audit(
     n_resamples: int = 1000,
     n_sample: int = 4096,
     n_subsets: int = 1000,
-    min_group_size: int = MIN_GROUP_SIZE,
+    min_group_size: int = SMALL,
     random_state: int = 0,
     model_name: str = "model",
     title: str | None = None,

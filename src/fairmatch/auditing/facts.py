@@ -10,6 +10,7 @@ from math import isclose
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
+import numpy as np
 
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.people.roles import ColumnRole
@@ -917,6 +918,13 @@ class _Head:
     schema_version: int
 
 
+def _number(value: Any) -> float:
+    """Return a number of NumPy as one of Python."""
+    if isinstance(value, np.floating):
+        return float(value)
+    raise NotImplementedError(f"{type(value).__name__} is not a fact")
+
+
 class JsonFacts:
     """Facts that can be written to JSON and read back unchanged.
 
@@ -928,7 +936,7 @@ class JsonFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values, with the name and version of their schema."""
-        facts: dict[str, Any] = msgspec.to_builtins(self)
+        facts: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_number)
         return {"schema": self.SCHEMA, "schema_version": self.SCHEMA_VERSION, **facts}
 
     def to_json(self, *, indent: int | None = None) -> str:

@@ -32,6 +32,7 @@ from fairmatch.people.checks import (
 from fairmatch.people.columns import Column, split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder
 from fairmatch.people.groups import (
+    SMALL,
     Groups,
     attribute_columns,
     is_word,
@@ -47,9 +48,6 @@ from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weigh
 
 UNKNOWN = "unknown"
 """The group of people for whom an attribute is missing. It is shown, but compared with no other."""
-
-MIN_GROUP_SIZE = 30
-"""The audit states nothing about a group of fewer people."""
 
 # What people with the favourable outcome are called by default.
 _OUTCOMES = {"high": "selected", "low": "not flagged"}
@@ -96,7 +94,7 @@ class AuditSettings:
     n_resamples: int = 1000
     n_sample: int = 4096
     n_subsets: int = 1000
-    min_group_size: int = MIN_GROUP_SIZE
+    min_group_size: int = SMALL
     random_state: int = 0
     favourable: str = "high"
     outcome: str | None = None

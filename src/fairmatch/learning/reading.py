@@ -42,7 +42,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.columns import split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder, read_points
-from fairmatch.people.groups import OTHER, Groups, listed, read_groups, refuse_twice
+from fairmatch.people.groups import OTHER, SMALL, Groups, listed, read_groups, refuse_twice
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import IndexArray, Labels, People
@@ -50,9 +50,6 @@ from fairmatch.people.weights import Weights
 
 Columns = str | int | Sequence[str | int] | None
 SmallGroups = str | tuple[str, int]
-
-SMALL = 30
-"""A group with fewer rows is small: its rate is known to about ±0.2 at best."""
 
 _WAYS = ("warn", "error", "pool", "ignore")
 # Numbers with more different values than this are not classes.

@@ -173,10 +173,10 @@ def load(path: str | Path) -> Any:
     Examples
     --------
     >>> import tempfile
-    >>> from fairmatch import FTMClassifier, load
+    >>> from fairmatch import FTMClassifier, NeuralNetwork, load
     >>> from fairmatch.datasets import load_german
     >>> german = load_german()
-    >>> model = FTMClassifier(epochs=2, random_state=0).fit(
+    >>> model = FTMClassifier(NeuralNetwork(epochs=2), random_state=0).fit(
     ...     german.X, german.y, sensitive_features=german.sensitive_features)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load(model.save(folder))

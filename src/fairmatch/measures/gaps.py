@@ -10,22 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairmatch.exceptions import CouplingError, InputError
+from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.registry import MEASURES, Measure, gap_values, read_measure
-from fairmatch.people.checks import (
-    FloatArray,
-    check_count,
-    check_threshold,
-    read_labels,
-    read_scores,
-    read_weights,
-)
-from fairmatch.people.groups import read_groups
+from fairmatch.people.checks import FloatArray, check_count, check_threshold, read_scores
 from fairmatch.people.outcome import NUMBER, read_outcome
-from fairmatch.people.people import Labels, People
-from fairmatch.people.weights import Weights
+from fairmatch.people.people import read_people
 
 
 def read_scored(
@@ -54,14 +45,19 @@ def read_scored(
         check_threshold(settings.threshold)
     check_count("bins", settings.bins, optional=True)
     scores = settings.outcome.read(y_score)
-    groups = read_groups(sensitive_features, n_rows=len(scores))
-    weights = read_weights(sample_weight, n_rows=len(scores))
-    labels = None
-    if needs_labels or y_true is not None:
-        positive = read_labels(y_true, n_rows=len(scores), pos_label=pos_label)
-        labels = Labels(positive.astype(np.float64), (None, pos_label))
-    weight = None if weights is None else Weights(len(weights), weights)
-    return ScoredPeople(People(groups, labels=labels, weight=weight), scores, settings)
+    if needs_labels and y_true is None:
+        raise LabelError(
+            "y_true is None, but this measure compares predictions with labels. Pass the labels.",
+            parameter="y_true",
+        )
+    people = read_people(
+        sensitive_features,
+        n_rows=len(scores),
+        y=y_true,
+        pos_label=pos_label,
+        sample_weight=sample_weight,
+    )
+    return ScoredPeople(people, scores, settings)
 
 
 def demographic_parity_gap(

@@ -25,20 +25,7 @@ _FEW = 2
 
 
 def wilson(count: float, n_rows: int, confidence: float) -> Limits:
-    r"""Compute Wilson's interval of a rate, which is sound at 0 and 1 too.
-
-    Parameters
-    ----------
-    count : float
-        People who are hits.
-    n_rows : int
-        All people.
-    confidence : float
-        Level of the interval.
-
-    Notes
-    -----
-    The interval holds the rates p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
+    """Return Wilson's interval of a rate, which is sound at 0 and 1 too.
 
     Examples
     --------
@@ -80,19 +67,10 @@ def _spared(counts: FloatArray, n_rows: int, confidence: float) -> tuple[FloatAr
 
 
 def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Compute Newcombe's interval of the second rate minus the first, from two Wilson intervals.
+    """Return Newcombe's interval of the second rate minus the first, from two Wilson intervals.
 
     Wilson's limits are too narrow where only one or two people of a group are on one side. The
     limits of a Poisson count then take their place.
-
-    Parameters
-    ----------
-    counts : two float
-        The hits of the first group, and of the second.
-    n_rows : two int
-        The sizes of the groups.
-    confidence : float
-        Level of the interval.
 
     Examples
     --------
@@ -107,23 +85,7 @@ def rate_difference(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
 def rate_differences(
     counts: FloatArray, n_rows: Sizes, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute the intervals of many differences of rates at once, each as in `rate_difference`.
-
-    Parameters
-    ----------
-    counts : array of shape (2, n_rates)
-        The hits of the first group, and of the second.
-    n_rows : two int
-        The sizes of the groups.
-    confidence : float
-        Level of each interval.
-
-    Examples
-    --------
-    >>> low, high = rate_differences(np.array([[48.0, 0.0], [56.0, 0.0]]), (80, 70), 0.95)
-    >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.0524, -0.0458], [0.3339, 0.052])
-    """
+    """Return the intervals of many differences of rates at once, from counts of shape (2, n)."""
     (low0, high0), (low1, high1) = (
         _spared(k, n, confidence) for k, n in zip(counts, n_rows, strict=True)
     )
@@ -134,16 +96,7 @@ def rate_differences(
 
 
 def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Compute the interval of the smaller rate over the larger, folded at 1.
-
-    Parameters
-    ----------
-    counts : two float
-        The hits of the first group, and of the second.
-    n_rows : two int
-        The sizes of the groups.
-    confidence : float
-        Level of the interval.
+    """Return the interval of the smaller rate over the larger, folded at 1.
 
     Examples
     --------
@@ -157,19 +110,10 @@ def rate_ratio(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
 
 
 def rate_over_rate(counts: Counts, n_rows: Sizes, confidence: float) -> Limits:
-    """Compute the interval of the first rate over the second, which may exceed 1.
+    """Return the interval of the first rate over the second, which may exceed 1.
 
     The two Wilson intervals are combined as Donner and Zou combine limits for a ratio. The result
     is usable even where the first rate is 0.
-
-    Parameters
-    ----------
-    counts : two float
-        The hits of the first group, and of the second.
-    n_rows : two int
-        The sizes of the groups.
-    confidence : float
-        Level of the interval.
 
     Examples
     --------
@@ -196,11 +140,6 @@ def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side:
 def fold(limits: Limits) -> Limits:
     """Return the interval of an absolute difference, given that of the signed difference.
 
-    Parameters
-    ----------
-    limits : two float
-        Limits of the signed difference.
-
     Examples
     --------
     >>> fold((-0.1, 0.3)), fold((-0.3, -0.1))
@@ -217,7 +156,7 @@ def mean_interval(
     within: Limits = (0.0, 1.0),
     counts: FloatArray | None = None,
 ) -> Limits:
-    r"""Compute the interval of a mean of numbers that lie within known bounds.
+    r"""Return the interval of a mean of numbers within known bounds.
 
     Parameters
     ----------
@@ -239,15 +178,12 @@ def mean_interval(
 
     .. math:: \varepsilon d \le t \sqrt{(1 - \varepsilon)(s^2 + \varepsilon d^2) / n}
 
-    with Student's quantile :math:`t` and the variance :math:`s^2` over :math:`n - 1`. For 0/1
-    decisions, the normal quantile and the variance over :math:`n` would give Wilson's interval.
+    with Student's quantile :math:`t` and the variance :math:`s^2` over :math:`n - 1`.
 
     Examples
     --------
     >>> [round(limit, 3) for limit in mean_interval(np.array([0.2, 0.4, 0.6]), 0.95)]
     [0.045, 0.925]
-    >>> [round(limit, 3) for limit in mean_interval(np.full(30, 0.1), 0.95)]
-    [0.088, 0.21]
     """
     mean, below, above = _mean_margins(values, confidence, within, counts)
     return mean - below, mean + above
@@ -288,21 +224,8 @@ def mean_difference(
     within: Limits = (0.0, 1.0),
     counts: Sequence[FloatArray | None] = (None, None),
 ) -> Limits:
-    r"""Compute the interval of the second mean minus the first, for numbers within known bounds.
+    r"""Return the interval of the second mean minus the first, for numbers within known bounds.
 
-    Parameters
-    ----------
-    first, second : array
-        The numbers of each group.
-    confidence : float
-        Level of the interval.
-    within : two numbers, default=(0, 1)
-        Bounds of what a number can be.
-    counts : two arrays, optional
-        How many people of each group have each number; one by default.
-
-    Notes
-    -----
     Each mean has the margins of `mean_interval`. They are combined as Newcombe combines those of
     two rates: :math:`\sqrt{a^2 + b^2}`, where :math:`a, b` are the margins on the sides that
     matter.
@@ -351,17 +274,8 @@ def _quantile(freedom: float, confidence: float) -> float:
 def rate_gaps_limit(
     counts: tuple[Counts, ...], n_rows: tuple[Sizes, ...], confidence: float
 ) -> float:
-    r"""Compute an upper limit of the mean of several absolute differences of rates.
+    r"""Return an upper limit of the mean of several absolute differences of rates.
 
-    Parameters
-    ----------
-    counts, n_rows
-        For each difference, the hits and the sizes of the two groups.
-    confidence : float
-        Level of the two-sided interval that the limit belongs to.
-
-    Notes
-    -----
     :math:`\sum_k |\delta_k|` is the largest of the sums :math:`\sum_k \pm \delta_k`. For the true
     signs, the limit of the sum holds with the requested confidence. The largest limit over all
     signs is no smaller.
@@ -404,7 +318,7 @@ def _percentiles(values: FloatArray, confidence: float) -> Limits:
 
 
 def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidence: float) -> Limits:
-    r"""Compute the interval of the norm of a vector that is known up to noise.
+    r"""Return the interval of the norm of a vector that is known up to noise.
 
     Parameters
     ----------
@@ -421,18 +335,7 @@ def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidenc
     -----
     A test is inverted along the direction of the estimate. The number t is in the interval if
     :math:`\|\hat v\|` is between the outer quantiles of :math:`\|t \hat v / \|\hat v\| + Z\|`.
-
-    Examples
-    --------
-    The lower limit is 0 for a norm that chance alone explains. Other norms are pulled down:
-
-    >>> noise = np.random.default_rng(0).normal(size=(1000, 50))
-    >>> length = lambda v: np.sqrt((v**2).sum(axis=-1))
-    >>> norm_interval(noise[0], noise, length, 0.95)[0]
-    0.0
-    >>> low, high = norm_interval(2.0 * np.ones(50), noise, length, 0.95)
-    >>> bool(low < np.sqrt(150) < high)
-    True
+    The lower limit is 0 for a norm that chance alone explains.
     """
     size = float(norm(estimate))
     tail = (1.0 - confidence) / 2.0
@@ -501,8 +404,6 @@ class ScoreGrid:
     people : two arrays, optional
         How many people of each group have each score; one by default. The intervals are those of
         as many scores.
-    within : two numbers, default=(0, 1)
-        Bounds of what a score can be.
     """
 
     def __init__(
@@ -513,7 +414,6 @@ class ScoreGrid:
         n_resamples: int,
         generator: np.random.Generator,
         people: Sequence[FloatArray | None] = (None, None),
-        within: Limits = (0.0, 1.0),
     ) -> None:
         ones = [
             np.ones(len(own)) if given is None else given
@@ -524,7 +424,8 @@ class ScoreGrid:
         if len(different) > _CELLS:
             at = np.linspace(0, last[-1] - 1, _CELLS + 1).astype(np.intp)[1:-1]
             different = np.unique(pooled[np.searchsorted(last, at, side="right")])
-        self.within, self._bin_borders = within, _bin_borders(bins, within)
+        # The borders of numpy.histogram, whose last interval is closed.
+        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
         borders = np.union1d(different, self._bin_borders)
         cells = [np.searchsorted(borders, s, side="right") for s in scores]
         n_cells = len(borders) + 1
@@ -577,8 +478,7 @@ class ScoreGrid:
 
     def mean_gap(self, confidence: float) -> Interval:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
-        limits = mean_difference(*self._scores, confidence, within=self.within, counts=self._people)
-        return Interval(*fold(limits))
+        return Interval(*fold(mean_difference(*self._scores, confidence, counts=self._people)))
 
     def wasserstein(self, confidence: float) -> Interval:
         """Compute the interval of the area between the distribution functions."""
@@ -595,7 +495,7 @@ class ScoreGrid:
     def _slope_limit(self, widths: FloatArray, confidence: float) -> float:
         steps = -np.sign(self._estimate[:-1]) * widths
         heights = np.append(0.0, np.cumsum(steps))
-        beyond = max(self.values[0] - self.within[0], self.within[1] - self.values[-1])
+        beyond = max(self.values[0], 1.0 - self.values[-1])
         within = float(heights.min() - beyond), float(heights.max() + beyond)
         first, second = (np.interp(scores, self.values, heights) for scores in self._scores)
         limits = mean_difference(first, second, confidence, within=within, counts=self._people)
@@ -664,12 +564,6 @@ class ScoreGrid:
         return Interval(0.0 if p_value > (1.0 - confidence) / 2.0 else low, high, p_value)
 
 
-def _bin_borders(bins: int, within: Limits) -> FloatArray:
-    """Return the inner borders of numpy.histogram, whose last interval is closed."""
-    borders: FloatArray = within[0] + (within[1] - within[0]) * np.linspace(0.0, 1.0, bins + 1)
-    return borders[1:-1]
-
-
 def _ordered(values: FloatArray, people: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return values in order, and how many people have each or one before it."""
     order = np.argsort(values, kind="stable")
@@ -694,19 +588,10 @@ def mean_of_rate_gaps(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Limits:
-    """Compute the interval of a mean of absolute differences of rates, such as equalized odds.
+    """Return the interval of a mean of absolute differences of rates, such as equalized odds.
 
-    Parameters
-    ----------
-    counts, n_rows
-        For each difference, the hits and the sizes of the two groups.
-    confidence : float
-        Level of the interval.
-    n_resamples : int
-        Number of binomial resamples. As Agresti and Coull do, two successes and two failures are
-        added before a rate is resampled, which keeps it off 0 and 1.
-    generator : numpy Generator
-        Source of the random draws.
+    Rates are resampled as binomial counts. As Agresti and Coull do, two successes and two failures
+    are added before a rate is resampled, which keeps it off 0 and 1.
     """
     hits, sizes = np.asarray(counts, dtype=float), np.asarray(n_rows)
     rates = (hits + 2.0) / (sizes + 4.0)
@@ -726,21 +611,10 @@ def pair_mean(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Limits:
-    """Compute the interval of a mean over pairs. The matching is taken as given.
+    """Return the interval of a mean over pairs. The matching is taken as given.
 
-    Parameters
-    ----------
-    values, mass : array of shape (n_pairs,)
-        The value of each pair, and its weight.
-    members : array of int of shape (n_pairs,)
-        The person of the smaller group in each pair. People are resampled with all their partners,
-        because pairs that share a person are not independent.
-    confidence : float
-        Level of the interval.
-    n_resamples : int
-        Number of bootstrap resamples.
-    generator : numpy Generator
-        Source of the random draws.
+    ``members`` is the person of the smaller group in each pair. People are resampled with all their
+    partners, because pairs that share a person are not independent.
     """
     _, member = np.unique(members, return_inverse=True)
     totals = np.bincount(member, values * mass)
@@ -774,8 +648,6 @@ class WeightedGrid(ScoreGrid):
         How many resamples to draw.
     generator : numpy Generator
         Source of the random draws.
-    within : two numbers, default=(0, 1)
-        Bounds of what a score can be.
 
     Notes
     -----
@@ -792,9 +664,9 @@ class WeightedGrid(ScoreGrid):
         bins: int,
         n_resamples: int,
         generator: np.random.Generator,
-        within: Limits = (0.0, 1.0),
     ) -> None:
-        self.within, self._bin_borders = within, _bin_borders(bins, within)
+        # The borders of numpy.histogram, whose last interval is closed.
+        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
         self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
         shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
         borders = np.union1d(
@@ -850,8 +722,7 @@ class WeightedGrid(ScoreGrid):
         self, first: FloatArray, second: FloatArray, confidence: float
     ) -> tuple[float, float]:
         moments = self._weights[0].moments(first), self._weights[1].moments(second)
-        width = self.within[1] - self.within[0]
-        return fold(weighted_mean_difference(*moments, confidence, width))
+        return fold(weighted_mean_difference(*moments, confidence))
 
 
 def _shares(weights: Weights) -> FloatArray:
@@ -932,14 +803,15 @@ class GroupPair:
 
     @cached_property
     def grid(self) -> ScoreGrid:
-        """The scores of both groups, counted in cells and resampled."""
+        """The scores of both groups as shares of their range, counted in cells and resampled."""
         first, second = self.parts()
-        scores, weights = (first.values, second.values), (first.weights, second.weights)
+        shares = self.scored.settings.shares
+        scores = shares(first.values), shares(second.values)
+        weights = first.weights, second.weights
         drawn: dict[str, Any] = {
             "bins": SCORE_BINS,
             "n_resamples": self.n_resamples,
             "generator": self.stream(0),
-            "within": self.scored.settings.within,
         }
         if self.scored.weights.is_survey:
             return WeightedGrid(scores, weights, **drawn)
@@ -962,30 +834,32 @@ def interval_of_rates(pair: GroupPair, labels: Labels, confidence: float) -> Int
     )
 
 
-def interval_of_scores(measure: str) -> IntervalMethod:
-    """Return the method for a gap of scores, which is named as in `ScoreGrid`."""
+def interval_of_scores(name: str) -> IntervalMethod:
+    """Return the method for a gap of scores. ``name`` is that of its interval in `ScoreGrid`."""
 
     def interval(pair: GroupPair, labels: Labels, confidence: float) -> Interval:
         if pair.scored.is_decision:
-            return _interval_of_two_values(pair, confidence, measure)
-        found: Interval = getattr(pair.grid, measure)(confidence)
-        if measure == "mean_gap":
-            return replace(found, method=pair.method("means"))
-        kind = "distances" if pair.grid.reaches(confidence) else "many"
-        return replace(found, method=pair.method(kind))
+            found, kind = _interval_of_ones(pair, confidence), "rates"
+        else:
+            found = getattr(pair.grid, name)(confidence)
+            kind = "distances" if pair.grid.reaches(confidence) else "many"
+            kind = "means" if name == "mean_gap" else kind
+        # The grid knows scores as shares of their range. Gaps of shares of people have no unit.
+        unit = pair.scored.settings.width if name in ("mean_gap", "wasserstein") else 1.0
+        return replace(
+            found, low=unit * found.low, high=unit * found.high, method=pair.method(kind)
+        )
 
     return interval
 
 
-def _interval_of_two_values(pair: GroupPair, confidence: float, measure: str) -> Interval:
+def _interval_of_ones(pair: GroupPair, confidence: float) -> Interval:
     """Return the interval of a gap of decisions: that of the shares of people at the upper end."""
-    settings = pair.scored.settings
-    rates = [own.weights.rate(own.values > settings.within[0]) for own in pair.parts()]
+    least = pair.scored.settings.within[0]
+    rates = [own.weights.rate(own.values > least) for own in pair.parts()]
     sizes = max(round(rates[0][1]), 1), max(round(rates[1][1]), 1)
     hits = rates[0][0] * sizes[0], rates[1][0] * sizes[1]
-    low, high = fold(rate_difference(hits, sizes, confidence))
-    unit = 1.0 if measure == "kolmogorov_smirnov" else settings.width
-    return Interval(low * unit, high * unit, method=pair.method("rates"))
+    return Interval(*fold(rate_difference(hits, sizes, confidence)))
 
 
 LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], float]
@@ -994,14 +868,8 @@ LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], floa
 def limit_of_rates(groups: Sequence[GroupScores], error: float, settings: Settings) -> float:
     """Return an upper limit of the largest gap of selection rates over pairs of groups.
 
-    Parameters
-    ----------
-    groups : sequence of GroupScores
-        The groups. With weights, a group counts by its effective number of rows.
-    error : float
-        Probability with which the limit of one pair may be wrong.
-    settings : Settings
-        Who is selected.
+    The limit of one pair may be wrong with probability ``error``. With weights, a group counts by
+    its effective number of rows.
     """
     counts = []
     for group in groups:

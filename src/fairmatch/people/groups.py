@@ -20,6 +20,9 @@ from fairmatch.people.checks import (
 # The name of the group into which small groups are pooled.
 OTHER = "other"
 
+SMALL = 30
+"""A group with fewer rows is small: its rate is known to about ±0.2 at best."""
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
