@@ -183,21 +183,7 @@ def measure_scores(
     coupling: Coupling | None = None,
     scale: float = 1.0,
 ) -> dict[str, float]:
-    """Return how good scores are, and all their gaps.
-
-    Parameters
-    ----------
-    scores : array of shape (n_rows,)
-        Probabilities, or predictions in units of the target.
-    people : People
-        The groups, the labels in units of the target, and the weights of the rows.
-    outcome : Outcome
-        What a score is.
-    coupling : Coupling, optional
-        A matching of the people, which the matched gap needs.
-    scale : float, default=1.0
-        Standard deviation of a number, for relative gaps.
-    """
+    """Return how good scores are, and all their gaps."""
     labels, weights = labels_of(people), people.weights
     settings = Settings(outcome=outcome, spread=None if outcome.decides else scale)
     gaps = gap_values(people, scores, settings, coupling=coupling, undefined=True)
@@ -422,21 +408,7 @@ def fit_models(
     weights: Sequence[float],
     coupling: Coupling | None = None,
 ) -> list[Any]:
-    """Return one fitted estimator per weight. They share encoding and matching.
-
-    Parameters
-    ----------
-    estimator : FairEstimator
-        What to train.
-    reader : Reader
-        The estimator's reader, which has read the people; here it learns their encoding.
-    people : People
-        The rows to learn from.
-    weights : sequence of float
-        Weights of the penalty.
-    coupling : Coupling, optional
-        A ready matching of the people.
-    """
+    """Return one fitted estimator per weight. They share encoding and matching."""
     template = clone(estimator)
     rows = reader.fit(people, coupled=coupling is not None)
     known = reader.attributes()
@@ -454,17 +426,6 @@ def choose_model(
     """Return the model that is kept, the path that it is from, and the path's measures.
 
     The models are trained on part of the people, and measured on the others.
-
-    Parameters
-    ----------
-    model : FairEstimator
-        What to train, with the bound among its parameters.
-    reader : Reader
-        Its reader, which has read the people.
-    people : People
-        The rows.
-    weights : sequence of float
-        The weights to choose from.
     """
     assert model.max_gap is not None
     train, held_out = stratified_split(

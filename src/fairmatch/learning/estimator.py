@@ -389,11 +389,6 @@ def refuse_lost_groups(who: str) -> None:
 
     Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. Scoring then fails
     because the groups are missing, and scikit-learn reports scores of NaN.
-
-    Parameters
-    ----------
-    who : str
-        Name of the estimator's class.
     """
     if get_config()["enable_metadata_routing"]:
         return
