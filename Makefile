@@ -34,7 +34,7 @@ docs: $(STAMP)
 package: $(STAMP)
 	.ci/package $(abspath $(BIN)/python)
 
-# The tests of the rooms that users' arrays and tables go through, with the smallest versions that
+# The tests of the packages that users' arrays and tables go through, with the smallest versions that
 # are allowed. pytest 9 does not take the checks of a scikit-learn that old.
 MINIMUM ?= tests/people tests/matching tests/measures tests/auditing
 minimum:

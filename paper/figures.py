@@ -278,7 +278,7 @@ def frontier(answers: Answers) -> Any:
     colours = alt.Scale(domain=labels, range=[_STYLES[key][0] for key in keys])
     shapes = alt.Scale(domain=labels, range=[_SHAPES.get(key, "circle") for key in keys])
     legend = alt.Legend(title=None, orient="bottom", columns=3, symbolSize=90, labelLimit=0)
-    along = {"scale": alt.Scale(zero=False, padding=14), "axis": alt.Axis(tickCount=5)}
+    along: Any = {"scale": alt.Scale(zero=False, padding=14), "axis": alt.Axis(tickCount=5)}
     size = alt.Size(
         "largest:Q",
         title="largest gap of half-spaces",

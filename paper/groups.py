@@ -175,8 +175,10 @@ def group_tasks(
         # Alignment cannot compare people of each label apart.
         if method != "alignment" or CASES[case].criterion != "equalized_odds"
     ]
-    how = {"draw": draw_case, "measure": measure_tuned, "times_training": True}
-    return [Task(spec, METHODS[spec.method], **how) for spec in specs]
+    return [
+        Task(spec, METHODS[spec.method], draw_case, measure_tuned, times_training=True)
+        for spec in specs
+    ]
 
 
 def draw_case(spec: RunSpec) -> Problem:
@@ -196,7 +198,7 @@ def measure_tuned(
     models = curve.models if spec.method == SLOW else [_decisions(m) for m in curve.models]
     found = [judge(problem, model) for model in models]
     columns = [[facts[name] for facts in found] for name in _JUDGED]
-    picked = {pick_index(*columns, level) for level in CASES[spec.dataset].levels}
+    picked = {pick_index(level, *columns) for level in CASES[spec.dataset].levels}
     for index, (model, facts) in enumerate(zip(models, found, strict=True)):
         seen = look(problem, model) if index in picked else dict.fromkeys(_LOOKED)
         yield {**facts, **seen}
@@ -281,10 +283,11 @@ def read_records(store: RecordStore) -> Found:
 def picked(records: Mapping[int, Record], level: float) -> dict[str, Reading]:
     """Read every column at the model picked on the tuning rows of each split."""
     curves = {seed: record.curve for seed, record in records.items()}
-    best = {s: pick_index(*(curve[name] for name in _JUDGED), level) for s, curve in curves.items()}
+    best = {s: pick_index(level, *(curve[name] for name in _JUDGED)) for s, curve in curves.items()}
 
     def value(seed: int, name: str) -> Any:
-        return None if best[seed] is None else curves[seed][name][best[seed]]
+        place = best[seed]
+        return None if place is None else curves[seed][name][place]
 
     return {name: Reading.of({seed: value(seed, name) for seed in curves}) for name in _COLUMNS}
 

@@ -46,7 +46,7 @@ class Rows:
     X: pd.DataFrame
     y: NDArray[np.int64]
     group: NDArray[Any]
-    encoded: FloatArray | None = None
+    encoded: Any = None
 
     def __len__(self) -> int:
         return len(self.y)

@@ -134,7 +134,7 @@ def least_gap(records: Mapping[int, Record], gap: str) -> Reading:
 
 
 def pick(
-    gaps: Sequence[Any], accepted: Sequence[float], accuracies: Sequence[float], level: float
+    level: float, gaps: Sequence[Any], accepted: Sequence[float], accuracies: Sequence[float]
 ) -> int | None:
     """Return the index of the most accurate model whose gap is within a level; of equals the first.
 
@@ -143,7 +143,7 @@ def pick(
     Examples
     --------
     >>> curve = [0.0, 0.04, 0.2], [0.0, 0.3, 0.3], [0.9, 0.7, 0.8]
-    >>> pick(*curve, 0.05), pick(*curve, 0.01)
+    >>> pick(0.05, *curve), pick(0.01, *curve)
     (1, None)
     """
     kept = [
@@ -164,7 +164,7 @@ def picked(records: Mapping[int, Record], gap: str, level: float, quantity: str)
     def place(record: Record) -> int | None:
         training, accuracies = (quantity_of(record, f"training: {q}") for q in (gap, "accuracy"))
         accepted = record.curve.get("acceptance_rate", [0.5] * len(training))
-        return pick(training, accepted, accuracies, level)
+        return pick(level, training, accepted, accuracies)
 
     places = {seed: place(record) for seed, record in records.items()}
     return _at(records, places, gap, quantity)

@@ -68,7 +68,6 @@ def measure_test(model: Model, problem: Problem, reference: FloatArray | None = 
     number that is not defined is None.
     """
     test, groups = problem.test, problem.test.group
-    assert test.encoded is not None
     scores = np.clip(model(test, groups), 0.0, 1.0)
     flipped = np.clip(model(test, 1 - groups), 0.0, 1.0)
     gaps = gap_table(test.y, scores, sensitive_features=groups)

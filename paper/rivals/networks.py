@@ -47,7 +47,7 @@ class Adversary(GroupPenalty):
     ) -> Comparing:
         """Return the batches, and adversaries as the penalty."""
         batches = PairBatches(self.parts, people.mass, batch_size, generator)
-        return Comparing(batches, AdversaryPenalty(weights, self, generator=torch_generator(seed)))
+        return batches, AdversaryPenalty(weights, self, generator=torch_generator(seed))
 
 
 def compare_means(
@@ -62,7 +62,7 @@ def compare_means(
 ) -> Comparing:
     """Return the batches and the torch module of a penalty on mean scores."""
     batches = PairBatches(formula.parts, people.mass, batch_size, generator)
-    return Comparing(batches, MeanGapPenalty(weights, formula, link))
+    return batches, MeanGapPenalty(weights, formula, link)
 
 
 class AdversaryNetwork(nn.Module):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,6 @@ from fairmatch.people.checks import BoolArray, FloatArray, check_number
 from fairmatch.people.groups import Groups
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
-
-if TYPE_CHECKING:
-    from fairmatch.learning.estimator import FairEstimator
 
 # A model counts as deciding if its acceptance rate is at least this share of the acceptance rate of
 # the most accurate model of the path, and likewise for its rejection rate.
@@ -186,21 +183,7 @@ def measure_scores(
     coupling: Coupling | None = None,
     scale: float = 1.0,
 ) -> dict[str, float]:
-    """Return how good scores are, and all their gaps.
-
-    Parameters
-    ----------
-    scores : array of shape (n_rows,)
-        Probabilities, or predictions in units of the target.
-    people : People
-        The groups, the labels in units of the target, and the weights of the rows.
-    outcome : Outcome
-        What a score is.
-    coupling : Coupling, optional
-        A matching of the people, which the matched gap needs.
-    scale : float, default=1.0
-        Standard deviation of a number, for relative gaps.
-    """
+    """Return how good scores are, and all their gaps."""
     labels, weights = labels_of(people), people.weights
     settings = Settings(outcome=outcome, spread=None if outcome.decides else scale)
     gaps = gap_values(people, scores, settings, coupling=coupling, undefined=True)
@@ -231,7 +214,7 @@ def errors_of(
     }
 
 
-def check_choice(model: "FairEstimator") -> None:
+def check_choice(model: Any) -> None:
     """Raise an error that names the first parameter of the choice that cannot be used."""
     named, decides = model.gap_measure, model._outcome.decides
     known = applicable(model._outcome)
@@ -418,26 +401,32 @@ class Bound:
             )
 
 
+def fit_models(
+    estimator: Any,
+    reader: Reader,
+    people: People,
+    weights: Sequence[float],
+    coupling: Coupling | None = None,
+) -> list[Any]:
+    """Return one fitted estimator per weight. They share encoding and matching."""
+    template = clone(estimator)
+    rows = reader.fit(people, coupled=coupling is not None)
+    known = reader.attributes()
+    template._adopt(known)
+    scorers = template._learn(rows, weights, coupling)
+    return [
+        estimator._fitted(weight, {**known, **scorer.attributes()})
+        for weight, scorer in zip(weights, scorers, strict=True)
+    ]
+
+
 def choose_model(
-    model: "FairEstimator", reader: Reader, people: People, weights: Sequence[float]
+    model: Any, reader: Reader, people: People, weights: Sequence[float]
 ) -> tuple[Any, FairnessPath, pd.DataFrame]:
     """Return the model that is kept, the path that it is from, and the path's measures.
 
     The models are trained on part of the people, and measured on the others.
-
-    Parameters
-    ----------
-    model : FairEstimator
-        What to train, with the bound among its parameters.
-    reader : Reader
-        Its reader, which has read the people.
-    people : People
-        The rows.
-    weights : sequence of float
-        The weights to choose from.
     """
-    from fairmatch.learning.estimator import fit_models
-
     assert model.max_gap is not None
     train, held_out = stratified_split(
         labels_of(people).values, people.groups, model.validation_size, model.random_state

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.choice import check_choice, choose_model, errors_of
+from fairmatch.learning.choice import check_choice, choose_model, errors_of, fit_models
 from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import (
     Columns,
@@ -350,39 +350,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
 
-def fit_models(
-    estimator: Any,
-    reader: Reader,
-    people: People,
-    weights: Sequence[float],
-    coupling: Coupling | None = None,
-) -> list[Any]:
-    """Return one fitted estimator per weight. They share encoding and matching.
-
-    Parameters
-    ----------
-    estimator : FairEstimator
-        What to train.
-    reader : Reader
-        The estimator's reader, which has read the people; here it learns their encoding.
-    people : People
-        The rows to learn from.
-    weights : sequence of float
-        Weights of the penalty.
-    coupling : Coupling, optional
-        A ready matching of the people.
-    """
-    template = clone(estimator)
-    rows = reader.fit(people, coupled=coupling is not None)
-    known = reader.attributes()
-    template._adopt(known)
-    scorers = template._learn(rows, weights, coupling)
-    return [
-        estimator._fitted(weight, {**known, **scorer.attributes()})
-        for weight, scorer in zip(weights, scorers, strict=True)
-    ]
-
-
 def learned(model: FairEstimator) -> dict[str, Any]:
     """Return the learned attributes of an estimator: those that end with an underscore."""
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
@@ -422,11 +389,6 @@ def refuse_lost_groups(who: str) -> None:
 
     Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. Scoring then fails
     because the groups are missing, and scikit-learn reports scores of NaN.
-
-    Parameters
-    ----------
-    who : str
-        Name of the estimator's class.
     """
     if get_config()["enable_metadata_routing"]:
         return

@@ -113,22 +113,6 @@ class PairBatches:
     the same rows serve the loss and the comparison. The loss then weighs the rows of each group by
     the group's share of the table, and stays an unbiased estimate of the mean loss. Otherwise the
     loss has rows of its own. A batch repeats rows of a group that is smaller than the batch.
-
-    Parameters
-    ----------
-    parts : sequence of Comparison
-        The pairs of groups that are compared.
-    mass : array of shape (n_rows,)
-        Weight of every row.
-    batch_size : int
-        Rows of each group. Several parts share them, with at least 256 for each.
-    generator : numpy.random.Generator
-        Draws the rows.
-
-    Attributes
-    ----------
-    part_size : int
-        Pairs of each part in a batch. The pairs of a part follow each other.
     """
 
     def __init__(
@@ -202,19 +186,6 @@ class CoupledBatches(PairBatches):
     marginals of the coupling may differ from the rows' own, as after matching in mini-batches; the
     weights in the loss then correct the difference. Otherwise the loss has rows of its own, and so
     it sees everybody.
-
-    Parameters
-    ----------
-    coupling : Coupling
-        Who is matched with whom.
-    groups : Groups
-        Group of every row.
-    mass : array of shape (n_rows,)
-        Weight of every row.
-    batch_size : int
-        Greatest number of pairs in a batch.
-    generator : numpy.random.Generator
-        Draws the pairs.
     """
 
     def __init__(
@@ -262,21 +233,6 @@ class MatchedBatches(PairBatches):
     """Batches of rows that are matched anew in every step, as in the paper.
 
     Another process matches the rows ahead of the training.
-
-    Parameters
-    ----------
-    matcher : OptimalTransportMatcher
-        Matches the rows of a batch, part by part.
-    points : Points
-        What rows are matched on.
-    parts : sequence of Comparison
-        The pairs of groups that are compared.
-    mass : array of shape (n_rows,)
-        Weight of every row.
-    batch_size : int
-        Rows of each group. Several parts share them, with at least 256 for each.
-    generator : numpy.random.Generator
-        Draws the rows.
     """
 
     def __init__(
@@ -372,19 +328,6 @@ class StackedMLP(NetworkStack):
     """L multilayer perceptrons with stacked weights, trained by one optimiser.
 
     All networks start from the same weights, so later differences come from the objective.
-
-    Parameters
-    ----------
-    n_networks : int
-        Number of networks.
-    n_inputs : int
-        Number of inputs of each network.
-    hidden_sizes : sequence of int
-        Widths of the hidden layers, with ReLU after each of them.
-    generator : torch.Generator, optional
-        Draws the initial weights, from the same range as ``torch.nn.Linear``.
-    n_outputs : int, default=1
-        Number of outputs of each network for a row; a classifier has one logit.
     """
 
     def __init__(
@@ -464,13 +407,7 @@ def _apply(layers: list[tuple[Tensor, Tensor]], values: Tensor) -> Tensor:
 
 
 class ModuleStack(NetworkStack):
-    """Copies of a user's own module.
-
-    Parameters
-    ----------
-    modules : sequence of torch.nn.Module
-        Each maps (n_rows, n_inputs) to one logit per row.
-    """
+    """Copies of a user's own module."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -494,15 +431,7 @@ class ModuleStack(NetworkStack):
 
 @dataclass(frozen=True)
 class TorchLoss:
-    """A loss of margins, and the link that turns margins into scores.
-
-    Attributes
-    ----------
-    values : callable
-        Maps margins and labels of the same shape to losses.
-    link : callable
-        Maps margins to scores.
-    """
+    """A loss of margins, and the link that turns margins into scores."""
 
     values: Callable[[Tensor, Tensor], Tensor]
     link: Callable[[Tensor], Tensor]
@@ -530,15 +459,7 @@ Link = Callable[[Tensor], Tensor]
 
 
 class Penalty(nn.Module):
-    """Base class of penalties, with one fairness weight per network.
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        The paper's lambda, one per network.
-    link : callable
-        Turns margins into scores.
-    """
+    """Base class of penalties, with one fairness weight per network."""
 
     fairness_weights: Tensor
 
@@ -557,18 +478,7 @@ class Penalty(nn.Module):
 
 
 class MatchedGapPenalty(Penalty):
-    r"""The mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2).
-
-    Parameters
-    ----------
-    fairness_weights : tensor of shape (L,)
-        The paper's lambda, one per network.
-    part_weights : tensor of shape (n_parts,), optional
-        Weight of each part. A batch has the same number of pairs of each, one part after the
-        other. By default there is one part.
-    link : callable
-        Turns margins into scores.
-    """
+    r"""The mean score gap between matched people, :math:`\Delta\mathrm{MDP}` (equation 2)."""
 
     def __init__(
         self,
@@ -588,20 +498,7 @@ class MatchedGapPenalty(Penalty):
         return sizes.reshape(len(sizes), len(self.part_weights), -1).mean(dim=2) @ self.part_weights
 
 
-@dataclass(frozen=True)
-class Comparing:
-    """The batches and the penalty of a training with pairs.
-
-    Attributes
-    ----------
-    batches : Batches
-        Source of the rows for the loss, and of the pairs.
-    penalty : Penalty
-        What the pairs add to the loss.
-    """
-
-    batches: Batches
-    penalty: Penalty
+Comparing = tuple[Batches, Penalty]
 
 
 def comparing(
@@ -616,34 +513,20 @@ def comparing(
 ) -> Comparing:
     """Return the batches and the torch module that belong to a penalty.
 
-    Parameters
-    ----------
-    formula : MatchedGap, FreshlyMatchedGap, or an object with a method ``comparing``
-        The penalty, which knows whom it compares. The method gets the other arguments.
-    people : People
-        The rows to learn from.
-    fairness_weights : tensor of shape (L,)
-        Weights of the penalty, one per network.
-    batch_size : int
-        Rows of each group in a batch; a matcher with a ``batch_size`` uses its own.
-    link : callable
-        Turns margins into scores.
-    generator : numpy.random.Generator
-        Draws the batches.
-    seed : numpy.random.SeedSequence
-        Seed of what the penalty itself draws.
+    Matched gaps are known here. Any other penalty has a method ``comparing`` that gets the other
+    arguments; ``seed`` is for what the penalty itself draws.
     """
     weights, mass = fairness_weights, people.mass
     if isinstance(formula, MatchedGap):
         coupled = CoupledBatches(formula.coupling, people.groups, mass, batch_size, generator)
-        return Comparing(coupled, MatchedGapPenalty(weights, link=link))
+        return coupled, MatchedGapPenalty(weights, link=link)
     if isinstance(formula, FreshlyMatchedGap):
         size = formula.matcher.batch_size or batch_size
         matched = MatchedBatches(
             formula.matcher, formula.points, formula.parts, mass, size, generator
         )
         shares = weights.new_tensor([part.weight for part in formula.parts])
-        return Comparing(matched, MatchedGapPenalty(weights, shares, link))
+        return matched, MatchedGapPenalty(weights, shares, link)
     found: Comparing = formula.comparing(
         people, weights, batch_size=batch_size, link=link, generator=generator, seed=seed
     )
@@ -657,19 +540,7 @@ MIN_STEPS_PER_EPOCH = 16
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast to learn.
-
-    Attributes
-    ----------
-    epochs : int
-        Number of epochs.
-    steps_per_epoch : int
-        Number of steps in every epoch.
-    learning_rate : float
-        Adam's learning rate in the first epoch.
-    decay : float
-        Factor on the learning rate after every epoch.
-    """
+    """How long and how fast to learn."""
 
     epochs: int
     steps_per_epoch: int
@@ -688,20 +559,8 @@ class Schedule:
 class Objective(nn.Module):
     """The loss and the penalty of L networks on one batch.
 
-    Parameters
-    ----------
-    network : NetworkStack
-        The networks to train.
-    inputs : array of shape (n_rows, n_inputs) or (L, n_rows, n_inputs)
-        What all networks see, or what each of them sees.
-    labels : array of shape (n_rows,)
-        0 or 1, or real numbers.
-    penalty : Penalty, optional
-        The penalty, which is added to the loss.
-    device : str
-        Device that torch computes on.
-    loss : callable
-        Maps margins of shape (L, n_rows) and labels of the same shape to losses.
+    Inputs of shape (n_rows, n_inputs) are seen by all networks. Those of shape (L, n_rows,
+    n_inputs) differ between the networks.
     """
 
     def __init__(
@@ -742,27 +601,8 @@ def train(
     """Minimise an objective in place with Adam, and return the number of epochs.
 
     The networks of a stack share no weights. So training on the sum of their objectives trains
-    each of them as if it were alone.
-
-    Parameters
-    ----------
-    objective : module
-        Maps a batch to terms, one column per network. Their sum is minimised over all parameters
-        of the module.
-    batches : Batches
-        Source of the batches.
-    schedule : Schedule
-        How long and how fast to learn.
-    on_epoch : callable, optional
-        Called after every epoch with its number and each network's mean terms.
-    keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the training and keeps the networks; by default it raises
-        ``KeyboardInterrupt``.
-
-    Returns
-    -------
-    int
-        Number of complete epochs.
+    each of them as if it were alone. ``on_epoch`` gets the number of every epoch and each network's
+    mean terms. With ``keep_on_interrupt`` Ctrl-C ends the training and keeps the networks.
     """
     parameters = list(objective.parameters())
     optimizer = torch.optim.Adam(parameters, lr=schedule.learning_rate, fused=True)
@@ -980,15 +820,7 @@ def torch_generator(seed: np.random.SeedSequence) -> torch.Generator:
 
 
 def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
-    """Return a network with given sizes and weights; raise an error if they do not fit.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-        Weights by name, as a `StackedMLP` names them.
-    sizes : list of int
-        Number of inputs, widths of the hidden layers, number of outputs.
-    """
+    """Return a network with given sizes and weights; raise an error if they do not fit."""
     if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
         raise ModelFileError("The file is damaged: sizes of a network must be whole numbers.")
     if len(arrays) != 2 * (len(sizes) - 1):
@@ -1012,17 +844,7 @@ def network_from(arrays: Arrays, sizes: Any) -> StackedMLP:
 
 @dataclass(frozen=True, eq=False)
 class NetworkScorer:
-    """A network that scores rows.
-
-    Attributes
-    ----------
-    network : NetworkStack
-        A stack that holds one network.
-    n_epochs : int
-        Number of epochs of its training.
-    loss : Loss
-        The loss; its link turns margins into scores.
-    """
+    """A network that scores rows."""
 
     network: NetworkStack
     n_epochs: int
@@ -1073,24 +895,8 @@ def train_networks(
 ) -> list[NetworkScorer]:
     """Train a path of networks together, and return one scorer per weight.
 
-    All networks start from the same weights and see the same batches.
-
-    Parameters
-    ----------
-    network : NeuralNetwork
-        The sizes of the networks, and the settings of their training.
-    people : People
-        Rows to learn from.
-    inputs : array of shape (n_rows, n_inputs) or (L, n_rows, n_inputs)
-        What all networks see, or what each of them sees.
-    weights : sequence of float
-        Weights of the penalty.
-    loss : Loss
-        The loss, which compares margins with labels.
-    penalty : callable
-        Returns the penalty on the people. It is called only if a weight is positive.
-    random_state : int, optional
-        Seed.
+    All networks start from the same weights and see the same batches. Inputs of shape (L, n_rows,
+    n_inputs) differ between the networks. The penalty is asked for only if a weight is positive.
     """
     factors = np.asarray(weights, dtype=np.float64)
     network_seed, batch_seed, penalty_seed = seed_sequence(random_state).spawn(3)
@@ -1101,7 +907,7 @@ def train_networks(
     module: Penalty | None = None
     batches: Batches
     if factors.any():
-        made = comparing(
+        batches, module = comparing(
             penalty(),
             people,
             torch.as_tensor(factors, dtype=torch.float32),
@@ -1110,7 +916,6 @@ def train_networks(
             generator=generator,
             seed=penalty_seed,
         )
-        batches, module = made.batches, made.penalty
     else:
         # Nothing is compared, so training is plain and needs no matching.
         batches = RowBatches(people.mass, network.batch_size, generator)

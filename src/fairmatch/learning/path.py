@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 import fairmatch
 from fairmatch.exceptions import InputError
-from fairmatch.learning.choice import FairnessPath
-from fairmatch.learning.estimator import FairClassifier, FairRegressor, fit_models
+from fairmatch.learning.choice import FairnessPath, fit_models
+from fairmatch.learning.estimator import FairClassifier, FairRegressor
 from fairmatch.matching.coupling import Coupling
 
 __all__ = ["FairnessPath", "fairness_path"]

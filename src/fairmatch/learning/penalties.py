@@ -92,17 +92,7 @@ class MatchedGap:
 
 
 class FreshlyMatchedGap:
-    """The matched gap of people who are matched anew in every step, as in the paper.
-
-    Parameters
-    ----------
-    matcher : OptimalTransportMatcher
-        Matches a batch of each part; its ``batch_size`` is the number of pairs.
-    points : Points
-        What rows are matched on.
-    parts : sequence of Comparison
-        The pairs of groups that are compared.
-    """
+    """The matched gap of people who are matched anew in every step, as in the paper."""
 
     def __init__(
         self, matcher: OptimalTransportMatcher, points: Points, parts: Sequence[Comparison]

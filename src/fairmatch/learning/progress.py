@@ -72,15 +72,7 @@ class TrainingProgress:
             self._bar.stop()
 
     def update(self, epoch: int, values: Callable[[], FloatArray]) -> None:
-        """Show an epoch or a round, if an update is due.
-
-        Parameters
-        ----------
-        epoch : int
-            Number of the epoch, from 0.
-        values : callable
-            Returns the mean loss and the weighted penalty of every weight, of shape (2, L).
-        """
+        """Show an epoch or a round, if an update is due."""
         now = time.perf_counter()
         if not self._is_seen or now < self._next:
             return

@@ -61,22 +61,7 @@ _MOST_COLUMNS = 10_000_000
 
 
 def split_columns(X: Any, columns: Columns) -> tuple[Any, Any]:
-    """Split a table into the columns that hold the groups and the rest.
-
-    Parameters
-    ----------
-    X : table or array of shape (n_rows, n_columns)
-        The table.
-    columns : str, int or a list of them
-        Names or positions of the columns that hold the groups.
-
-    Returns
-    -------
-    rest : table or array
-        The table without these columns.
-    values : column or DataFrame
-        One column, or a pandas frame of several.
-    """
+    """Split a table into the columns that hold the groups and the rest."""
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
         return split_column(X, columns)  # type: ignore[arg-type]
     wanted = as_list(columns)
@@ -226,17 +211,7 @@ def read_small_groups(value: Any) -> tuple[str, int]:
 
 
 class EncodedTable(Table):
-    """Rows as a learner sees them, and as people are matched on them.
-
-    Parameters
-    ----------
-    inputs : array of shape (n_rows, n_inputs), or what else a family of learners sees
-        What the learner sees, with the group if the model may use it.
-    points : Points, or a callable that returns them
-        The features as numbers and category codes, on which people are matched.
-    n_rows : int
-        Number of rows.
-    """
+    """Rows as a learner sees them, and as people are matched on them."""
 
     def __init__(self, inputs: Any, points: Points | Callable[[], Points], n_rows: int) -> None:
         super().__init__(None)
@@ -284,21 +259,7 @@ def stratified_split(
 ) -> tuple[IndexArray, IndexArray]:
     """Split rows at random, with the same share held out of each label and group.
 
-    Parameters
-    ----------
-    labels : array of shape (n_rows,)
-        Labels. Numbers with more than ten different values are grouped by quartile.
-    groups : Groups
-        Group of every row.
-    held_out : float
-        Share of the rows to hold out.
-    random_state : int, generator or None
-        Seed of the split.
-
-    Returns
-    -------
-    train, held_out : arrays of int
-        Positions of the rows of each part.
+    Labels that are numbers with more than ten different values are grouped by quartile.
     """
     values, label = np.unique(labels, return_inverse=True)
     if len(values) > _MOST_CLASSES and values.dtype.kind in "iuf":

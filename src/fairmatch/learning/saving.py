@@ -48,13 +48,7 @@ class State:
 
 @dataclass(frozen=True)
 class UnsavedMatcher:
-    """A placeholder for a user's own matcher; a saved model keeps only its name.
-
-    Parameters
-    ----------
-    name : str
-        Name of the matcher's class.
-    """
+    """A placeholder for a user's own matcher; a saved model keeps only its name."""
 
     name: str
 
@@ -120,13 +114,7 @@ def save_model(
 
 
 def check_folder(path: str | Path) -> None:
-    """Raise unless a folder is new, empty, or holds a saved model and nothing else.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where a model is to be saved.
-    """
+    """Raise unless a folder is new, empty, or holds a saved model and nothing else."""
     folder = Path(path)
     if not folder.exists():
         return

@@ -253,15 +253,6 @@ class TreeSettings:
 def read_trees(estimator: Any, kind: type[Any], random_state: Any) -> TreeSettings:
     """Return how a user's LightGBM estimator grows trees; raise if its settings cannot be used.
 
-    Parameters
-    ----------
-    estimator : LGBMClassifier, LGBMRegressor or None
-        The unfitted estimator. None grows 200 trees with LightGBM's own defaults and one thread.
-    kind : class
-        The class that the estimator must have.
-    random_state : int, optional
-        The seed. None takes the estimator's own.
-
     Examples
     --------
     >>> found = read_trees(lgb.LGBMClassifier(num_leaves=7), lgb.LGBMClassifier, 0)
@@ -362,27 +353,8 @@ def restored_lightgbm(kind: type[Any], parameters: dict[str, Any]) -> Any:
 class TreeTrainer:
     """A trainer of trees on one table, with early stopping if people are held out.
 
-    Parameters
-    ----------
-    settings : TreeSettings
-        How to grow the trees.
-    people : People
-        People to grow trees on.
-    held_out : People, optional
-        People who decide when training stops.
-    categorical : list of int
-        Positions of the categorical columns.
-    loss : Loss
-        The loss, which compares margins with labels.
-    warmup : int
-        Number of trees that see the loss without the penalty; they come first.
-    patience : int, optional
-        How many more trees are grown after the best one on the held-out people.
-
-    Attributes
-    ----------
-    base_margin : float
-        Margin of the best constant prediction, where boosting starts.
+    The first ``warmup`` trees see the loss without the penalty. Training stops ``patience`` trees
+    after the best one. Boosting starts at ``base_margin``, that of the best constant prediction.
     """
 
     def __init__(
@@ -483,21 +455,7 @@ def unseen_scores(
 
 @dataclass(frozen=True, eq=False)
 class TreeScorer:
-    """Trees that score rows.
-
-    Attributes
-    ----------
-    trees : lightgbm.Booster
-        The trees.
-    base_margin : float
-        Margin where boosting starts.
-    watched : array
-        The objective on the held-out rows after every round.
-    n_jobs : int or None
-        Number of threads.
-    loss : Loss
-        The loss; its link turns margins into scores.
-    """
+    """Trees that score rows."""
 
     trees: lgb.Booster
     base_margin: float

@@ -24,8 +24,7 @@ from fairmatch.people.checks import (
     read_labels,
     read_weights,
 )
-from fairmatch.people.encoding import Table as Table
-from fairmatch.people.encoding import as_table
+from fairmatch.people.encoding import Table, as_table
 from fairmatch.people.groups import Criterion, Groups, read_groups
 from fairmatch.people.weights import Weights
 

@@ -31,7 +31,7 @@ from fairmatch.exceptions import (
     InputError,
     LabelError,
 )
-from fairmatch.learning.estimator import fit_models
+from fairmatch.learning.choice import fit_models
 from fairmatch.people.encoding import TableEncoder
 
 FAST = {"hidden_sizes": (8,), "n_components": 3, "epochs": 2, "batch_size": 32, "random_state": 0}
