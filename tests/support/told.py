@@ -54,7 +54,7 @@ def made(folder):
     unknown = np.where(np.arange(160) < 40, None, group)
     named = {"sensitive_features": group, **QUICK}
     tied = np.ceil(10 * scores) / 10
-    hours = {"sensitive_features": group, "scale": "real", "X": X, **QUICK}
+    hours = {"sensitive_features": group, "kind": "number", "X": X, **QUICK}
     models = {"one": scores, "other": 1.0 - scores}
     return {
         "two": audit(scores, X=X, y_true=y, **named),
