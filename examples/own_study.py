@@ -3,7 +3,7 @@ Your own study
 ==============
 
 The paper's experiments run on any table and with any classifier: the same splits, the same
-measures, records that can be resumed. A study is described in a short TOML file; ``fairmatch paper
+measures, records that can be resumed. A study is described in a short TOML file; ``python -m paper
 run --spec`` runs it from the command line. Here it is run from Python.
 """
 
@@ -20,10 +20,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from paper.custom import extend_study
 from paper.records import RecordStore
-from paper.runs import run_all
 from paper.study import FULL, Study
+
+from paper.custom import extend_study
+from paper.runs import run_all
 
 folder = Path(tempfile.mkdtemp())
 generator = np.random.default_rng(0)

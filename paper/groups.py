@@ -709,8 +709,8 @@ def page_text(folder: Path) -> str:
     lines = [
         "# Several groups, and other criteria",
         "",
-        "Written by `fairmatch groups page` from the records in `results/groups/`, which "
-        "`fairmatch groups run` makes.",
+        "Written by `python -m paper tables` from the records in `results/groups/`, which "
+        "`python -m paper groups` makes.",
         "",
         "Each split has rows to fit on (64%), rows to tune on (16%) and test rows (20%). Every "
         "method is tuned on the same rows: of its candidates, the one most accurate on the tuning "

@@ -259,7 +259,7 @@ def matchings_section(answers: Answers) -> str:
         "equal ΔDP, scores may differ in ΔWDP. The levels of ΔWDP, the tolerance and the list of "
         "rivals of the claim were set after the first records of Adult's trees, on splits 0 and 1, "
         "had been seen. Adv is trained anew at the weight of its recorded run, which was of an "
-        "earlier adversary. `fairmatch paper matchings` makes the records."
+        "earlier adversary. `python -m paper matchings` makes the records."
     )
     return "\n\n".join([told, *_tables(answers, found)])
 

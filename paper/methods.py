@@ -22,6 +22,7 @@ from fairmatch.learning.settings import (
 from fairmatch.matching.coupling import Coupling
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.checks import FloatArray
+from paper import rivals
 from paper.specs import Problem
 
 # A model of a curve: a function from groups to the scores of the test rows in these groups.
@@ -114,9 +115,14 @@ SMALL_TABLE, SMALL_TABLE_RECONSTRUCTION = 5000, 3.0
 SMALL_GROUP = 1000
 
 
+def _class(name: str) -> Any:
+    """Return a class of the library, or of the rivals."""
+    return getattr(rivals if name in rivals.__all__ else fairmatch, name)
+
+
 def _network(class_name: str) -> Fit:
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        estimator = getattr(fairmatch, class_name)(**_network_settings(problem, settings, seed))
+        estimator = _class(class_name)(**_network_settings(problem, settings, seed))
         return _encoded_curve(estimator, problem, settings["weights"])
 
     return fit
@@ -201,9 +207,7 @@ def _trees(class_name: str, **fixed: Any) -> Fit:
         coupling = None
         if "label_weight" in settings:
             coupling = _match_all(problem, settings["label_weight"])
-        estimator = getattr(fairmatch, class_name)(
-            n_rounds=settings["rounds"], random_state=seed, **fixed
-        )
+        estimator = _class(class_name)(n_rounds=settings["rounds"], random_state=seed, **fixed)
         path = fairness_path(
             problem.raw_train,
             problem.split.y_train,
@@ -223,7 +227,7 @@ def _around_trees(class_name: str, **fixed: Any) -> Fit:
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         own = {name: settings[name] for name in ("score_weight",) if name in settings}
         trees = plain_trees(settings["rounds"], seed)
-        estimator = getattr(fairmatch, class_name)(trees, random_state=seed, **fixed, **own)
+        estimator = _class(class_name)(trees, random_state=seed, **fixed, **own)
         table = categorised(problem.dataset.X)
         train, test = (
             table.iloc[rows] for rows in (problem.split.train_index, problem.split.test_index)
@@ -245,7 +249,7 @@ def _trees_reductions(problem: Problem, settings: Mapping[str, Any], seed: int) 
     trees = plain_trees(settings["rounds"], seed)
     rows, labels, groups = problem.raw_train, problem.split.y_train, problem.split.group_train
     models = [
-        fairmatch.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
+        rivals.ExponentiatedGradientClassifier(trees, eps=eps, encoder="columns").fit(
             rows, labels, sensitive_features=groups
         )
         for eps in settings["weights"]
@@ -259,11 +263,11 @@ def _learned(class_name: str) -> Fit:
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
         shared = _network_settings(problem, settings, seed)
         plain = {name: value for name, value in shared.items() if name != "encoder"}
-        kind = getattr(fairmatch, class_name)
+        kind = _class(class_name)
         # On a small table, an encoder that need not rebuild its rows memorises the labels.
         small = len(problem.split.y_train) < SMALL_TABLE
         own = {"reconstruction_weight": SMALL_TABLE_RECONSTRUCTION} if small else {}
-        estimator = fairmatch.RepresentationClassifier(kind(**shared, **own), **plain)
+        estimator = rivals.RepresentationClassifier(kind(**shared, **own), **plain)
         return _encoded_curve(estimator, problem, settings["weights"])
 
     return fit
@@ -275,10 +279,10 @@ def _repaired(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve
     # a large group, averaging would only blur the repair.
     few = int(np.bincount(problem.split.group_train).min()) < SMALL_GROUP
     n_neighbors = settings["small_group_neighbors"] if few else 1
-    repair = fairmatch.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
+    repair = rivals.TransportRepairTransformer(encoder=None, n_neighbors=n_neighbors)
     shared = _network_settings(problem, settings, seed)
     plain = {name: value for name, value in shared.items() if name != "encoder"}
-    estimator = fairmatch.RepresentationClassifier(repair, **plain)
+    estimator = rivals.RepresentationClassifier(repair, **plain)
     coupling = _match_all(problem, 0.0)
     return _encoded_curve(estimator, problem, settings["weights"], coupling)
 

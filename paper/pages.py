@@ -1,6 +1,6 @@
 """The pages that show the records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from hashlib import sha256
 from itertools import groupby
@@ -14,6 +14,7 @@ from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
 from fairmatch.people.files import whole_file, write_whole
 from fairmatch.report.charts import require_charts
+from paper import groups
 from paper.claims import Verdict, verdicts
 from paper.figures import appendix_b_chart, counterfactual_chart, recorded_charts
 from paper.illustrations import appendix_b, counterfactuals
@@ -28,8 +29,9 @@ from paper.questions import (
     Question,
     reported,
 )
+from paper.records import RecordStore
 from paper.specs import SCHEDULE_SEEDS, SCHEDULE_WEIGHTS, SERIES
-from paper.study import EXPERIMENTS
+from paper.study import EXPERIMENTS, Study
 from paper.tables import (
     frontier_section,
     label_weights,
@@ -84,22 +86,45 @@ _SCHEDULES = (
 )
 
 
-def write_page(answers: Answers, folder: str | Path, options: str = "") -> Path:
-    """Write the page of results into a folder and return its file."""
-    return write_whole(Path(folder) / PAGE, render_page(answers, folder, options))
+def pages(
+    study: Study, store: RecordStore, folder: str | Path, options: str = ""
+) -> dict[Path, str]:
+    """Return the text of every page that the records of a folder allow, by its file.
+
+    Parameters
+    ----------
+    study : Study
+        The study that the records are of.
+    store : RecordStore
+        The folder of the records.
+    folder : str or Path
+        Folder of the pages and figures.
+    options : str
+        Options of the command that makes the page, which quotes the command. They begin with a
+        space.
+    """
+    folder = Path(folder)
+    found = {folder / PAGE: render_page(Answers(study, store), folder, options)}
+    if (folder / groups.FOLDER).exists():
+        found[folder / groups.PAGE] = groups.page_text(folder / groups.FOLDER)
+    return found
 
 
-def check_page(answers: Answers, folder: str | Path, options: str = "") -> list[str]:
-    """Return the lines in which the page and the records differ, as a diff; empty if none do."""
-    file = Path(folder) / PAGE
+def write_pages(texts: Mapping[Path, str]) -> list[Path]:
+    """Write pages and return their files."""
+    return [write_whole(file, text) for file, text in texts.items()]
+
+
+def check_page(file: Path, text: str) -> list[str]:
+    """Return the lines in which a page and the records differ, as a diff; empty if none do."""
     try:
         written = file.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputError(
             f"{file} cannot be read ({error.strerror}). Write it first, without --check."
         ) from error
-    wanted = render_page(answers, folder, options).splitlines()
-    return list(unified_diff(written, wanted, "as written", "as recorded", lineterm="", n=0))
+    names = f"{file.name} as written", f"{file.name} as recorded"
+    return list(unified_diff(written, text.splitlines(), *names, lineterm="", n=0))
 
 
 def render_page(answers: Answers, folder: str | Path, options: str = "") -> str:
@@ -141,17 +166,17 @@ def _head(answers: Answers, options: str) -> str:
     found = [record for spec in wanted if (record := store.find(spec)) is not None]
     if not found:
         raise InputError(
-            f"There are no records of this study in {store.folder}. Run it first, with fairmatch "
-            f"paper run{options}."
+            f"There are no records of this study in {store.folder}. Run it first, with "
+            f"python -m paper run{options}."
         )
     hours = sum(record.seconds for record in found) / 3600.0
     versions = sorted({f"{name} {v}" for r in found for name, v in r.versions.items()})
     lengths = study.profile.lengths["network"]
     return f"""# The paper's experiments: its figures and ours
 
-Made of the records in `{RECORDS}/` by `fairmatch paper tables{options}`; no number here is typed by
-hand, and `--check` makes the same command fail if one is. `fairmatch paper run{options}` makes the
-records, `fairmatch paper figures{options}` the figures.
+Made of the records in `{RECORDS}/` by `python -m paper tables{options}`; no number here is typed by
+hand, and `--check` makes the same command fail if one is. `python -m paper run{options}` makes the
+records, `python -m paper figures{options}` the figures.
 
 {len(found)} of {len(wanted)} runs are recorded, {hours:.1f} hours of CPU time (the processes that
 compute mini-batch maps not counted): {_counted(answers)}.
@@ -349,8 +374,8 @@ def _charts(answers: Answers) -> dict[str, Any]:
     charts = recorded_charts(answers)
     if not charts:
         raise InputError(
-            f"There are no records in {answers.store.folder}. Run the study first, with fairmatch "
-            "paper run."
+            f"There are no records in {answers.store.folder}. Run the study first, with "
+            "python -m paper run."
         )
     return charts
 

@@ -1,8 +1,8 @@
 """Run the peers and write results/peers.md: ``make peers``.
 
 Results are written after every method, and a run goes on from those that are there; ``--again``
-measures them anew. Methods that ``fairmatch groups`` has run on the same rows are taken from its
-records. Any other method has a number of CPU seconds for each case.
+measures them anew. Methods that ``python -m paper groups`` has run on the same rows are taken
+from its records. Any other method has a number of CPU seconds for each case.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from paper.groups import CASES, Case, CaseSplit, Trial, case_spec
 from paper.records import RecordStore
 from paper.tables import table
 
 from benchmarks.peers.methods import ODDS, PEERS, Peer
 from fairmatch.people.files import write_whole
+from paper.groups import CASES, Case, CaseSplit, Trial, case_spec
 
 LEVELS = (0.02, 0.05, 0.08)
 SEED = 0
@@ -107,7 +107,7 @@ def run(peer: Peer, trial: Trial, allowed: float) -> dict:
 
 
 def recorded_run(peer: Peer, case: str) -> dict | None:
-    """Return what ``fairmatch groups`` has recorded of the same method, rows and measures."""
+    """Return what ``python -m paper groups`` has recorded of the same method, rows and measures."""
     if peer.method is None:
         return None
     record = RecordStore(GROUPS).find(case_spec(case, peer.method, SEED))
@@ -144,7 +144,7 @@ def page(found: dict) -> str:
         "the test rows. The gap is the largest over pairs of groups; for equalised odds it is the "
         "larger one of ΔTPR and ΔFPR. Where decisions are random, numbers are expectations or "
         "those of one draw. Seconds are CPU time of all settings of a method, beside the plain "
-        "trees; lines that are taken from the records of `fairmatch groups` include these. "
+        "trees; lines that are taken from the records of `python -m paper groups` include these. "
         f"After {SECONDS} seconds a method is stopped, and those of its settings that are done are "
         "shown. One split says nothing of differences below about .003.",
     ]

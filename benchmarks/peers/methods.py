@@ -10,8 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from paper.groups import CANDIDATES, Decide, Rows, Trial
 from sklearn.base import BaseEstimator, ClassifierMixin
+
+from paper.groups import CANDIDATES, Decide, Rows, Trial
 
 BOUNDS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1)
 ODDS = "equalized_odds"

@@ -5,7 +5,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-from paper import commands as paper
 from rich.console import Console
 
 import fairmatch
@@ -13,6 +12,7 @@ from fairmatch.cli import main as cli
 from fairmatch.cli.command import plain_output, print_line, print_table
 from fairmatch.datasets import registry as files
 from fairmatch.exceptions import FairmatchError, FairmatchWarning
+from paper import commands as paper
 
 
 @pytest.fixture
@@ -95,8 +95,6 @@ def test_wrong_usage(argv, capsys):
             "audit p.csv --score s --sensitive g --fail-above ks_parity_gap 0.1",
             "--fail-above takes GAP=BOUND without a space.",
         ),
-        ("paper run --seeds 3 --foo", "error: unrecognized arguments: --foo"),
-        ("paper walk", '"fairmatch paper --help" shows what can be typed.'),
     ],
 )
 def test_what_may_have_been_meant_is_suggested(argv, told, capsys):

@@ -9,10 +9,6 @@ import pytest
 
 from fairmatch.cli import main as cli
 
-# Minutes or hours of training: their arguments are read, and tests/cli and tests/experiments run
-# smaller ones.
-LONG = ("fairmatch paper", "fairmatch groups")
-
 
 def parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """Every command and every action of one, by what is typed."""
@@ -53,8 +49,6 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
     facts = {"years": years, "sex": sex}
     pd.DataFrame({**facts, "score": chance}).to_csv("scores.csv", index=False)
     for name, example in examples():
-        if name.startswith(LONG):
-            continue
         # One name for three tables: each command is given the columns that its example names.
         outcomes = {word: outcome for word in ("hired", "repaid") if word in example}
         scored = {"score": chance} if "--score" in example else {}

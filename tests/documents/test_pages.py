@@ -8,7 +8,7 @@ from pages import DATA, ROOT, blocks, data, documents, run, strays
 # Pages with data in them, the kinds of it, and the test that uses them.
 READ_BY = {
     "docs/howto/gate.md": ({"yaml"}, "tests/documents/test_gate.py"),
-    "docs/howto/own-study.md": ({"toml"}, "tests/experiments/custom/test_documents.py"),
+    "docs/howto/own-study.md": ({"toml"}, "tests/paper/custom/test_documents.py"),
 }
 PAGES = [path for path in documents() if blocks(path.read_text(encoding="utf-8"))]
 

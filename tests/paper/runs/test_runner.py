@@ -12,15 +12,15 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from paper import runs as running
 from paper.methods import Curve, Method
 from paper.records import RecordStore, estimate_seconds
-from paper.runs import Failure, run_all
 from paper.specs import MINORITY_SHARE, SERIES, Series
 from paper.study import Study
 from smallruns import content, small_table, tiny_study, wait_for
 
 from fairmatch.exceptions import InputError
+from paper import runs as running
+from paper.runs import Failure, run_all
 
 
 def counted(name, calls, reference=None, fails=False):

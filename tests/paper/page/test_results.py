@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
+from paper.__main__ import main
 from paper.records import RecordStore
 from paper.specs import FULL
 from paper.study import Study
-
-from fairmatch.cli.main import main
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("action", ["tables", "figures"])
 def test_page_and_figures_say_what_the_records_say(action, capsys):
-    assert main(["paper", action, "--check", "--out", str(RESULTS)]) == 0, capsys.readouterr().out
+    assert main([action, "--check", "--out", str(RESULTS)]) == 0, capsys.readouterr().out
 
 
 def test_every_record_belongs_to_the_study_and_is_small():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from paper.matchings import matching_facts, random_cost, sample_rows
 from smallruns import small_problem
 
 from fairmatch.measures import wasserstein_parity_gap
+from paper.matchings import matching_facts, random_cost, sample_rows
 
 
 def test_a_random_matching_costs_the_mean_squared_distance():

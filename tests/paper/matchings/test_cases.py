@@ -3,6 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from paper.questions import Answers
+from paper.records import Record, RecordStore
+from smallruns import tiny_study
+
 from paper.matchings import (
     FOLDER,
     Level,
@@ -11,9 +15,6 @@ from paper.matchings import (
     matching_verdict,
     matchings_section,
 )
-from paper.questions import Answers
-from paper.records import Record, RecordStore
-from smallruns import tiny_study
 
 
 @pytest.fixture

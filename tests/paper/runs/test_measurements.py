@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from paper.runs import measure_test, measure_training, pack_scores, unpack_scores
 from paper.specs import Problem
 from scipy.stats import iqr, spearmanr
 from smallruns import small_problem
@@ -14,6 +13,7 @@ from smallruns import small_problem
 from fairmatch import fair_matching, measures
 from fairmatch.datasets import load_german
 from fairmatch.matching.fair import minibatch_transport_cost
+from paper.runs import measure_test, measure_training, pack_scores, unpack_scores
 
 close = pytest.approx
 

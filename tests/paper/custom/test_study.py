@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from paper.custom import extend_study, own_method
 from paper.records import RecordStore
-from paper.runs import run_all
 from paper.specs import Problem
 from smallruns import content, loans, small_problem, small_table, tiny_study
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
+from paper.custom import extend_study, own_method
+from paper.runs import run_all
 
 LOANS = """
 [tables.loans]
