@@ -41,6 +41,8 @@ MONITORED = {
 # The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
 # quickly. The capital is divided among them.
 _BETS = np.geomspace(0.01, 0.7, 12)
+# So many people of a group may wait for a partner. If more wait, several are compared at once.
+_QUEUE = 256
 _VERSION = 1
 _STEPS = 40
 
@@ -118,9 +120,9 @@ class GapMonitor:
     Notes
     -----
     The alarm is a bet (Chugg, Cortes-Gomez, Wilder and Ramdas, "Auditing fairness by betting",
-    2023). People of two groups are compared in the order in which they come; if a group is larger,
-    the mean of several of its people is compared with one person of the other. Let :math:`D_t` be
-    the difference and :math:`\varepsilon` the bound. The capital
+    2023). People of two groups are compared in the order in which they come. If one group is much
+    larger, the mean of several of its people is compared with one person of the other. Let
+    :math:`D_t` be the difference and :math:`\varepsilon` the bound. The capital
 
     .. math:: K_t = \prod_{i \le t} \left(1 + \lambda (D_i - \varepsilon)\right)
 
@@ -135,7 +137,7 @@ class GapMonitor:
     :math:`S` is the sum of the :math:`n` decisions or scores, and :math:`\pi` is the Beta(1/2, 1/2)
     distribution.
 
-    Only sums and capitals are kept, and decisions that wait for their label.
+    Only sums and capitals are kept, and decisions that wait for a partner or for their label.
 
     Examples
     --------
@@ -187,8 +189,9 @@ class GapMonitor:
         # Sums and numbers of people; with a window, those of the last full one and of this one.
         self._sums = np.zeros((2, *shape))
         self._sizes = np.zeros((2, *shape))
-        # People of each side of a pair who have not been compared yet: their sum and number.
-        self._open = np.zeros((shape[0], len(self._pairs), 2, 2))
+        # People of each side of a pair who have no partner yet, by class, pair and side.
+        empty = np.empty(0)
+        self._open = [[[empty, empty] for _ in self._pairs] for _ in self._classes]
         # Logarithm of the capital, by class, pair, direction and bet.
         start = 0.0 if window is None else -np.inf
         self._capital = np.full((shape[0], len(self._pairs), 2, len(_BETS)), start)
@@ -340,24 +343,17 @@ class GapMonitor:
 
     def _bet(self, place: int, at: int, first: FloatArray, second: FloatArray) -> None:
         """Compare the people of two groups in their order, and let the capitals grow or shrink."""
-        waiting = self._open[place, at]
-        sizes = len(first) + bool(waiting[0, 1]), len(second) + bool(waiting[1, 1])
-        n_pairs = min(sizes)
+        waiting = self._open[place][at]
+        sides = [np.concatenate(own) for own in zip(waiting, (first, second), strict=True)]
+        n_pairs = min(map(len, sides))
         if n_pairs == 0:
-            for side, values in enumerate((first, second)):
-                waiting[side] += values.sum(), len(values)
+            waiting[:] = sides
             return
         means = []
-        for side, values in enumerate((first, second)):
-            # Whoever waits comes first, as one entry with the weight of several people.
-            total = np.concatenate([waiting[side, :1], values]) if waiting[side, 1] else values
-            count = np.ones(len(total))
-            count[0] = waiting[side, 1] or 1.0
-            step = len(total) // n_pairs
-            used = step * n_pairs
-            sums, people = (v[:used].reshape(n_pairs, step).sum(axis=1) for v in (total, count))
-            means.append(sums / people)
-            waiting[side] = total[used:].sum(), count[used:].sum()
+        for side, values in enumerate(sides):
+            step = 1 if len(values) - n_pairs <= _QUEUE else len(values) // n_pairs
+            means.append(values[: step * n_pairs].reshape(n_pairs, step).mean(axis=1))
+            waiting[side] = values[step * n_pairs :]
         differences, counts = means[0] - means[1], np.ones(n_pairs)
         if self.window is None:  # the order does not matter, and decisions have few differences
             differences, numbers = np.unique(differences, return_counts=True)
@@ -435,6 +431,7 @@ class GapMonitor:
             "groups": list(self.groups),
             "n_unknown": self.n_unknown,
             "waiting": {name: list(kept) for name, kept in self._waiting.items()},
+            "open": [[[side.tolist() for side in pair] for pair in own] for own in self._open],
             **{k: [[_plain(x) for x in np.ravel(v)], list(np.shape(v))] for k, v in arrays.items()},
             "history": [asdict(state) for state in self.history],
         }
@@ -467,6 +464,12 @@ class GapMonitor:
                     raise ValueError(name)
                 setattr(monitor, f"_{name}", array)
             monitor.n_unknown = int(content["n_unknown"])
+            kept = [[[_values(v) for v in pair] for pair in own] for own in content["open"]]
+            if [[len(pair) for pair in own] for own in kept] != [
+                [len(pair) for pair in own] for own in monitor._open
+            ]:
+                raise ValueError("open")
+            monitor._open = kept
             monitor._waiting = {
                 str(name): (int(code), float(value))
                 for name, (code, value) in content["waiting"].items()
@@ -492,7 +495,15 @@ class GapMonitor:
         return cls.from_dict(content)
 
 
-_ARRAYS = ("sums", "sizes", "open", "capital")
+_ARRAYS = ("sums", "sizes", "capital")
+
+
+def _values(given: Any) -> FloatArray:
+    """Return decisions or scores of a file; raise unless they lie in [0, 1]."""
+    values = np.asarray(given, dtype=np.float64).reshape(-1)
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError("open")
+    return values
 
 
 def _plain(value: float) -> float | None:
