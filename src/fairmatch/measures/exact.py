@@ -166,3 +166,29 @@ def difference_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
         step = step / 2.0 if high < 1.0 and low > rates[0] - rates[1] else 2.0 * step
         step = max(step, _PRECISION / 2.0)
     return float(high)
+
+
+def gap_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
+    """Return an exact upper limit of the gap between two rates, whichever is larger.
+
+    Parameters
+    ----------
+    hits : tuple of two int
+        Selected people of both groups.
+    sizes : tuple of two int
+        People of both groups.
+    confidence : float
+        Smallest probability that the limit holds.
+
+    Examples
+    --------
+    >>> round(gap_limit((90, 105), (300, 300), 0.95), 3)
+    0.114
+    """
+    if hits[0] * sizes[1] < hits[1] * sizes[0]:
+        hits, sizes = hits[::-1], sizes[::-1]
+    limit = difference_limit(hits, sizes, confidence)
+    # The other direction has the smaller limit, unless the sizes differ much and the rates little.
+    if difference_p_value(hits[::-1], sizes[::-1], limit) <= 1.0 - confidence:
+        return limit
+    return difference_limit(hits[::-1], sizes[::-1], confidence)
