@@ -13,7 +13,7 @@ from pathlib import Path
 
 TOPICS = (
     *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
-    *("threads", "parquet", "growth", "match_rows", "paths", "million"),
+    *("monitor", "threads", "parquet", "growth", "match_rows", "paths", "million"),
 )
 RARE = ("parquet", "growth", "match_rows", "paths", "million")  # long: only when asked for
 HEAD = """# Benchmarks

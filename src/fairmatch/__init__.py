@@ -13,6 +13,7 @@ _HOMES = {
     "FTMBoostingRegressor": "learning.trees",
     "FTMClassifier": "learning.networks",
     "FTMRegressor": "learning.networks",
+    "GapMonitor": "auditing.monitor",
     "MatchSmoothingClassifier": "learning.wrappers",
     "MatchSmoothingRegressor": "learning.wrappers",
     "NeuralNetwork": "learning.networks",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.exact import gap_limit
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.weights import Moments, Weights
 
@@ -868,21 +869,29 @@ LimitMethod: TypeAlias = Callable[[Sequence[GroupScores], float, Settings], floa
 def limit_of_rates(groups: Sequence[GroupScores], error: float, settings: Settings) -> float:
     """Return an upper limit of the largest gap of selection rates over pairs of groups.
 
-    The limit of one pair may be wrong with probability ``error``. With weights, a group counts by
-    its effective number of rows.
+    The limit of one pair may be wrong with probability ``error``. It is exact for people and for
+    counts of people. With survey weights it is approximate: a group counts by its effective number
+    of rows.
     """
     counts = []
     for group in groups:
         mass = _mass(group)
         chosen, mass = group.selected(settings)[mass > 0.0], mass[mass > 0.0]
-        size = max(1, int(mass.sum() ** 2 / (mass**2).sum()))
+        size = max(1, int(mass.sum() if not group.weights.is_survey else _kish(mass)))
         counts.append((float(np.average(chosen, weights=mass)) * size, size))
+    pairs = list(combinations(counts, 2))
+    if not any(group.weights.is_survey for group in groups):
+        return max(
+            gap_limit((round(a[0]), round(b[0])), (a[1], b[1]), 1.0 - error) for a, b in pairs
+        )
     # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
     level = 1.0 - 2.0 * error
-    return max(
-        fold(rate_difference((a[0], b[0]), (a[1], b[1]), level))[1]
-        for a, b in combinations(counts, 2)
-    )
+    return max(fold(rate_difference((a[0], b[0]), (a[1], b[1]), level))[1] for a, b in pairs)
+
+
+def _kish(mass: FloatArray) -> float:
+    """Return how many people of equal weight the rows are worth."""
+    return float(mass.sum() ** 2 / (mass**2).sum())
 
 
 def limit_of_means(groups: Sequence[GroupScores], error: float, settings: Settings) -> float:

@@ -198,9 +198,10 @@ class Measure:
 
         Notes
         -----
-        All pairs of groups and all classes share the error probability equally (Bonferroni). Rates
-        are compared by Newcombe's interval, and means by Welch's. The limit of equalised odds is
-        the mean of the limits of its two gaps.
+        All pairs of groups and all classes share the error probability equally (Bonferroni). The
+        limit of two rates is exact, by inverting a test, except with survey weights, where it is
+        approximate; that of two means is approximate. The limit of equalised odds is the mean of
+        the limits of its two gaps.
 
         Examples
         --------

@@ -1,0 +1,544 @@
+"""Watching the gap of a model in use: people come in batches, and looking often is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, logsumexp, xlog1py, xlogy
+
+from fairmatch.exceptions import GroupError, InputError, ModelFileError
+from fairmatch.measures import MEASURES
+from fairmatch.people.checks import (
+    BoolArray,
+    FloatArray,
+    check_count,
+    check_length,
+    check_number,
+    is_missing,
+    plain_value,
+    read_column,
+    read_labels,
+    read_scores,
+)
+from fairmatch.people.files import write_whole
+from fairmatch.people.groups import attribute_columns, listed
+
+# The measures that can be watched, and whether they compare decisions rather than scores.
+MONITORED = {
+    "demographic_parity_gap": True,
+    "mean_parity_gap": False,
+    "true_positive_gap": True,
+    "false_positive_gap": True,
+    "equalized_odds_gap": True,
+}
+# The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
+# quickly. The capital is divided among them.
+_BETS = np.geomspace(0.01, 0.7, 12)
+# So many people of a group may wait for a partner. If more wait, several are compared at once.
+_QUEUE = 256
+_VERSION = 1
+_STEPS = 40
+
+
+@dataclass(frozen=True)
+class GapState:
+    """What a monitor knows after an update.
+
+    Attributes
+    ----------
+    n_people : int
+        People seen so far, in known groups.
+    n_compared : int
+        People whom the measure compares: those with a label of the class, or everybody.
+    value : float or None
+        The estimated gap: the largest over pairs of groups. None while a group has nobody.
+    low, high : float
+        The confidence sequence: at all times at once it holds the gap with the monitor's
+        confidence. With ``window`` it is an ordinary interval that ignores repeated looks.
+    evidence : float
+        Evidence against "the gap is at most max_gap". The alarm sounds at ``1 / (1 - confidence)``,
+        or at ``window``.
+    alarm : bool
+        Whether the gap has been shown to exceed the bound, now or before.
+    period : str or None
+        What the caller called the update.
+
+    Examples
+    --------
+    >>> GapState(10, 10, 0.1, 0.0, 0.8, 1.2, False).alarm
+    False
+    """
+
+    n_people: int
+    n_compared: int
+    value: float | None
+    low: float
+    high: float
+    evidence: float
+    alarm: bool
+    period: str | None = None
+
+
+class GapMonitor:
+    r"""Watch the gap of a model in use, and raise an alarm when it is shown to exceed a bound.
+
+    Parameters
+    ----------
+    max_gap : float, default=0.05
+        The bound.
+    measure : str, default="demographic_parity_gap"
+        The gap to watch: "demographic_parity_gap", "mean_parity_gap", "true_positive_gap",
+        "false_positive_gap" or "equalized_odds_gap".
+    groups : sequence of labels
+        The groups. People of other groups, or without one, are counted and compared with nobody.
+    confidence : float, default=0.95
+        If the gap never exceeds the bound, the probability of an alarm is at most one minus this,
+        however often you look.
+    threshold : float, default=0.5
+        A score at or above the threshold is a selection.
+    pos_label : default=1
+        The label that counts as positive.
+    window : int, optional
+        With it the monitor forgets. The estimate is that of the last one to two windows of people,
+        and a false alarm comes after at least this many people on average. The promise about all
+        times at once is then lost.
+
+    Attributes
+    ----------
+    state : GapState
+        What is known now.
+    history : list of GapState
+        The state after every update.
+
+    Notes
+    -----
+    The alarm is a bet (Chugg, Cortes-Gomez, Wilder and Ramdas, "Auditing fairness by betting",
+    2023). People of two groups are compared in the order in which they come. If one group is much
+    larger, the mean of several of its people is compared with one person of the other. Let
+    :math:`D_t` be the difference and :math:`\varepsilon` the bound. The capital
+
+    .. math:: K_t = \prod_{i \le t} \left(1 + \lambda (D_i - \varepsilon)\right)
+
+    grows beyond :math:`1 / \alpha` with probability at most :math:`\alpha` if the mean of
+    :math:`D` is at most :math:`\varepsilon`. The evidence is the mean of the capitals of several
+    :math:`\lambda`, both directions and all pairs of groups. For equalised odds, which is the mean
+    of two gaps, the alarm sounds when the lower limit exceeds the bound.
+
+    The limits come from one confidence sequence per group, at a level of
+    :math:`1 - \alpha / K`: all rates :math:`p` with
+    :math:`\int q^{S} (1 - q)^{n - S} d\pi(q) < \frac{K}{\alpha} p^{S} (1 - p)^{n - S}`, where
+    :math:`S` is the sum of the :math:`n` decisions or scores, and :math:`\pi` is the Beta(1/2, 1/2)
+    distribution.
+
+    Only sums and capitals are kept, and decisions that wait for a partner or for their label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(0)
+    >>> monitor = GapMonitor(max_gap=0.05, groups=["f", "m"])
+    >>> for day in range(5):
+    ...     sex = generator.choice(["f", "m"], 400)
+    ...     hired = generator.random(400) < np.where(sex == "f", 0.3, 0.5)
+    ...     state = monitor.update(hired, sex)
+    >>> state.n_people, state.alarm, state.low > 0.05
+    (2000, True, True)
+    """
+
+    def __init__(
+        self,
+        max_gap: float = 0.05,
+        *,
+        groups: Sequence[Hashable],
+        measure: str = "demographic_parity_gap",
+        confidence: float = 0.95,
+        threshold: float = 0.5,
+        pos_label: Any = 1,
+        window: int | None = None,
+    ) -> None:
+        check_number("max_gap", max_gap, "[0, 1)")
+        check_number("confidence", confidence, "[0.5, 1)")
+        check_number("threshold", threshold, "[0, 1]")
+        check_count("window", window, 2, optional=True)
+        if measure not in MONITORED:
+            raise InputError(
+                f"measure={measure!r} cannot be watched; choose one of {', '.join(MONITORED)}.",
+                parameter="measure",
+            )
+        labels = tuple(plain_value(label) for label in groups)
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise GroupError(
+                f"groups must name at least two different groups, got {listed(labels)}.",
+                parameter="groups",
+            )
+        self.max_gap, self.measure, self.groups = float(max_gap), measure, labels
+        self.confidence, self.threshold = float(confidence), float(threshold)
+        self.pos_label, self.window = plain_value(pos_label), window
+        self.n_unknown = 0
+        self.history: list[GapState] = []
+        self._classes = MEASURES[measure].labels
+        self._pairs = list(combinations(range(len(labels)), 2))
+        shape = len(self._classes), len(labels)
+        # Sums and numbers of people; with a window, those of the last full one and of this one.
+        self._sums = np.zeros((2, *shape))
+        self._sizes = np.zeros((2, *shape))
+        # People of each side of a pair who have no partner yet, by class, pair and side.
+        empty = np.empty(0)
+        self._open = [[[empty, empty] for _ in self._pairs] for _ in self._classes]
+        # Logarithm of the capital, by class, pair, direction and bet.
+        start = 0.0 if window is None else -np.inf
+        self._capital = np.full((shape[0], len(self._pairs), 2, len(_BETS)), start)
+        self._waiting: dict[str, tuple[int, float]] = {}
+
+    def __repr__(self) -> str:
+        state = self.state
+        gap = "nothing yet" if state.value is None else f"{state.value:.3f}"
+        alarm = ", ALARM" if state.alarm else ""
+        told = f"{gap}, {state.n_people} people{alarm}"
+        return f"<GapMonitor of {self.measure} <= {self.max_gap:g}: {told}>"
+
+    @property
+    def state(self) -> GapState:
+        """What is known now."""
+        return self.history[-1] if self.history else GapState(0, 0, None, 0.0, 1.0, 1.0, False)
+
+    @property
+    def n_waiting(self) -> int:
+        """People whose label has not arrived yet."""
+        return len(self._waiting)
+
+    def update(
+        self,
+        scores: ArrayLike,
+        sensitive_features: Any,
+        y_true: ArrayLike | None = None,
+        *,
+        ids: ArrayLike | None = None,
+        period: str | None = None,
+    ) -> GapState:
+        """Take in people, in the order in which they came, and return what is known now.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_people,)
+            Scores in [0, 1], or 0/1 decisions.
+        sensitive_features : array-like of shape (n_people,) or (n_people, n_attributes)
+            Group of every person. Combinations of several attributes are written "f, Black".
+        y_true : array-like of shape (n_people,), optional
+            Labels, for measures that need them. Without them, pass ``ids`` and call `add_labels`
+            later.
+        ids : array-like of shape (n_people,), optional
+            Identifiers of people whose labels arrive later.
+        period : str, optional
+            What to call this update in the history, such as a date.
+        """
+        values = read_scores(scores, name="scores")
+        codes = self._codes(sensitive_features, len(values))
+        if MONITORED[self.measure]:
+            values = (values >= self.threshold).astype(np.float64)
+        if self._classes == (None,):
+            return self._take_in(values, codes, None, period)
+        if y_true is not None:
+            positive = read_labels(y_true, n_rows=len(values), pos_label=self.pos_label)
+            return self._take_in(values, codes, positive, period)
+        if ids is None:
+            raise InputError(
+                f"{self.measure} compares people with the same label. Pass y_true, or pass ids and "
+                "call add_labels when the labels are known.",
+                parameter="y_true",
+            )
+        names = [str(name) for name in read_column(ids, "ids").tolist()]
+        check_length(np.asarray(names), len(values), "ids")
+        for name, value, code in zip(names, values.tolist(), codes.tolist(), strict=True):
+            self._waiting[name] = code, value
+        return self._note(period)
+
+    def add_labels(
+        self, ids: ArrayLike, y_true: ArrayLike, *, period: str | None = None
+    ) -> GapState:
+        """Take in labels of people who were passed to `update` without one.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_people,)
+            Identifiers that `update` was given. Others are an error.
+        y_true : array-like of shape (n_people,)
+            Their labels.
+        period : str, optional
+            What to call this update in the history.
+
+        Notes
+        -----
+        What is promised holds if the time at which a label arrives does not depend on the decision.
+        """
+        names = [str(name) for name in read_column(ids, "ids").tolist()]
+        labels = read_column(y_true, "y_true")
+        check_length(labels, len(names), "y_true")
+        strange = [name for name in names if name not in self._waiting]
+        if strange or len(set(names)) < len(names):
+            what = f"{strange[0]!r} is not waiting for a label" if strange else "one is repeated"
+            raise InputError(
+                f"ids cannot be used: {what}. Pass ids of update, once.", parameter="ids"
+            )
+        taken = [self._waiting.pop(name) for name in names]
+        codes = np.array([code for code, _ in taken], dtype=np.intp)
+        values = np.array([value for _, value in taken], dtype=np.float64)
+        return self._take_in(values, codes, np.asarray(labels == self.pos_label), period)
+
+    def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
+        columns = [
+            read_column(values, "sensitive_features")
+            for _, values in attribute_columns(sensitive_features, "sensitive_features")
+        ]
+        for column in columns:
+            check_length(column, n_rows, "sensitive_features")
+        if len(columns) > 1:
+            missing = np.logical_or.reduce([is_missing(column) for column in columns])
+            rows = zip(*(column.tolist() for column in columns), strict=True)
+            names = np.array([", ".join(map(str, row)) for row in rows], dtype=object)
+            names[missing] = None
+        else:
+            names = columns[0]
+        codes = np.full(n_rows, -1, dtype=np.intp)
+        for code, label in enumerate(self.groups):
+            codes[np.asarray(names == label, dtype=bool)] = code
+        self.n_unknown += int((codes < 0).sum())
+        if n_rows and (codes < 0).all() and not is_missing(names).any():
+            raise GroupError(
+                f"sensitive_features holds none of the groups {listed(self.groups)}; the first "
+                f"value is {names.tolist()[0]!r}. Correct groups=, or pass another column.",
+                parameter="sensitive_features",
+            )
+        return codes
+
+    def _take_in(
+        self,
+        values: FloatArray,
+        codes: NDArray[np.intp],
+        positive: BoolArray | None,
+        period: str | None,
+    ) -> GapState:
+        for place, label in enumerate(self._classes):
+            inside = codes >= 0
+            if label is not None and positive is not None:
+                inside = inside & (positive == label)
+            own, seen = codes[inside], values[inside]
+            n_groups = len(self.groups)
+            self._sums[1, place] += np.bincount(own, seen, minlength=n_groups)
+            self._sizes[1, place] += np.bincount(own, minlength=n_groups)
+            by_group = [seen[own == code] for code in range(n_groups)]
+            for at, (first, second) in enumerate(self._pairs):
+                self._bet(place, at, by_group[first], by_group[second])
+        if self.window is not None and self._sizes[1].sum() >= self.window:
+            self._sums[0], self._sizes[0] = self._sums[1], self._sizes[1]
+            self._sums[1], self._sizes[1] = 0.0, 0.0
+        return self._note(period, n_new=int((codes >= 0).sum()))
+
+    def _bet(self, place: int, at: int, first: FloatArray, second: FloatArray) -> None:
+        """Compare the people of two groups in their order, and let the capitals grow or shrink."""
+        waiting = self._open[place][at]
+        sides = [np.concatenate(own) for own in zip(waiting, (first, second), strict=True)]
+        n_pairs = min(map(len, sides))
+        if n_pairs == 0:
+            waiting[:] = sides
+            return
+        means = []
+        for side, values in enumerate(sides):
+            step = 1 if len(values) - n_pairs <= _QUEUE else len(values) // n_pairs
+            means.append(values[: step * n_pairs].reshape(n_pairs, step).mean(axis=1))
+            waiting[side] = values[step * n_pairs :]
+        differences, counts = means[0] - means[1], np.ones(n_pairs)
+        if self.window is None:  # the order does not matter, and decisions have few differences
+            differences, numbers = np.unique(differences, return_counts=True)
+            counts = numbers.astype(np.float64)
+        bets = _BETS / (1.0 + self.max_gap)
+        for side, sign in enumerate((1.0, -1.0)):
+            growth = np.log1p((sign * differences - self.max_gap)[:, None] * bets)
+            if self.window is None:
+                self._capital[place, at, side] += counts @ growth
+                continue
+            # Shiryaev and Roberts: a new capital of 1 starts with every comparison.
+            total_growth = np.cumsum(growth, axis=0)
+            started = np.vstack([np.zeros(len(bets)), total_growth[:-1]])
+            before = np.logaddexp(self._capital[place, at, side], 0.0)
+            starts = (
+                np.logaddexp(before, logsumexp(-started[1:], axis=0)) if n_pairs > 1 else before
+            )
+            self._capital[place, at, side] = total_growth[-1] + starts
+
+    def _note(self, period: str | None, n_new: int = 0) -> GapState:
+        """Add the present state to the history."""
+        sums, sizes = self._sums.sum(axis=0), self._sizes.sum(axis=0)
+        low, high = self._limits(sums, sizes)
+        gaps = None
+        if sizes.all():
+            rates = sums / sizes
+            gaps = float(np.mean([max(abs(r[a] - r[b]) for a, b in self._pairs) for r in rates]))
+        evidence = float(np.exp(min(logsumexp(self._capital) - np.log(self._capital.size), 700.0)))
+        wanted = 1.0 / (1.0 - self.confidence) if self.window is None else float(self.window)
+        # The mean of two gaps may keep a bound that one of them breaks.
+        shown = low > self.max_gap if len(self._classes) > 1 else evidence >= wanted
+        before = self.state
+        state = GapState(
+            before.n_people + n_new,
+            int(sizes.sum()),
+            gaps,
+            low,
+            high,
+            evidence,
+            bool(shown or before.alarm),
+            period,
+        )
+        self.history.append(state)
+        return state
+
+    def _limits(self, sums: FloatArray, sizes: FloatArray) -> tuple[float, float]:
+        """Return the limits of the gap, from limits of every group."""
+        error = (1.0 - self.confidence) / sums.size
+        lows, highs = rate_limits(sums.ravel(), sizes.ravel(), error)
+        lows, highs = lows.reshape(sums.shape), highs.reshape(sums.shape)
+        least, most = [], []
+        for low, high in zip(lows, highs, strict=True):
+            least.append(max(max(low[a] - high[b], low[b] - high[a], 0.0) for a, b in self._pairs))
+            most.append(max(max(high[a] - low[b], high[b] - low[a]) for a, b in self._pairs))
+        return float(np.mean(least)), float(np.mean(most))
+
+    # Files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that is needed to go on, as plain values."""
+        settings = (
+            "max_gap",
+            "measure",
+            "groups",
+            "confidence",
+            "threshold",
+            "pos_label",
+            "window",
+        )
+        arrays = {name: getattr(self, f"_{name}").tolist() for name in _ARRAYS}
+        return {
+            "kind": "fairmatch.GapMonitor",
+            "version": _VERSION,
+            **{name: getattr(self, name) for name in settings},
+            "groups": list(self.groups),
+            "n_unknown": self.n_unknown,
+            "waiting": {name: list(kept) for name, kept in self._waiting.items()},
+            "open": [[[side.tolist() for side in pair] for pair in own] for own in self._open],
+            **{k: [[_plain(x) for x in np.ravel(v)], list(np.shape(v))] for k, v in arrays.items()},
+            "history": [asdict(state) for state in self.history],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> GapMonitor:
+        """Return the monitor of `to_dict`. Raise if the values are damaged."""
+        if not isinstance(content, dict) or content.get("kind") != "fairmatch.GapMonitor":
+            raise ModelFileError("This is not a saved GapMonitor.")
+        if content.get("version") != _VERSION:
+            raise ModelFileError(
+                f"This GapMonitor was saved in version {content.get('version')!r} of the format, "
+                f"and version {_VERSION} is read here."
+            )
+        try:
+            monitor = cls(
+                content["max_gap"],
+                groups=content["groups"],
+                measure=content["measure"],
+                confidence=content["confidence"],
+                threshold=content["threshold"],
+                pos_label=content["pos_label"],
+                window=content["window"],
+            )
+            for name in _ARRAYS:
+                values, shape = content[name]
+                array = np.array([-np.inf if x is None else float(x) for x in values])
+                array = array.reshape(shape)
+                if array.shape != getattr(monitor, f"_{name}").shape or np.isnan(array).any():
+                    raise ValueError(name)
+                setattr(monitor, f"_{name}", array)
+            monitor.n_unknown = int(content["n_unknown"])
+            kept = [[[_values(v) for v in pair] for pair in own] for own in content["open"]]
+            if [[len(pair) for pair in own] for own in kept] != [
+                [len(pair) for pair in own] for own in monitor._open
+            ]:
+                raise ValueError("open")
+            monitor._open = kept
+            monitor._waiting = {
+                str(name): (int(code), float(value))
+                for name, (code, value) in content["waiting"].items()
+            }
+            if any(not -1 <= code < len(monitor.groups) for code, _ in monitor._waiting.values()):
+                raise ValueError("waiting")
+            monitor.history = [GapState(**state) for state in content["history"]]
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFileError(f"The saved GapMonitor is damaged: {error!r}.") from error
+        return monitor
+
+    def save(self, path: str | Path) -> Path:
+        """Write the monitor to a JSON file, whole or not at all."""
+        return write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
+
+    @classmethod
+    def load(cls, path: str | Path) -> GapMonitor:
+        """Read a monitor that `save` wrote, and go on from there."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ModelFileError(f"{path} does not hold a GapMonitor: {error}") from error
+        return cls.from_dict(content)
+
+
+_ARRAYS = ("sums", "sizes", "capital")
+
+
+def _values(given: Any) -> FloatArray:
+    """Return decisions or scores of a file; raise unless they lie in [0, 1]."""
+    values = np.asarray(given, dtype=np.float64).reshape(-1)
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError("open")
+    return values
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def rate_limits(sums: FloatArray, sizes: FloatArray, error: float) -> tuple[FloatArray, FloatArray]:
+    """Return limits of means that hold at all times at once, each with this error probability.
+
+    Parameters
+    ----------
+    sums, sizes : arrays of shape (n,)
+        Sum of the values in [0, 1], and their number.
+    error : float
+        Probability that a limit is ever wrong.
+
+    Examples
+    --------
+    >>> low, high = rate_limits(np.array([30.0]), np.array([100.0]), 0.05)
+    >>> round(float(low[0]), 2), round(float(high[0]), 2)
+    (0.17, 0.46)
+    """
+    mixture = betaln(sums + 0.5, sizes - sums + 0.5) - betaln(0.5, 0.5)
+    centre = np.where(sizes > 0.0, sums / np.maximum(sizes, 1.0), 0.5)
+
+    def outside(p: FloatArray) -> BoolArray:
+        fitted = xlogy(sums, p) + xlog1py(sizes - sums, -p)
+        return np.asarray(mixture - fitted >= -np.log(error))
+
+    def border(far: FloatArray) -> FloatArray:
+        inside = centre.copy()
+        for _ in range(_STEPS):
+            middle = (inside + far) / 2.0
+            away = outside(middle)
+            far, inside = np.where(away, middle, far), np.where(away, inside, middle)
+        return far
+
+    return border(np.zeros_like(centre)), border(np.ones_like(centre))

@@ -1,0 +1,315 @@
+r"""Tests on tables of counts: the selections of two groups, alone or within strata.
+
+A table of one stratum has the counts
+
+====================  ========  ============
+group                 selected  not selected
+====================  ========  ============
+compared group        a         b
+reference group       c         d
+====================  ========  ============
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc, ndtr, ndtri
+
+from fairmatch.exceptions import InputError
+from fairmatch.people.checks import FloatArray, check_number
+
+Tables = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OddsRatio:
+    """An odds ratio with its interval.
+
+    Attributes
+    ----------
+    value : float
+        Odds of selection in the compared group over the odds in the reference group. NaN if no
+        stratum can tell.
+    low, high : float
+        The interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ChiSquare:
+    """A test with a chi-square statistic.
+
+    Attributes
+    ----------
+    statistic : float
+        The statistic; NaN if the tables hold no evidence.
+    degrees : int
+        Degrees of freedom.
+    p_value : float
+        Probability of a statistic at least as large if there is no difference. 1 without evidence.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+
+
+def read_tables(tables: ArrayLike) -> Tables:
+    """Return tables of counts as an array of shape (n_strata, 2, 2). Raise if they are not."""
+    array = np.asarray(tables, dtype=np.float64)
+    array = array[None] if array.ndim == 2 else array
+    if array.ndim != 3 or array.shape[1:] != (2, 2) or not len(array):
+        raise InputError(
+            f"tables must have shape (n_strata, 2, 2), got {np.shape(tables)}. Pass one table of "
+            "selected and not selected people of two groups per stratum.",
+            parameter="tables",
+        )
+    if not (np.isfinite(array).all() and array.min() >= 0.0):
+        raise InputError("tables must hold counts of people.", parameter="tables")
+    return array
+
+
+def standard_deviations(hits: tuple[float, float], sizes: tuple[float, float]) -> float:
+    r"""Return by how many standard deviations the first group's rate differs from the second's.
+
+    Parameters
+    ----------
+    hits : tuple of two numbers
+        Selected people of the compared group and of the reference group.
+    sizes : tuple of two numbers
+        People of both groups.
+
+    Returns
+    -------
+    float
+        Negative if the compared group is selected less often. 0 if everybody or nobody is selected.
+
+    Notes
+    -----
+    With the pooled rate :math:`p`,
+    :math:`z = (p_1 - p_2) / \sqrt{p (1 - p) (1 / n_1 + 1 / n_2)}`. Courts and agencies of the
+    United States call a difference of more than two or three of these significant
+    (Hazelwood School District v. United States, 1977).
+
+    Examples
+    --------
+    >>> round(standard_deviations((20, 50), (100, 125)), 2)
+    -3.22
+    """
+    rate = sum(hits) / sum(sizes)
+    if not 0.0 < rate < 1.0:
+        return 0.0
+    error = np.sqrt(rate * (1.0 - rate) * (1.0 / sizes[0] + 1.0 / sizes[1]))
+    return float((hits[0] / sizes[0] - hits[1] / sizes[1]) / error)
+
+
+def two_sided(z: float) -> float:
+    """Return the two-sided p-value of a number of standard deviations.
+
+    Examples
+    --------
+    >>> round(two_sided(-1.96), 3)
+    0.05
+    """
+    return float(2.0 * ndtr(-abs(z)))
+
+
+def shortfall(hits: tuple[float, float], sizes: tuple[float, float]) -> float:
+    """Return how many more selections would bring the first group to the second group's rate.
+
+    Parameters
+    ----------
+    hits : tuple of two numbers
+        Selected people of the compared group and of the reference group.
+    sizes : tuple of two numbers
+        People of both groups.
+
+    Returns
+    -------
+    float
+        Negative if the compared group has the higher rate.
+
+    Examples
+    --------
+    >>> shortfall((20, 50), (100, 125))
+    20.0
+    """
+    return float(sizes[0] * hits[1] / sizes[1] - hits[0])
+
+
+def flips(hits: tuple[float, float], sizes: tuple[float, float], bound: float = 0.8) -> bool:
+    """Return whether one selection more or less in the compared group changes the verdict.
+
+    Parameters
+    ----------
+    hits : tuple of two numbers
+        Selected people of the compared group and of the reference group.
+    sizes : tuple of two numbers
+        People of both groups.
+    bound : float, default=0.8
+        The verdict is whether the ratio of the rates is below this: four fifths.
+
+    Examples
+    --------
+    >>> flips((4, 10), (10, 20)), flips((2, 10), (10, 20))
+    (True, False)
+    """
+
+    def below(more: float) -> bool:
+        # Compared without a division, so that nothing is lost to rounding or to a rate of 0.
+        return (hits[0] + more) * sizes[1] < bound * hits[1] * sizes[0]
+
+    steps = [step for step in (-1.0, 1.0) if 0.0 <= hits[0] + step <= sizes[0]]
+    return any(below(step) != below(0.0) for step in steps)
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Return p-values adjusted for their number, by Holm's step-down method.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_tests,)
+        The p-values of single tests.
+
+    Returns
+    -------
+    array of shape (n_tests,)
+        If each test is rejected where its adjusted p-value is at most 5 %, the probability of any
+        false rejection is at most 5 %.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    steps = values[order] * np.arange(len(values), 0, -1)
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def mantel_haenszel(tables: ArrayLike, confidence: float = 0.95) -> OddsRatio:
+    r"""Return the odds ratio that strata have in common.
+
+    Parameters
+    ----------
+    tables : array-like of shape (n_strata, 2, 2)
+        Selected and not selected people of the compared group, then of the reference group.
+    confidence : float, default=0.95
+        Level of the interval.
+
+    Notes
+    -----
+    Mantel and Haenszel's estimate is
+
+    .. math:: \frac{\sum_k a_k d_k / n_k}{\sum_k b_k c_k / n_k},
+
+    with the interval of Robins, Breslow and Greenland (1986) on the scale of its logarithm.
+
+    Examples
+    --------
+    >>> found = mantel_haenszel([[[20, 80], [50, 75]], [[10, 10], [30, 30]]])
+    >>> print(f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+    0.484 [0.290, 0.808]
+    """
+    check_number("confidence", confidence, "(0, 1)")
+    cells = read_tables(tables)
+    (a, b), (c, d) = cells[:, 0].T, cells[:, 1].T
+    total = cells.sum(axis=(1, 2))
+    there = total > 0.0
+    a, b, c, d, total = (values[there] for values in (a, b, c, d, total))
+    agree, differ = a * d / total, b * c / total
+    if not (agree.sum() > 0.0 and differ.sum() > 0.0):
+        value = np.nan if agree.sum() == differ.sum() else np.inf if agree.sum() else 0.0
+        return OddsRatio(float(value), 0.0, np.inf)
+    p, q = (a + d) / total, (b + c) / total
+    variance = (
+        (p * agree).sum() / (2.0 * agree.sum() ** 2)
+        + (p * differ + q * agree).sum() / (2.0 * agree.sum() * differ.sum())
+        + (q * differ).sum() / (2.0 * differ.sum() ** 2)
+    )
+    center = np.log(agree.sum() / differ.sum())
+    half = -float(ndtri((1.0 - confidence) / 2.0)) * np.sqrt(variance)
+    return OddsRatio(*(float(np.exp(center + side * half)) for side in (0.0, -1.0, 1.0)))
+
+
+def cochran_mantel_haenszel(tables: ArrayLike) -> ChiSquare:
+    r"""Test whether the groups differ within strata.
+
+    Parameters
+    ----------
+    tables : array-like of shape (n_strata, 2, 2)
+        Selected and not selected people of the compared group, then of the reference group.
+
+    Notes
+    -----
+    The statistic is :math:`(\sum_k a_k - E a_k)^2 / \sum_k \mathrm{Var}\, a_k` with the moments of
+    the hypergeometric distribution, without a continuity correction.
+
+    Examples
+    --------
+    >>> found = cochran_mantel_haenszel([[[20, 80], [50, 75]], [[10, 10], [30, 30]]])
+    >>> round(found.statistic, 2), round(found.p_value, 4)
+    (7.83, 0.0051)
+    """
+    cells = read_tables(tables)
+    rows, columns, total = cells.sum(axis=2), cells.sum(axis=1), cells.sum(axis=(1, 2))
+    there = total > 1.0
+    rows, columns, total, seen = rows[there], columns[there], total[there], cells[there, 0, 0]
+    expected = rows[:, 0] * columns[:, 0] / total
+    variance = rows.prod(axis=1) * columns.prod(axis=1) / (total**2 * (total - 1.0))
+    if not variance.sum() > 0.0:
+        return ChiSquare(float("nan"), 1, 1.0)
+    statistic = float((seen - expected).sum() ** 2 / variance.sum())
+    return ChiSquare(statistic, 1, float(chdtrc(1.0, statistic)))
+
+
+def breslow_day(tables: ArrayLike) -> ChiSquare:
+    r"""Test whether the odds ratio is the same in every stratum, with Tarone's correction.
+
+    Parameters
+    ----------
+    tables : array-like of shape (n_strata, 2, 2)
+        Selected and not selected people of the compared group, then of the reference group.
+
+    Notes
+    -----
+    In every stratum the count :math:`a_k` is compared with the one :math:`\tilde a_k` that has the
+    common odds ratio and the same margins:
+    :math:`\sum_k (a_k - \tilde a_k)^2 / V_k - (\sum_k a_k - \tilde a_k)^2 / \sum_k V_k`. Strata
+    with a margin of 0 say nothing and are left out.
+
+    Examples
+    --------
+    >>> found = breslow_day([[[20, 80], [50, 75]], [[10, 10], [30, 30]]])
+    >>> found.degrees, round(found.statistic, 2), round(found.p_value, 3)
+    (1, 2.69, 0.101)
+    """
+    cells = read_tables(tables)
+    cells = cells[(cells.sum(axis=1) > 0.0).all(axis=1) & (cells.sum(axis=2) > 0.0).all(axis=1)]
+    ratio = mantel_haenszel(cells).value if len(cells) else np.nan
+    if len(cells) < 2 or not (np.isfinite(ratio) and ratio > 0.0):
+        return ChiSquare(float("nan"), max(len(cells) - 1, 0), 1.0)
+    own, hits, total = cells[:, 0].sum(axis=1), cells[:, :, 0].sum(axis=1), cells.sum(axis=(1, 2))
+    # The fitted count solves x (n - r - c + x) = ratio (r - x)(c - x).
+    square = 1.0 - ratio
+    linear = total - own - hits + ratio * (own + hits)
+    constant = -ratio * own * hits
+    if abs(square) < 1e-12:
+        fitted = -constant / linear
+    else:
+        root = np.sqrt(np.maximum(linear**2 - 4.0 * square * constant, 0.0))
+        fitted = 2.0 * constant / (-linear - root)
+    parts = np.stack([fitted, own - fitted, hits - fitted, total - own - hits + fitted])
+    variance = 1.0 / (1.0 / parts).sum(axis=0)
+    excess = cells[:, 0, 0] - fitted
+    statistic = float((excess**2 / variance).sum() - excess.sum() ** 2 / variance.sum())
+    degrees = len(cells) - 1
+    return ChiSquare(statistic, degrees, float(chdtrc(float(degrees), max(statistic, 0.0))))
