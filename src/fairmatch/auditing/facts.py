@@ -584,7 +584,8 @@ class MatchedScores:
     histogram : tuple of float
         Share of the pairs in equal intervals of the gap, from 0 to the range of the scores.
     flips : PairFlips or None
-        Decisions on the two people of a pair. It is None for predictions, which decide on nobody.
+        Decisions on the two people of a pair. None for predictions of a number, which decide
+        nothing.
     transport_cost : float or None
         Mean squared distance between matched people. It is None without features.
     """
@@ -1061,7 +1062,8 @@ class Audit(JsonFacts):
     n_rows : int
         Number of people audited.
     threshold : float or None
-        The score at which decisions change. It is None for predictions, which decide on nobody.
+        The score at which decisions change. None for predictions of a number, which decide
+        nothing.
     confidence : float
         Level of the intervals.
     score_edges : tuple of float

@@ -649,7 +649,7 @@ class GroupThresholds:
         )
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
-        """Return probabilities that are bent so that every group's threshold lies at one half.
+        """Return adjusted probabilities, for which 0.5 is the threshold of every group.
 
         Within a group the order of people stays. A score with code -1 stays as it is.
         """

@@ -294,7 +294,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
-        every group within a gap, and bends the scores until every threshold lies at one half.
+        every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         classifier on rows that the estimator was not trained on. The estimator sees X without
