@@ -22,8 +22,11 @@ _HOMES = {
     "QuantileAlignmentRegressor": "learning.wrappers",
     "ScoreAdjustment": "learning.adjust",
     "align_scores": "learning.adjust",
+    "assert_gap": "auditing.gate",
     "audit": "auditing.audit",
+    "bands": "people.bands",
     "compare_models": "auditing.audit",
+    "explain": "auditing.explain",
     "fair_matching": "matching.fair",
     "find_alternatives": "auditing.alternatives",
     "fairness_path": "learning.path",
@@ -58,4 +61,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*(name for name in globals() if name.startswith("_")), *_HOMES})

@@ -227,3 +227,54 @@ def test_what_cannot_be_compared_is_said(change, error, words):
     }
     with pytest.raises(error, match=words):
         find_alternatives(given.pop("y_scores"), **given)
+
+
+def test_scores_of_somebody_else_are_the_baseline():
+    generator, groups, labels = people()
+    deciles = generator.integers(1, 11, size=len(labels))
+    own = generator.random(len(labels))
+    found = find_alternatives(
+        {"own": own},
+        y_true=labels,
+        sensitive_features=groups,
+        baseline=deciles,
+        baseline_threshold=7,
+    )
+    assert (found.baseline, found.is_given) == ("baseline", True)
+    assert found.accuracy == pytest.approx(accuracy_score(labels, deciles >= 7))
+    oracle = demographic_parity_difference(labels, deciles >= 7, sensitive_features=groups)
+    assert found.gap == pytest.approx(oracle)
+    named = find_alternatives(
+        {"baseline": (deciles >= 7).astype(float), "own": own},
+        y_true=labels,
+        sensitive_features=groups,
+    )
+    assert named.tried == found.tried
+    assert "whom none of these models has seen" in found.sentence()
+    with pytest.raises(InputError, match="baseline"):
+        find_alternatives({"own": own}, y_true=labels, sensitive_features=groups, baseline=deciles)
+
+
+@pytest.mark.parametrize("measure", ["true_positive_gap", "demographic_parity_gap"])
+def test_low_scores_may_be_the_good_ones(measure):
+    # Turning scores and labels around changes the words, and no number.
+    generator, groups, labels = people()
+    models = {name: generator.random(len(labels)) for name in ("a", "b")}
+    low = find_alternatives(
+        models,
+        y_true=labels,
+        sensitive_features=groups,
+        gap_measure=measure,
+        favourable="low",
+    )
+    turned = find_alternatives(
+        {name: 1.0 - scores for name, scores in models.items()},
+        y_true=1 - labels,
+        sensitive_features=groups,
+        gap_measure=measure,
+    )
+    assert low.tried == turned.tried
+    assert low.gap == turned.gap
+    assert low.favourable == "low"
+    with pytest.raises(InputError, match="favourable must be"):
+        find_alternatives(models, y_true=labels, sensitive_features=groups, favourable="up")

@@ -97,6 +97,40 @@ def test_four_fifths_and_the_test_stand_beside_each_ratio():
     assert second.impact_ratio.low < 0.5 < second.impact_ratio.high < 1.0
 
 
+def test_the_tests_of_american_practice_stand_in_one_table(tmp_path):
+    # By hand: 48 of 80, 12 of 40 and 27 of 60.
+    scores = np.repeat([0.9, 0.1] * 3, [48, 32, 12, 28, 27, 33])
+    groups = np.repeat(["a", "b", "c"], [80, 40, 60])
+    found = audit(scores, sensitive_features=groups, **QUICK)
+    most, second, third = found.impact[0].categories
+    assert (most.standard_deviations, most.shortfall, most.flips) == (None, None, None)
+    pooled = 60 / 120
+    z = (12 / 40 - 48 / 80) / np.sqrt(pooled * (1 - pooled) * (1 / 40 + 1 / 80))
+    assert second.standard_deviations == pytest.approx(z)
+    p = stats.fisher_exact([[48, 32], [12, 28]])[1]
+    assert second.exact_standard_deviations == pytest.approx(stats.norm.ppf(p / 2))
+    assert 2 * stats.norm.sf(-second.exact_standard_deviations) == pytest.approx(second.p_value)
+    assert second.shortfall == pytest.approx(12.0)  # 24 of 40 would be three fifths
+    assert third.shortfall == pytest.approx(9.0)
+    assert second.p_adjusted == pytest.approx(2 * second.p_value)
+    assert third.p_adjusted == pytest.approx(max(third.p_value, 2 * second.p_value))
+    assert not second.flips
+    with write_tables([found], tmp_path)[0].open(newline="") as stream:
+        rows = {row["group"]: row for row in csv.DictReader(stream)}
+    assert rows["b"]["standard deviations from the highest rate (z)"] == f"{z:.2f}"
+    assert rows["b"]["shortfall: selections to the highest rate"] == "12.0"
+    assert rows["b"]["one selection changes the four-fifths verdict"] == "no"
+    assert rows["a"]["shortfall: selections to the highest rate"] == ""
+
+
+def test_one_selection_may_change_the_verdict():
+    # 19 of 40 against 48 of 80: a ratio of 0.792; with 20 of 40 it would be 0.833.
+    scores = np.repeat([0.9, 0.1] * 2, [48, 32, 19, 21])
+    (table,) = audit(scores, sensitive_features=["a"] * 80 + ["b"] * 40, **QUICK).impact
+    assert table.categories[1].below_four_fifths
+    assert table.categories[1].flips
+
+
 def test_four_of_six_people_do_not_show_a_ratio_above_one():
     # 4 of 6 and 260 of 398: nearly the same rate, and six people say little.
     scores = np.repeat([0.9, 0.1, 0.9, 0.1], [4, 2, 260, 138])

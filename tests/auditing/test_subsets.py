@@ -28,7 +28,10 @@ def test_the_planted_subset_is_named_first(n_rows, effect, years, seed):
     scores, group, X = planted_model(n_rows, effect, seed)
     found = audit(scores, sensitive_features=group, X=X, **QUICK)
     assert found.gap("mean_parity_gap").value < 0.02  # fair overall
-    worst = found.subsets.subsets[0]
+    # A third condition may make the first a little surer; the planted subset then comes after it.
+    first = found.subsets.subsets[0]
+    assert {"age", "marital_status"} <= {one.column for one in first.conditions}
+    worst = next(one for one in found.subsets.subsets if len(one.conditions) == 2)
     age, status = worst.conditions
     assert (age.column, age.operator) == ("age", ">")
     assert age.value == pytest.approx(60, abs=years)

@@ -106,3 +106,23 @@ def test_what_is_wrong_is_said_before_the_work(table, given, words, capsys):
     columns = ["--target", "repaid", "--sensitive", "sex"]
     assert main(["alternatives", str(table), *columns, *given]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_model_in_use_is_the_baseline(table, tmp_path, capsys):
+    frame = pd.read_csv(table)
+    frame["decile"] = pd.qcut(frame["income"], 10, labels=range(1, 11)).astype(int)
+    file, numbers = tmp_path / "scored.csv", tmp_path / "tried.json"
+    frame.to_csv(file, index=False)
+    asked = ["alternatives", str(file), "--target", "repaid", "--positive", "yes", "--rounds", "5"]
+    asked += ["--sensitive", "sex", "--score", "decile", "--threshold", "6", "--no-individuals"]
+    asked += ["--out", str(tmp_path / "page.html"), "--json", str(numbers)]
+    assert main(asked) == 0
+    found = Alternatives.from_json(numbers.read_text())
+    assert (found.baseline, found.is_given) == ("decile", True)
+    assert "Every model trained here uses a person's group" in found.search.on_group()
+    # Neither the baseline's column nor the threshold reaches the models that are trained.
+    assert "decile" in found.search.settings["left_out"]
+    rates = frame.groupby("sex")["decile"].apply(lambda own: (own >= 6).mean())
+    assert found.selection_rates["f"] == pytest.approx(rates["f"], abs=0.06)
+    assert main([*asked, "--favourable", "low", "--criterion", "equal_opportunity"]) == 2
+    assert "Choose equalized_odds" in capsys.readouterr().err

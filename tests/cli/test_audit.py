@@ -164,7 +164,15 @@ def test_parquet_is_read_as_csv_is(run, table, tmp_path):
     assert first.provenance.source_sha256 != second.provenance.source_sha256
 
 
-def test_bounds_decide_the_exit_code(run, tmp_path):
+@pytest.fixture
+def unfair(table):
+    """Let the scores of men be higher by a lot."""
+    people = pd.read_csv(table)
+    people["score"] = np.clip(people["score"] + 0.2 * (people["sex"] == "male"), 0.0, 1.0)
+    people.to_csv(table, index=False)
+
+
+def test_bounds_decide_the_exit_code(run, unfair, tmp_path):
     out = tmp_path / "audit.json"
     run(*FEATURES, "--json", out)
     gap = Audit.from_json(out.read_text()).gap("mean_parity_gap")
@@ -172,11 +180,38 @@ def test_bounds_decide_the_exit_code(run, tmp_path):
     code, printed, _ = run(*FEATURES, "--fail-above", between)
     assert code == 0
     assert "Above the bound" not in printed
+    assert "Gate 'shown': a bound is broken if the data show it" in printed
+    assert printed.endswith("The bound is kept.\n")
     code, printed, _ = run(*FEATURES, "--fail-above", between, "--gate", "upper")
     assert code == 1
     assert "the upper limit of mean_parity_gap of score" in printed
+    below = f"mean_parity_gap={(gap.value + gap.low) / 2}"
+    for mode, wanted in (("shown", 0), ("estimate", 1), ("upper", 1)):
+        code, printed, _ = run(*FEATURES, "--fail-above", below, "--gate", mode)
+        assert code == wanted
+        assert f"Gate {mode!r}: " in printed
+    code, printed, _ = run(*FEATURES, "--fail-above", f"mean_parity_gap={gap.low - 0.001}")
+    assert code == 1
+    assert "Above the bound: the lower limit of mean_parity_gap of score" in printed
     two = ["--fail-above", "mean_parity_gap=0.99", "--fail-above", "ks_parity_gap=0"]
-    assert run(*FEATURES, *two)[0] == 1
+    assert run(*FEATURES, *two, "--gate", "estimate")[0] == 1
+
+
+def test_every_model_is_held_to_the_bound_but_the_baseline(run, unfair, tmp_path):
+    both = ("--score", "score", "--score", "fair")
+    out = tmp_path / "both.json"
+    run(*FEATURES, "--json", out, score=both)
+    first, second = (a.gap("mean_parity_gap") for a in Comparison.from_json(out.read_text()).audits)
+    assert first.low > second.value  # the first model alone breaks the bound
+    bound = "--fail-above", f"mean_parity_gap={(first.low + second.value) / 2}"
+    code, printed, _ = run(*FEATURES, *bound, score=both)
+    assert code == 1
+    assert "lower limit of mean_parity_gap of score, " in printed
+    assert run(*FEATURES, *bound, "--baseline", "score", score=both)[0] == 0
+    assert run(*FEATURES, *bound, "--baseline", "fair", score=both)[0] == 1
+    code, _, error = run(*FEATURES, *bound, "--baseline", "fairer", score=both)
+    assert code == 2
+    assert "'fairer' is not one of the models (score, fair)" in error
 
 
 @pytest.mark.parametrize(
@@ -446,9 +481,13 @@ def test_rates_ratio_and_direction_are_printed(run):
 
 
 def test_a_ratio_is_held_to_a_bound(run):
-    code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=1")
+    exact = "--fail-below", "selection_ratio=1", "--gate", "estimate"
+    code, printed, _ = run(*FEATURES, *exact)
     assert code == 1
     assert "Below the bound: selection_ratio of score, 0." in printed
+    code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=1")
+    assert code == 1
+    assert "Below the bound: the upper limit of selection_ratio of score, 0." in printed
     assert run(*FEATURES, "--fail-below", "selection_ratio=0.01")[0] == 0
     code, printed, _ = run(*FEATURES, "--fail-below", "selection_ratio=0.95", "--gate", "upper")
     assert code == 1
@@ -614,7 +653,8 @@ def test_predictions_are_audited_in_units(run, hours, tmp_path):
     assert "Mean prediction of each group" in page.read_text("utf-8")
     relative = gap / hours["worked"].std(ddof=0) - 0.001
     code, printed, _ = run(*REAL, "--label", "worked", "--fail-above",
-                           f"relative_mean_parity_gap={relative}")  # fmt: skip
+                           f"relative_mean_parity_gap={relative}",
+                           "--gate", "estimate")  # fmt: skip
     assert code == 1
     assert "Above the bound: relative_mean_parity_gap of score" in printed
 
@@ -642,3 +682,19 @@ def test_predictions_without_the_scale_name_it(run, hours):
     code, _, error = run(*FEATURES)
     assert code == 2
     assert "kind='number'" in error
+
+
+def test_like_is_compared_with_like(run, table, tmp_path):
+    people = pd.read_csv(table).assign(code=np.arange(1200) % 7 + 4500)
+    people.to_csv(table, index=False)
+    factor = next(name for name in people if people[name].nunique() < 10 and name not in
+                  ("sex", "repaid", "code"))  # fmt: skip
+    code, *_ = run(
+        "--drop", "name", "--label", "repaid", "--positive", "yes", "--given", f"{factor},code",
+        "--categorical", "code", "--similar", factor, "--json", tmp_path / "a.json",
+    )  # fmt: skip
+    assert code == 0
+    found = Audit.from_json((tmp_path / "a.json").read_text())
+    assert found.conditional
+    assert found.similarity == {factor: 1.0}
+    assert next(c for c in found.columns if c.name == "code").type == "categories"

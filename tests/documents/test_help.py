@@ -20,6 +20,8 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
     outcome = np.where(generator.random(200) < chance, "yes", "no")
     facts = {"years": years, "sex": sex}
     pd.DataFrame({**facts, "score": chance}).to_csv("scores.csv", index=False)
+    log = pd.DataFrame({**facts, "score": chance, "day": np.resize([1, 2], 200)})
+    log.to_parquet("log.parquet")
     # A predictor needs the model that the example of training writes.
     for name in sorted(fairmatch.commands, key=lambda name: name == "predict"):
         example = fairmatch.commands[name].example

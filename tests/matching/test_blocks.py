@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import linprog
 
 from fairmatch import OptimalTransportMatcher
 from fairmatch.exceptions import CouplingError, FairmatchWarning, InputError, SolverError
 from fairmatch.matching import blocks
 from fairmatch.matching import blocks as kept
-from fairmatch.matching.blocks import lower_bound, match_blocks, near_cells, random_staircase
+from fairmatch.matching.blocks import match_blocks, near_cells, random_staircase
+from fairmatch.matching.bounds import lower_bound
 from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points
 
@@ -93,26 +96,58 @@ def test_cells_hold_every_pair_once_and_near_ones_together():
 
 
 def test_bounds_are_below_the_least_cost():
-    proven = lower_bound(PEOPLE, UNITS, sample=200)
-    assert proven.confidence is None
-    assert 0.6 * EXACT < proven.value <= EXACT
-    whole = lower_bound(PEOPLE, UNITS, sample=1000)
-    assert 0.99 * EXACT < whole.value <= EXACT
-    held = [
-        lower_bound(PEOPLE, UNITS, sample=300, proof_pairs=0, witnesses=300, random_state=seed)
-        for seed in range(20)
-    ]
-    assert {bound.confidence for bound in held} == {0.99}
-    assert all(bound.value <= EXACT for bound in held)
+    by_columns = lower_bound(PEOPLE, UNITS, proof_pairs=0, most_atoms=20)
+    assert 0.5 * EXACT < by_columns <= EXACT
+    part = lower_bound(PEOPLE, UNITS, sample=200, most_atoms=20)
+    assert max(0.8 * EXACT, by_columns) < part <= EXACT
+    whole = lower_bound(PEOPLE, UNITS, sample=1000, most_atoms=20)
+    assert 0.99 * EXACT < whole <= EXACT
 
 
-def test_the_mean_is_below_its_limit_as_often_as_promised():
-    from fairmatch.matching.blocks import _mean_at_most
+def least_cost(people, masses):
+    """The least cost of a plan by HiGHS."""
+    n0, n1 = map(len, people)
+    at = np.indices((n0, n1)).reshape(2, -1)
+    constraints = sparse.vstack(
+        [sparse.kron(sparse.eye(n0), np.ones(n1)), sparse.kron(np.ones(n0), sparse.eye(n1))]
+    )
+    shares = np.concatenate([mass / mass.sum() for mass in masses])
+    costs = people[0].costs_with(people[1], *at)
+    return linprog(costs, A_eq=constraints, b_eq=shares, method="highs").fun
 
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 8), st.integers(0, 10_000))
+def test_bounds_hold_for_any_weights_and_sets_of_columns(n0, n1, most_atoms, seed):
+    generator = np.random.default_rng(seed)
+    people = tuple(
+        Points(
+            np.column_stack([generator.integers(0, 3, n), generator.normal(size=n)]),
+            generator.integers(-1, 3, (n, 3)),
+        )
+        for n in (n0, n1)
+    )
+    masses = [generator.integers(0, 5, n).astype(float) for n in (n0, n1)]
+    for mass in masses:
+        mass[0] += 1.0
+    masses = masses[0] * masses[1].sum(), masses[1] * masses[0].sum()
+    least = least_cost(people, masses)
+    for more in ({"proof_pairs": 0}, {"sample": 3}, {}):
+        found = lower_bound(people, masses, most_atoms=most_atoms, **more)
+        assert found <= least * (1 + 1e-9) + 1e-12
+    assert found == pytest.approx(least, rel=2e-3, abs=1e-9)
+
+
+def test_one_set_of_all_columns_is_the_exact_bound():
     generator = np.random.default_rng(0)
-    draws = generator.choice([0.0, 1.0], p=[0.97, 0.03], size=(400, 200))
-    below = [_mean_at_most(row, 1.0) >= 0.03 for row in draws]
-    assert np.mean(below) >= 0.99
+    codes = [generator.integers(0, 3, (400, 2)) for _ in range(2)]
+    people = tuple(
+        Points(np.zeros((400, 0)), np.minimum(c, [2, 1 + k])) for k, c in enumerate(codes)
+    )
+    masses = np.ones(400), np.ones(400)
+    assert lower_bound(people, masses, proof_pairs=0) == pytest.approx(
+        Transport(*people).solve().cost, rel=2e-3
+    )
 
 
 def matched(**more):
@@ -126,7 +161,6 @@ def test_a_matcher_says_which_way_it_took():
     coupling = matched()
     certificate = coupling.certificate
     assert certificate.solver.startswith("blocks of up to 128 pairs, ")
-    assert certificate.proven
     assert certificate.bound <= EXACT <= certificate.cost * (1 + 1e-12)
     source, target = coupling.marginals()
     np.testing.assert_allclose(source[source > 0], 1 / 600, rtol=1e-12)
@@ -136,22 +170,14 @@ def test_a_matcher_says_which_way_it_took():
     assert matched(block_size=None).certificate.cost == whole.certificate.cost
 
 
-def test_parts_add_up_their_doubts():
+def test_bounds_of_parts_add_up():
     generator = np.random.default_rng(0)
     X, groups = generator.normal(size=(300, 2)), np.arange(300) % 3
     coupling = OptimalTransportMatcher(block_size=40).match(X, groups)
-    assert len(coupling.parts) == 2
-    assert coupling.certificate.confidence is None
-    from dataclasses import replace
-
-    from fairmatch.matching.coupling import join_parts
-
-    doubted = [
-        replace(part, certificate=replace(part.certificate, confidence=0.99))
-        for part in coupling.parts
-    ]
-    assert join_parts(doubted).certificate.confidence == pytest.approx(0.98)
-    assert not join_parts(doubted).certificate.proven
+    bounds = [part.weight * part.certificate.bound for part in coupling.parts]
+    assert len(bounds) == 2
+    assert coupling.certificate.bound == pytest.approx(sum(bounds))
+    assert 0.9 * coupling.certificate.cost < coupling.certificate.bound
 
 
 @pytest.mark.parametrize("block_size", [1, 2.5, "large"])

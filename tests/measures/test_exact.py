@@ -1,5 +1,7 @@
 """Exact limits of differences of rates, against SciPy and sums over all tables."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,8 @@ from fairmatch.measures.exact import (
     _borders,
     difference_limit,
     difference_p_value,
+    gap_limit,
+    largest_gap_limit,
     rate_interval,
 )
 
@@ -74,3 +78,20 @@ def test_large_groups_come_near_the_normal_limit():
     error = np.sqrt(0.35 * 0.65 / 10_000 + 0.3 * 0.7 / 5_000)
     found = difference_limit((3500, 1500), (10_000, 5_000), 0.95)
     assert found == pytest.approx(0.05 + 1.645 * error, abs=5e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_limit_of_several_groups_is_that_of_their_worst_pair(seed):
+    generator = np.random.default_rng(seed)
+    sizes = [int(n) for n in np.exp(generator.uniform(2.0, 7.0, 5))]
+    counts = [(int(generator.binomial(n, generator.uniform(0.1, 0.4))), n) for n in sizes]
+    pairs = combinations(counts, 2)
+    expected = max(gap_limit((a, b), (n, m), 0.99) for (a, n), (b, m) in pairs)
+    assert largest_gap_limit(counts, 0.99) == pytest.approx(expected, abs=2e-4)
+
+
+def test_counts_beyond_the_difference_are_no_evidence_against_it():
+    # Intervals of the rates that exclude a smaller difference must not reject a larger one.
+    assert difference_p_value((90, 10), (100, 100), 0.05) == 1.0
+    assert largest_gap_limit([(90, 100), (10, 100)], 0.95) >= 0.8
+    assert largest_gap_limit([(5, 10), (3, 10), (900, 1000), (100, 1000)], 0.95) >= 0.8

@@ -65,7 +65,7 @@ def test_an_entry_is_in_tables_audits_reports_and_gates(added, people, tmp_path,
     X.assign(score=scores, sex=group).to_csv(tmp_path / "people.csv", index=False)
     asked = ["audit", str(tmp_path / "people.csv"), "--score", "score", "--sensitive", "sex"]
     assert main([*asked, "--fail-above", f"{NAME}=0.9"]) == 0
-    assert main([*asked, "--fail-above", f"{NAME}=0.01"]) == 1
+    assert main([*asked, "--fail-above", f"{NAME}=0.01", "--gate", "estimate"]) == 1
     assert f"Above the bound: {NAME} of score, {wanted:.4f} > 0.01" in capsys.readouterr().out
 
 

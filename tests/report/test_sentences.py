@@ -254,6 +254,20 @@ ELSEWHERE = (
     "Columns that add less are only in the",
     "The models were audited on different people, so",
     "largest gap of two groups",  # below
+    "without the given factors, and",  # auditing/test_conditional, to the next but eleven
+    "the columns and weights listed below",
+    "Among people with the same given factors",
+    "The gap within strata: people of both",
+    "The adjusted difference is the mean of",
+    "A small gap within strata does not clear",
+    "With and without the given factors",
+    "The difference is that of the group minus",
+    "intervals of adjusted differences and odds ratios",
+    "Compared is the share of each group",
+    "How much each column counts in the distance",
+    "The weight of a column in the squared",
+    ", numbers scaled to [0, 1] and two",  # a sentence of which the template holds two parts
+    ". Other columns or scales give other",
     "There is no audit to report",  # errors, axes and headings
     ". Write one report for each.",
     "The report needs the report extra",
@@ -276,7 +290,7 @@ ELSEWHERE = (
 )
 FOLDER = Path(fairmatch.report.__file__).parent
 SPEAKING = [FOLDER / f"{name}.py" for name in ("wording", "figures", "page", "explorer")]
-SPEAKING += [FOLDER / "assets" / "sections.html.j2"]
+SPEAKING += [FOLDER / "assets" / name for name in ("sections.html.j2", "figures.txt.j2")]
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +340,8 @@ def written(module):
     """Texts of a module or a template of five words or more, but for docstrings."""
     if module.suffix == ".j2":
         texts = re.split(r"[\"\n]|<.*?>|{{.*?}}|{%.*?%}|{#.*?#}", module.read_text("utf-8"))
-        yield from (t for t in texts if len(t.split()) >= 5 and not t.startswith("{%"))
+        plain = (t for t in texts if not t.startswith("{%") and " | " not in t)
+        yield from (t for t in plain if len(t.split()) >= 5)
         return
     tree = ast.parse(module.read_text("utf-8"))
     with_docstrings = (ast.Module, ast.ClassDef, ast.FunctionDef)

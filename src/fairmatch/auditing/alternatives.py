@@ -11,13 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 from fairmatch.auditing.facts import Alternative, Alternatives, Estimate
 from fairmatch.exceptions import InputError, LabelError
 from fairmatch.measures.registry import MEASURES, Measure
-from fairmatch.people.checks import FloatArray, check_number, read_labels, read_scores, read_weights
+from fairmatch.people.checks import (
+    FloatArray,
+    check_length,
+    check_number,
+    read_labels,
+    read_numbers,
+    read_scores,
+    read_weights,
+)
 from fairmatch.people.groups import Groups, read_groups
 
 # Weight of people by group, label, the baseline's decision and the alternative's.
 Cells: TypeAlias = NDArray[np.float64]
 
 _N_RESAMPLES = 4000
+BASELINE = "baseline"
+"""What scores that come from elsewhere are called."""
 
 
 def _spread(rates: FloatArray) -> FloatArray:
@@ -45,10 +55,13 @@ def find_alternatives(
     *,
     y_true: ArrayLike,
     sensitive_features: ArrayLike,
+    baseline: ArrayLike | None = None,
+    baseline_threshold: float | None = None,
     gap_measure: str = "demographic_parity_gap",
     margin: float = 0.01,
     confidence: float = 0.95,
     threshold: float = 0.5,
+    favourable: str = "high",
     pos_label: Any = 1,
     sample_weight: ArrayLike | None = None,
     methods: Mapping[str, tuple[str, str]] | None = None,
@@ -60,11 +73,17 @@ def find_alternatives(
     ----------
     y_scores : mapping
         Name of each model to its scores. All models score the same people, whom none of them has
-        seen. The first model is the baseline.
+        seen. The first model is the baseline, unless ``baseline`` is given.
     y_true : array-like of shape (n_rows,)
         Labels of two classes.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
+    baseline : array-like of shape (n_rows,), optional
+        Somebody else's scores or decisions for the same people, such as those of a vendor. All
+        models of ``y_scores`` are then compared with them, under the name "baseline".
+    baseline_threshold : float, optional
+        The threshold of ``baseline``, whose scores may then have any range, such as deciles. By
+        default they lie in [0, 1] and have the threshold of the others.
     gap_measure : str, default="demographic_parity_gap"
         Name of the gap: ``demographic_parity_gap``, ``true_positive_gap``,
         ``false_positive_gap`` or ``equalized_odds_gap``. It is the largest over pairs of groups.
@@ -74,9 +93,13 @@ def find_alternatives(
     confidence : float, default=0.95
         Level of the intervals, which hold for all models at once.
     threshold : float, default=0.5
-        A person with a score at or above the threshold is selected.
+        A person with a score at or above the threshold is selected; with ``favourable="low"``, a
+        person with a score below it.
+    favourable : {"high", "low"}, default="high"
+        Which scores are good for a person. With "low" the favourable label is the one that is not
+        ``pos_label``, and gaps of error rates are those of the favourable label, as in `audit`.
     pos_label : default=1
-        The label that counts as positive.
+        The label that a high score predicts.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     methods : mapping, optional
@@ -112,10 +135,14 @@ def find_alternatives(
     >>> found.tried[0].lost
     {'a': 500, 'b': 0}
     """
-    if len(y_scores) < 2:
+    if len(y_scores) + (baseline is not None) < 2:
         raise InputError(
             f"A search for alternatives needs a baseline and at least one other model; y_scores "
             f"holds {len(y_scores)}. Add the scores of another model."
+        )
+    if favourable not in ("high", "low"):
+        raise InputError(
+            f"favourable must be 'high' or 'low', got {favourable!r}.", parameter="favourable"
         )
     known = {name: own for name, own in MEASURES.items() if own.needs_decisions}
     if gap_measure not in known:
@@ -134,8 +161,13 @@ def find_alternatives(
         name: read_scores(scores, n_rows=len(groups)) >= threshold
         for name, scores in y_scores.items()
     }
+    if baseline is not None:
+        before = _baseline(baseline, baseline_threshold, threshold, len(groups))
+        selected = {BASELINE: before, **selected}
+    if favourable == "low":  # the favourable decision, and the label that deserves it
+        positive, selected = ~positive, {name: ~own for name, own in selected.items()}
     _check_classes(groups, positive, measure)
-    (baseline, before), *others = selected.items()
+    (first, before), *others = selected.items()
     level = 1.0 - (1.0 - confidence) / len(others)
     tried = []
     for name, after in others:
@@ -168,7 +200,7 @@ def find_alternatives(
         )
     own = _cells(groups, positive, before, before, weights)
     return Alternatives(
-        baseline=baseline,
+        baseline=first,
         n_rows=len(groups),
         gap_measure=gap_measure,
         margin=float(margin),
@@ -178,7 +210,22 @@ def find_alternatives(
         gap=float(_gaps(own, measure)[0]),
         selection_rates=_by_group(groups, _rates(own, None)[0]),
         tried=tuple(tried),
+        favourable=favourable,
+        is_given=baseline is not None,
     )
+
+
+def _baseline(
+    scores: ArrayLike, own: float | None, shared: float, n_rows: int
+) -> NDArray[np.bool_]:
+    """Return whose score in somebody else's scores is at or above their threshold."""
+    if own is None:
+        return np.asarray(read_scores(scores, n_rows=n_rows, name="baseline") >= shared)
+    numbers = read_numbers(scores, "baseline")
+    check_length(numbers, n_rows, "baseline")
+    if not np.isfinite(numbers).all():
+        raise InputError("baseline must hold a number for every person.", parameter="baseline")
+    return np.asarray(numbers >= own)
 
 
 def _check_classes(groups: Groups, positive: NDArray[np.bool_], measure: Measure) -> None:

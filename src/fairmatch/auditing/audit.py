@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 
 from fairmatch import __version__
+from fairmatch.auditing.conditional import conditional_facts
+from fairmatch.auditing.excess import matched_excess
 from fairmatch.auditing.facts import (
     About,
     AttributeFacts,
@@ -24,6 +26,7 @@ from fairmatch.auditing.facts import (
     Pairs,
     Provenance,
     Spread,
+    remember_people,
 )
 from fairmatch.auditing.gaps import (
     describe_groups,
@@ -35,6 +38,7 @@ from fairmatch.auditing.gaps import (
 from fairmatch.auditing.impact import impact_tables
 from fairmatch.auditing.matchings import PairMatcher, join_pairs, match_across
 from fairmatch.auditing.people import (
+    MANY_GROUPS,
     Audited,
     AuditSettings,
     Roster,
@@ -74,6 +78,8 @@ def audit(
     sample_weight: ArrayLike | None = None,
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
+    given: Any = None,
+    similarity: Any = None,
     keep: Collection[str] = (),
     kind: str | None = None,
     threshold: float = 0.5,
@@ -120,7 +126,15 @@ def audit(
         based on Kish's effective number of people. A count is how many people a row of an
         aggregated table stands for.
     ids : array-like of shape (n_rows,), optional
-        Identifier of every row. By default it is the row number.
+        Identifier of every row. Rows with the same identifier are one person: intervals, tests and
+        the halves of the subset search then go by person. By default every row is one person.
+    given : names of columns of X, array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared too, such as job title and grade. A number
+        with more than ten different values is cut into five bands of about as many rows.
+    similarity : None, list of columns, mapping, "relevance" or array, optional
+        What makes two people alike in matchings. None counts every column by its range. A list
+        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
+        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away. A column of
         that kind that is not listed here is an error.
@@ -221,10 +235,14 @@ def audit(
         ids=ids,
         pos_label=pos_label,
         keep=keep,
+        given=given,
+        similarity=similarity,
     )
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
-    return build_audit(roster, data, model_name, about, progress)
+    found = build_audit(roster, data, model_name, about, progress)
+    remember_people(found, roster.people, data.scores)
+    return found
 
 
 def compare_models(
@@ -236,6 +254,8 @@ def compare_models(
     y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
+    given: Any = None,
+    similarity: Any = None,
     keep: Collection[str] = (),
     pos_label: Any = 1,
     title: str | None = None,
@@ -264,6 +284,13 @@ def compare_models(
         Weight of every row. Rows of weight 0 are left out of everything.
     ids : array-like of shape (n_rows,), optional
         Identifier of every row. By default it is the row number.
+    given : names of columns of X, array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared too, such as job title and grade. A number
+        with more than ten different values is cut into five bands of about as many rows.
+    similarity : None, list of columns, mapping, "relevance" or array, optional
+        What makes two people alike in matchings. None counts every column by its range. A list
+        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
+        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away.
     pos_label : default=1
@@ -329,6 +356,8 @@ def compare_models(
         ids=ids,
         pos_label=pos_label,
         keep=keep,
+        given=given,
+        similarity=similarity,
         privileged=privileged,
     )
     groups = roster.people.groups
@@ -542,21 +571,7 @@ def build_audit(
     about: About,
     progress: Callable[[str], None] | None,
 ) -> Audit:
-    """Return the audit of one model, made in steps.
-
-    Parameters
-    ----------
-    roster : Roster
-        The people, read once for all models.
-    data : Audited
-        The people with the scores of the model.
-    model_name : str
-        What to call the model.
-    about : About
-        Title, author, date and purpose.
-    progress : callable or None
-        Called with the name of each step before it starts.
-    """
+    """Return the audit of one model, made in steps."""
     settings, decides = data.settings, data.decides
     step = progress or (lambda name: None)
     step("groups and gaps")
@@ -567,7 +582,10 @@ def build_audit(
     sample = roster.sample(max(int(share * settings.n_sample), 1), settings.generator(2))
     matchers = [PairMatcher(data, sample, codes) for codes in data.matched_pairs]
     matchings = _with_costs_of_all(data, roster, matchers)
-    gaps, by_pair = take_gaps(data, matchings)
+    excesses = {}
+    if roster.columns and not data.refused and len(data.compared) <= MANY_GROUPS:
+        excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
+    gaps, by_pair = take_gaps(data, excesses)
     step("subsets")
     subsets = None
     if roster.columns:
@@ -600,13 +618,17 @@ def build_audit(
         favourable=settings.favourable,
         outcome=settings.named_outcome,
         about=about,
-        weights=None if data.people.weight is None else settings.weight_kind,
+        weights=None
+        if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
+        else settings.weight_kind,
         leaks=roster.leaks,
         notes=roster.notes(),
         impact=impact_tables(data) if decides else (),
         kind=settings.kind,
         spread=None if decides else _spread(roster, data.scores),
         score_values=few_values(data),
+        conditional=conditional_facts(data, roster),
+        similarity=roster.similarity.weights,
     )
 
 
@@ -639,7 +661,7 @@ def _with_costs_of_all(
     found = [matcher.facts() for matcher in matchers]
     n_rows, features = len(data.scores), None
     if any(f.transport and f.is_sample for f in found) and n_rows * roster.n_encoded <= _MOST_CELLS:
-        features = roster.encode(np.arange(n_rows))
+        features = roster.alike(np.arange(n_rows))
     for k, (matcher, facts) in enumerate(zip(matchers, found, strict=True)):
         if facts.transport is None:
             continue
@@ -716,6 +738,7 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
         settings={
             **settings,
             "described_by": ", ".join(column.name for column in roster.columns) or None,
+            **({} if roster.similarity.how == "range" else {"similarity": roster.similarity.how}),
         },
         weights_sha256=None if people.weights is None else sha256(people.weights.tobytes()),
     )
@@ -724,21 +747,7 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
 def _compare(
     name: str, data: Audited, reference: str, first: Audited, favoured: Collection[int] | None
 ) -> ModelPair:
-    """Return how a model's ranks and decisions differ from the reference's.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model.
-    data : Audited
-        The people with its scores.
-    reference : str
-        Name of the model that it is compared with.
-    first : Audited
-        The people with the scores of that model.
-    favoured : collection of int, or None
-        Codes of the favoured groups, if some were named.
-    """
+    """Return how a model's ranks and decisions differ from the reference's."""
     agreement: dict[str, float | None] = {}
     decisions, undesirable = {}, {}
     for code, label in enumerate(data.labels):

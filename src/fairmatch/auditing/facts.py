@@ -8,11 +8,18 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from math import isclose
 from typing import Any, ClassVar, TypeVar
+from weakref import finalize
 
 import msgspec
 import numpy as np
+import pandas as pd
 
+from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.people.checks import FloatArray
+from fairmatch.people.encoding import Table
+from fairmatch.people.groups import read_groups
+from fairmatch.people.people import People
 from fairmatch.people.roles import ColumnRole
 
 
@@ -213,6 +220,21 @@ class Gap:
         The two groups. It is None where no statement is made.
     favoured : str or None
         The group that is better off, for gaps that have a direction and are not 0.
+    expected : float or None
+        What the value would average if the groups did not differ. A largest gap over pairs of
+        groups is never 0, and least so with many small groups.
+    detectable : float or None
+        The smallest true gap between these two groups that so many people would show with a
+        probability of 80 %. It is None for distances between distributions.
+    ends : tuple of two float, or None
+        For the gap of matched people: the excess over the gap of permuted groups, at the least and
+        at the greatest mean gap of all matchings that are as good as the nearest. The value is the
+        first of them, and the limits go around both.
+    raw : tuple of two float, or None
+        The least and the greatest mean gap themselves. They are never 0, even if group plays no
+        part, so they say nothing without ``raw_expected``.
+    raw_expected : tuple of two float, or None
+        What the two would average if group played no part.
     """
 
     name: str
@@ -226,6 +248,11 @@ class Gap:
     refused: str | None = None
     groups: tuple[str, str] | None = None
     favoured: str | None = None
+    expected: float | None = None
+    detectable: float | None = None
+    ends: tuple[float, float] | None = None
+    raw: tuple[float, float] | None = None
+    raw_expected: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -306,6 +333,17 @@ class CategoryImpact:
         Whether the impact ratio is below 0.8. It is None without a ratio.
     is_few : bool
         Whether the people are so few that the audit states nothing else about them.
+    p_adjusted : float or None
+        The p-value adjusted for the number of categories (Holm).
+    standard_deviations : float or None
+        By how many standard deviations the selection rate differs from that of the most selected
+        category (two-sample z); negative if it is lower.
+    exact_standard_deviations : float or None
+        The number of standard deviations that has the p-value of Fisher's exact test.
+    shortfall : float or None
+        How many more selections would bring the category to the highest rate.
+    flips : bool or None
+        Whether one selection more or less changes the verdict of the four-fifths rule.
     weight, weight_selected, effective_size : float or None
         With survey weights: the weight of the people, the weight of those selected, and the
         effective number of people. The selection rate is the second divided by the first. They are
@@ -325,6 +363,11 @@ class CategoryImpact:
     is_small: bool
     below_four_fifths: bool | None
     is_few: bool = False
+    p_adjusted: float | None = None
+    standard_deviations: float | None = None
+    exact_standard_deviations: float | None = None
+    shortfall: float | None = None
+    flips: bool | None = None
     weight: float | None = None
     weight_selected: float | None = None
     effective_size: float | None = None
@@ -842,6 +885,10 @@ class SubsetGap:
         the search for the worst subset.
     groups : tuple of two str, or None
         The two groups.
+    excess : Estimate or None
+        By how much the gap in the subset exceeds the gap over everybody, on rows that played no
+        part in choosing the subset. Its interval holds for all listed subsets at once. It is
+        negative if the subset's gap is smaller, or has another direction on fresh rows.
     """
 
     description: str
@@ -852,6 +899,7 @@ class SubsetGap:
     confirmed: Estimate
     found_by: str
     groups: tuple[str, str] | None = None
+    excess: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -884,8 +932,8 @@ class SubsetScan:
     Attributes
     ----------
     subsets : tuple of SubsetGap
-        The subsets, with the worst first. The order is that of the confirmed gap less a margin for
-        few people.
+        The subsets, with the surest first: the order is that of the lower limit of the excess
+        over the gap of everybody.
     n_examined : int
         Number of subsets examined.
     min_rows : int
@@ -999,6 +1047,94 @@ class JsonFacts:
 
 
 @dataclass(frozen=True)
+class StratumFacts:
+    """Two groups among people with the same given factors.
+
+    Attributes
+    ----------
+    label : str
+        The stratum.
+    group_size, reference_size : float
+        People of the group and of the reference group, or the sums of their weights.
+    group_level, reference_level : float or None
+        Their selection rates, or their means. None for a group without people in the stratum.
+    weight : float
+        Share of the stratum in the adjusted difference; 0 if it cannot be compared.
+    """
+
+    label: str
+    group_size: float
+    reference_size: float
+    group_level: float | None
+    reference_level: float | None
+    weight: float
+
+    @property
+    def difference(self) -> float | None:
+        """The group's level minus the reference group's; None without people of both."""
+        if self.group_level is None or self.reference_level is None:
+            return None
+        return self.group_level - self.reference_level
+
+
+@dataclass(frozen=True)
+class ConditionalFacts:
+    """A group compared with the reference group among people with the same given factors.
+
+    Attributes
+    ----------
+    group, reference : str
+        The two groups.
+    measure : str
+        The measure: selection rates, or means of predictions.
+    marginal : float
+        The group's level minus the reference group's, without conditioning.
+    adjusted : Estimate
+        The mean of the differences within strata, with an approximate interval.
+    absolute, chance : float
+        The mean size of the differences within strata, and what it would be by chance if groups
+        made no difference.
+    overlap : tuple of two float
+        Share of the group, and of the reference group, in strata with people of both.
+    disparity : float or None
+        Conditional demographic disparity; None for predictions.
+    weights : str
+        How strata are weighted.
+    odds_ratio : Estimate or None
+        Mantel and Haenszel's common odds ratio; None for predictions, or where it is not finite.
+    p_value, p_homogeneous : float or None
+        Of the Cochran-Mantel-Haenszel test that groups make no difference within strata, and of
+        the Breslow-Day test that the odds ratio is the same in all strata.
+    percent : Estimate or None
+        The adjusted difference on a log scale, as a share of the reference group's level. None for
+        decisions, and where a prediction is not positive.
+    strata : tuple of StratumFacts
+        Every stratum, the largest first.
+    """
+
+    group: str
+    reference: str
+    measure: str
+    marginal: float
+    adjusted: Estimate
+    absolute: float
+    chance: float
+    overlap: tuple[float, float]
+    disparity: float | None
+    weights: str
+    odds_ratio: Estimate | None
+    p_value: float | None
+    p_homogeneous: float | None
+    percent: Estimate | None
+    strata: tuple[StratumFacts, ...]
+
+    @property
+    def reverses(self) -> bool:
+        """Whether the difference changes its sign within strata, as in Simpson's paradox."""
+        return self.marginal * (self.adjusted.value or 0.0) < 0.0
+
+
+@dataclass(frozen=True)
 class Spread:
     """The standard deviation in which relative gaps of predictions are taken.
 
@@ -1047,6 +1183,17 @@ class Provenance:
     source_sha256: str | None
     settings: dict[str, str | int | float | None]
     weights_sha256: str | None = None
+
+
+# The people and scores behind the audits of this process, for `Audit.explain`. They are no part of
+# the facts, so they are neither written to files nor copied with an audit.
+_BEHIND: dict[int, tuple[People, FloatArray]] = {}
+
+
+def remember_people(audit: Audit, people: People, scores: FloatArray) -> None:
+    """Keep the people behind an audit as long as the audit itself."""
+    _BEHIND[id(audit)] = people, scores
+    finalize(audit, _BEHIND.pop, id(audit), None)
 
 
 @dataclass(frozen=True)
@@ -1120,6 +1267,12 @@ class Audit(JsonFacts):
     score_values : tuple of float
         The different scores. It is empty if there are more of them than intervals in
         `score_edges`.
+    conditional : tuple of ConditionalFacts
+        Every group compared with the reference group among people with the same given factors.
+        Empty if no factors were given.
+    similarity : dict or None
+        Weight of each column in the distance of two people. None if every column counts by its
+        range, or if an embedding decides.
 
     Examples
     --------
@@ -1164,6 +1317,50 @@ class Audit(JsonFacts):
     kind: str = "probability"
     spread: Spread | None = None
     score_values: tuple[float, ...] = ()
+    conditional: tuple[ConditionalFacts, ...] = ()
+    similarity: dict[str, float] | None = None
+
+    def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
+        """Explain the decision of one person, as `fairmatch.explain` does.
+
+        Parameters
+        ----------
+        id : str or int
+            The person's identifier: one of ``ids``, or else the row number.
+        n_nearest : int, default=3
+            How many of the nearest people of each other group to show.
+        prototype : int, optional
+            Show medians of this many nearest people, at least 10, instead of single people.
+
+        Notes
+        -----
+        An audit knows everybody in its table as long as it lives. Read from a file, it knows the
+        people in ``individuals``, who may be a sample.
+        """
+        near = self._neighbourhood()
+        return near.explain(near.row_of(id), n_nearest=n_nearest, prototype=prototype)
+
+    def _neighbourhood(self) -> Neighbourhood:
+        """Return the people behind the audit: everybody, or the sample of a file."""
+        known, sample = _BEHIND.get(id(self)), self.individuals
+        how: dict[str, Any] = {
+            "threshold": self.threshold,
+            "high": self.favourable == "high",
+            "outcome": self.outcome,
+        }
+        table = None if known is None else known[0].table
+        if known is not None and table is not None:
+            people, scores = known
+            return Neighbourhood(table, people.groups, scores, ids=people.ids, **how)
+        if sample is None or not sample.columns:
+            raise InputError(
+                "This audit knows nobody: it was made without X, or read from a file without "
+                "people. Call fairmatch.explain with the table."
+            )
+        labels = np.array([group.label for group in self.groups], dtype=object)
+        groups = read_groups(labels[list(sample.group)], unknown="unknown")
+        rows = Table(pd.DataFrame(sample.columns))
+        return Neighbourhood(rows, groups, np.array(sample.scores), ids=sample.ids, **how)
 
     @property
     def undecided(self) -> str | None:
@@ -1258,12 +1455,14 @@ class Audit(JsonFacts):
                 f"<li>The nearest fair matching lies at {max(placed):.2f} between the nearest "
                 "matching (0) and a random one (1).</li>"
             )
-        if self.subsets and (sure := [one for one in self.subsets.subsets if one.confirmed.low]):
-            worst = max(sure, key=lambda one: one.confirmed.low or 0.0)
-            notes += (
-                f"<li>Surest gap found in a subset: {worst.confirmed.value:.3f} on fresh rows, "
-                f"where {escape(worst.description)}.</li>"
-            )
+        found_in = self.subsets.subsets if self.subsets else ()
+        for one in found_in[:1]:  # the first is the surest
+            if one.excess is not None and (one.excess.low or 0.0) > 0.0:
+                notes += (
+                    f"<li>The gap is {one.confirmed.value:.3f} on fresh rows where "
+                    f"{escape(one.description)}. That is {one.excess.value:.3f} more than over "
+                    f"everybody [{one.excess.low:.3f}, {one.excess.high:.3f}].</li>"
+                )
         return (
             f"<div><strong>{escape(self.model_name)}</strong>: {groups}"
             f"<table><thead><tr><th>gap</th><th>value [{level} interval]</th></tr></thead>"
@@ -1449,12 +1648,16 @@ class Search:
 
     def on_group(self) -> str:
         """Return whether the models need a person's group, in words."""
+        # Nothing is known of a model whose scores were given.
+        given = self.settings.get("score") is not None
         if not self.uses_group:
-            return "No model needs a person's group to predict."
+            return f"No model{' trained here' * given} needs a person's group to predict."
         needing = " and ".join(f"“{method}”" for method in self.needing_group)
         return (
-            "Every model, the baseline too, uses a person's group to predict."
-            + f" {needing} cannot do without it. The others can be trained to." * bool(needing)
+            f"Every model{' trained here' if given else ', the baseline too,'} uses a person's "
+            "group to predict."
+            + f" {needing} cannot do without it. The others can be trained to."
+            * bool(needing)
         )
 
 
@@ -1486,10 +1689,14 @@ class Alternatives(JsonFacts):
         Every other model, in the order in which it was given.
     search : Search or None
         How the models were made, if the search trained them.
+    favourable : {"high", "low"}
+        Which scores are good for a person. With "low", people below the threshold are selected.
+    is_given : bool
+        Whether the baseline's scores come from elsewhere, so that it may have seen these people.
     """
 
     SCHEMA: ClassVar[str] = "fairmatch.Alternatives"
-    SCHEMA_VERSION: ClassVar[int] = 1
+    SCHEMA_VERSION: ClassVar[int] = 2
 
     baseline: str
     n_rows: int
@@ -1502,6 +1709,8 @@ class Alternatives(JsonFacts):
     selection_rates: dict[str, float]
     tried: tuple[Alternative, ...]
     search: Search | None = None
+    favourable: str = "high"
+    is_given: bool = False
 
     @property
     def found(self) -> Sequence[Alternative]:
@@ -1566,7 +1775,7 @@ class Alternatives(JsonFacts):
         """Return what the search found, in words."""
         scope = (
             f"of {_models(len(self.tried))} tried besides {self.baseline!r} on {self.n_rows:,} "
-            "people whom none of them has seen"
+            f"people whom none of {'these models' if self.is_given else 'them'} has seen"
         )
         within = f"within {self.margin:g} of its accuracy"
         if self.found:

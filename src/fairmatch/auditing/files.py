@@ -17,7 +17,7 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import MISSING_WORDS, find_value, read_table
-from fairmatch.people.roles import Roles, RoleTable, describe_column, suspect
+from fairmatch.people.roles import Roles, RoleTable, describe_column, split_names, suspect
 
 
 def audit_files(
@@ -31,39 +31,12 @@ def audit_files(
     reading: Mapping[str, Any] | None = None,
     show: Callable[[RoleTable], None] | None = None,
     progress: Callable[[str], None] | None = None,
+    given: Sequence[str] = (),
+    similar: Sequence[str] = (),
+    categorical: Sequence[str] = (),
     **settings: Any,
 ) -> Audit | Comparison:
-    """Audit the scores in one or several tables of the same people.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        CSV or Parquet files, told apart by their ending. Several files must hold the same people
-        in the same order. Features, labels and weights come from the first file.
-    roles : Roles
-        The role of each column. A text may name several columns, separated by commas.
-    models : sequence of str
-        Folders of saved models, which score the features.
-    pos_label : str, default="1"
-        The positive label, as it is written in the table.
-    accepted : str, optional
-        The word that means yes, if the scores are decisions in words.
-    privileged : sequence of str, optional
-        The favoured groups, as they are written in the table.
-    reading : mapping, optional
-        Further arguments of `fairmatch.people.files.read_table`.
-    show : callable, optional
-        Called with the `RoleTable`, which describes every column, before the audit starts.
-    progress : callable, optional
-        Called with the name of each step before it starts.
-    **settings
-        Further arguments of `fairmatch.audit`.
-
-    Returns
-    -------
-    Audit or Comparison
-        An audit of one model, or a comparison of several.
-    """
+    """Audit the scores in one or several tables of the same people."""
     if not roles.scores and not models:
         raise InputError(
             "Neither a column of scores nor a saved model was named, and an audit needs scores. "
@@ -71,7 +44,15 @@ def audit_files(
         )
     options = {"text": [] if roles.id is None else [roles.id], **(reading or {})}
     tables = [read_table(path, **options).rename(columns=str) for path in paths]
+    names = list(tables[0].columns)
+    for column in split_names(categorical, names, "categorical"):
+        check_names([column], names, table=paths[0])
+        for table in tables:
+            table[column] = table[column].astype("string").astype(object).astype("category")
     first = tables[0]
+    factors = split_names(given, names, "given")
+    check_names(factors, names, table=paths[0])
+    alike: Any = split_names(similar, names, "similarity") or None
     roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
     _check_same_people(paths, tables, read)
@@ -107,6 +88,8 @@ def audit_files(
         "sample_weight": None if roles.weight is None else first[roles.weight].to_numpy(),
         "ids": None if roles.id is None else first[roles.id].to_numpy(),
         "keep": list(roles.kept),
+        "given": first[factors] if factors else None,
+        "similarity": "relevance" if alike == ["relevance"] else alike,
         "pos_label": positive,
         "progress": progress,
         **settings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
-from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts, Matching
-from fairmatch.auditing.people import Audited
+from fairmatch.auditing.excess import MatchedExcess
+from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
+from fairmatch.auditing.people import MANY_GROUPS, Audited
 from fairmatch.measures.intervals import (
     SCORE_BINS,
     GroupPair,
     Limits,
+    detectable,
     mean_interval,
     rate_ratio,
     weighted_mean_interval,
@@ -57,7 +59,8 @@ def _describe(data: Audited, code: int) -> GroupFacts:
     if reason := data.refuse(code, weights.size):
         mean = Estimate(None, refused=reason)
     else:
-        mean = Estimate(weights.moments(scores).mean, *_mean_limits(data, scores, weights))
+        limits = () if data.is_constant else _mean_limits(data, scores, weights)
+        mean = Estimate(weights.moments(scores).mean, *limits)
     known = GroupFacts(
         label=data.labels[code],
         n_rows=weights.people,
@@ -179,43 +182,50 @@ def _calibration_error(scores: FloatArray, positive: BoolArray, weights: Weights
 
 
 def selection_ratio(data: Audited) -> Estimate:
-    """Return the smallest selection rate divided by the largest, with its interval."""
+    """Return the smallest selection rate divided by the largest, with its interval.
+
+    The limits are the smallest of the limits of all pairs, which hold at once.
+    """
     if not data.decides:
         return Estimate(None)
     if data.refused:
         return Estimate(None, refused=data.refused)
     counts = {code: data.scored.counts(code) for code in data.compared}
     rates = {code: hits / size for code, (hits, size) in counts.items()}
-    order = sorted(data.compared, key=rates.__getitem__)
-    smallest, largest = rates[order[0]], rates[order[-1]]
+    smallest, largest = min(rates.values()), max(rates.values())
     if largest == 0.0:
         who = data.settings.named_outcome
         return Estimate(None, refused=f"Nobody is {who}, so the selection rates have no ratio.")
-    first, second = sorted((order[0], order[-1]))
-    hits = counts[first][0], counts[second][0]
-    people = counts[first][1], counts[second][1]
-    return Estimate(smallest / largest, *rate_ratio(hits, people, data.pair_confidence))
+    if len(data.compared) > MANY_GROUPS:  # one Wilson interval for each group, which hold at once
+        level = 1.0 - (1.0 - data.settings.confidence) / len(counts)
+        limits = np.array([wilson(hits, size, level) for hits, size in counts.values()])
+        high = limits[:, 1].min() / max(limits[:, 0].max(), 1e-300)
+        return Estimate(
+            smallest / largest,
+            float(limits[:, 0].min() / limits[:, 1].max()),
+            float(min(max(high, smallest / largest), 1.0)),
+        )
+    pairs = [
+        rate_ratio(
+            (counts[first][0], counts[second][0]),
+            (counts[first][1], counts[second][1]),
+            data.pair_confidence,
+        )
+        for first, second in data.pairs
+        if rates[first] + rates[second] > 0.0
+    ]
+    value = smallest / largest
+    low, high = (min(limits) for limits in zip(*pairs, strict=True))
+    return Estimate(value, min(low, value), max(high, value))
 
 
 def take_gaps(
-    data: Audited, matchings: Sequence[Matching] = ()
+    data: Audited, excesses: Mapping[tuple[int, int], MatchedExcess] | None = None
 ) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
-    """Return every gap that scores, groups, labels and matchings allow, with intervals.
+    """Return the largest gap of every measure over pairs of groups, and the gaps by pair.
 
-    Parameters
-    ----------
-    data : Audited
-        The people and their scores.
-    matchings : sequence of Matching
-        The matchings, for the gaps of matched people.
-
-    Returns
-    -------
-    gaps : tuple of Gap
-        One per measure: the largest over the pairs of groups.
-    by_pair : tuple of Gap
-        The same measures for each pair with the reference group, and for the pair with the largest
-        gap. It is empty for two groups, which make only one pair.
+    The gaps by pair are those of each pair with the reference group and of the pair with the
+    largest gap. There are none for two groups, which make only one pair.
     """
     pairs = [
         GroupPair(
@@ -223,13 +233,14 @@ def take_gaps(
         )
         for codes in data.pairs
     ]
+    chance = Chance(data)
     largest: list[Gap] = []
     by_pair: list[Gap] = []
     for measure in _measures(data):
         if measure.needs_coupling:
-            found = _matched_gaps(data, measure, matchings)
-            largest += sorted(found, key=lambda gap: -(gap.value or 0.0))[:1]
+            found = _matched_gaps(data, measure, excesses or {})
             by_pair += found if len(found) > 1 else []
+            largest += [_largest(found)] if found else []
             continue
         if data.refused:
             largest.append(_refused_gap(measure, data.refused))
@@ -241,15 +252,133 @@ def take_gaps(
             continue
         values = {pair: measure.between(data.scored, pair.codes) for pair in stated}
         # The first of tied pairs is taken. Rounding must not decide between them.
-        worst = max(stated, key=lambda pair: round(values[pair], 12))
-        largest.append(_gap(data, measure, worst))
+        ordered = sorted(stated, key=lambda pair: -round(values[pair], 12))
+        gaps: dict[GroupPair, Gap] = {}
+        low = high = 0.0
+        for pair in ordered:
+            shown = pair is ordered[0] or data.reference in pair.codes
+            # Other pairs matter only for the limits of the maximum.
+            most = values[pair] + _wrong(data, measure, pair)
+            if shown or values[pair] > low or most > high:
+                gaps[pair] = _gap(data, measure, pair)
+                low, high = max(low, gaps[pair].low or 0.0), max(high, gaps[pair].high or 0.0)
+        worst = gaps[ordered[0]]
+        expected = chance.expected(measure, [pair.codes for pair in stated])
+        if worst.low is not None:
+            worst = replace(worst, low=low, high=high)
+        largest.append(replace(worst, expected=expected))
         if len(pairs) > 1:
             by_pair += [
-                _gap(data, measure, pair)
-                for pair in stated
-                if pair is worst or data.reference in pair.codes
+                gaps[pair] for pair in stated if pair is ordered[0] or data.reference in pair.codes
             ]
     return tuple(largest), tuple(by_pair)
+
+
+def _largest(gaps: list[Gap]) -> Gap:
+    """Return the largest of several gaps, with the largest of their limits."""
+    worst = max(gaps, key=lambda gap: round(gap.value or 0.0, 12))
+    low = max((gap.low for gap in gaps if gap.low is not None), default=worst.low)
+    high = max((gap.high for gap in gaps if gap.high is not None), default=worst.high)
+    return replace(worst, low=low, high=high)
+
+
+def _wrong(data: Audited, measure: Measure, pair: GroupPair) -> float:
+    """Return by how much the gap of a pair may be too small; infinite if that takes an interval.
+
+    The distribution functions of a group are wrong by at most the bound of Dvoretzky, Kiefer,
+    Wolfowitz and Massart. That bounds the distances which they define.
+    """
+    if measure.name.removeprefix("relative_") not in ("wasserstein_parity_gap", "ks_parity_gap"):
+        return float("inf")
+    chance = np.log(4.0 / (1.0 - data.pair_confidence)) / 2.0
+    sizes = [part.weights.size for part in pair.parts()]
+    unit = 1.0 if measure.unit == "share" else data.width / measure.unit_of(data.scored.settings)
+    return unit * float(sum(np.sqrt(chance / size) for size in sizes))
+
+
+class Chance:
+    """What the largest gap over pairs of groups would average if the groups did not differ."""
+
+    def __init__(self, data: Audited) -> None:
+        self.data = data
+
+    def expected(self, measure: Measure, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return the mean of the largest gap when every group is drawn from all people."""
+        # Each measure has a random stream of its own, whichever other measures there are.
+        self.generator = self.data.settings.generator(
+            8, *measure.name.removeprefix("relative_").encode()
+        )
+        codes = sorted({code for pair in pairs for code in pair})
+        at = np.array([[codes.index(code) for code in pair] for pair in pairs]).T
+        if measure.needs_decisions:
+            gaps = sum(self._rates(codes, label, at) for label in measure.labels)
+            return float(np.mean(gaps / len(measure.labels)))
+        scores, sizes, weights = self._pooled(codes)
+        unit = self.data.width / measure.unit_of(self.data.scored.settings)
+        if measure.distance is None:
+            spread = float(np.sqrt(np.cov(scores, aweights=weights)))
+            means = self.generator.normal(size=(_DRAWS, len(codes))) * spread / np.sqrt(sizes)
+            return unit * float(_over_pairs(means[..., None], at).mean())
+        return self._distance(measure, scores, sizes, weights, at) * (
+            1.0 if measure.unit == "share" else unit
+        )
+
+    def _rates(self, codes: list[int], label: bool | None, at: NDArray[np.intp]) -> FloatArray:
+        counts = np.array([self.data.scored.counts(code, label) for code in codes])
+        rate = counts[:, 0].sum() / counts[:, 1].sum()
+        sizes = counts[:, 1].astype(np.int64)
+        drawn = self.generator.binomial(sizes, min(rate, 1.0), size=(_DRAWS, len(codes))) / sizes
+        return _over_pairs(drawn[..., None], at)
+
+    def _pooled(self, codes: list[int]) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        parts = [self.data.scored.part(code) for code in codes]
+        sizes = np.array([max(round(part.weights.size), 1) for part in parts])
+        weights = None
+        if parts[0].weights.values is not None:
+            weights = np.concatenate([part.weights.values for part in parts])
+        scores = np.concatenate([part.values for part in parts])
+        return self.data.scored.settings.shares(scores), sizes, weights
+
+    def _distance(
+        self,
+        measure: Measure,
+        scores: FloatArray,
+        sizes: FloatArray,
+        weights: FloatArray | None,
+        at: NDArray[np.intp],
+    ) -> float:
+        edges = SCORE_EDGES[1:-1]
+        if not measure.needs_bounds:  # cells of about equal mass
+            edges = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, 65)[1:-1]))
+        cells = np.searchsorted(edges, scores, side="right")
+        mass = np.bincount(cells, weights, minlength=len(edges) + 1).astype(np.float64)
+        drawn = np.stack(
+            [
+                self.generator.multinomial(size, mass / mass.sum(), size=_FEW_DRAWS) / size
+                for size in sizes.tolist()
+            ],
+            axis=1,
+        )
+        if measure.needs_bounds:
+            return float(_over_pairs(drawn, at).mean() / 2.0)
+        below = np.cumsum(drawn, axis=-1)[..., :-1]
+        if measure.unit == "share":
+            return float(_over_pairs(below, at, largest=True).mean())
+        ends = np.concatenate([[scores.min()], edges, [scores.max()]])
+        widths = (ends[2:] - ends[:-2]) / 2.0
+        return float(_over_pairs(below * widths, at).mean())
+
+
+_DRAWS, _FEW_DRAWS = 1000, 200
+
+
+def _over_pairs(values: FloatArray, at: NDArray[np.intp], *, largest: bool = False) -> FloatArray:
+    """Return the largest distance over pairs, of values of shape (draws, groups, cells)."""
+    found = np.zeros(len(values))
+    for first, second in at.T.tolist():
+        apart = np.abs(values[:, first] - values[:, second])
+        found = np.maximum(found, apart.max(axis=-1) if largest else apart.sum(axis=-1))
+    return found
 
 
 def _measures(data: Audited) -> list[Measure]:
@@ -263,20 +392,34 @@ def _measures(data: Audited) -> list[Measure]:
     return sorted(found, key=lambda measure: (measure.is_relative, measure.needs_coupling))
 
 
-def _matched_gaps(data: Audited, measure: Measure, matchings: Sequence[Matching]) -> list[Gap]:
-    """Return the mean score gap of the nearest matching, for each pair of groups."""
-    unit = measure.unit_of(data.scored.settings)
+def _matched_gaps(
+    data: Audited, measure: Measure, excesses: Mapping[tuple[int, int], MatchedExcess]
+) -> list[Gap]:
+    """Return the excess of the mean score gap of matched people, for each pair of groups."""
+    unit = data.width / measure.unit_of(data.scored.settings)
     known = "; the standard deviation is taken as known" if measure.is_relative else ""
-    method = "people of the smaller group resampled with their nearest people of the other"
     found = []
-    for matching in matchings:
-        for one in matching.matched_gaps:
-            if one.matching == "marginal":
-                ends = one.gap.value, one.gap.low, one.gap.high
-                value, low, high = (None if end is None else end / unit for end in ends)
-                told = (None, None, f"{method}{known}")  # neither a direction nor a test
-                gap = Gap(measure.name, measure.symbol, value, low, high, *told)
-                found.append(replace(gap, groups=matching.groups))
+    for codes, own in excesses.items():
+        ends, raw, expected = (
+            (unit * pair[0], unit * pair[1]) for pair in (own.ends, own.raw, own.expected)
+        )
+        gap = Gap(
+            measure.name,
+            measure.symbol,
+            value=ends[0],
+            low=unit * own.low,
+            high=unit * own.high,
+            signed=None,
+            p_value=own.p_value,
+            method=f"excess over permuted groups of {own.n_people[0]} and {own.n_people[1]} "
+            f"people, matched anew; lower limit 0 unless the permutation test rejects{known}",
+            groups=(data.labels[codes[0]], data.labels[codes[1]]),
+            detectable=unit * detectable(own.error, data.pair_confidence),
+            ends=ends,
+            raw=raw,
+            raw_expected=expected,
+        )
+        found.append(gap)
     return found
 
 
@@ -299,6 +442,12 @@ def _gap(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
         measure.signed(data.scored, pair.codes),
     )
     interval = measure.interval_of(pair, data.pair_confidence)
+    limits: tuple[float | None, float | None] = interval.low, interval.high
+    method = interval.method
+    if data.is_constant:
+        limits, method = (None, None), "no interval: equal predictions do not show a scale"
+    elif not np.isfinite([interval.low, interval.high]).all():
+        limits, method = (None, None), "the interval cannot be stated"
     first, second = (data.labels[code] for code in pair.codes)
     favoured = None
     if signed:
@@ -309,14 +458,29 @@ def _gap(data: Audited, measure: Measure, pair: GroupPair) -> Gap:
         measure.name,
         measure.symbol,
         value,
-        interval.low,
-        interval.high,
+        *limits,
         signed,
         interval.p_value,
-        interval.method,
+        method,
         groups=(first, second),
         favoured=favoured,
+        detectable=_detectable(data, measure, pair),
     )
+
+
+def _detectable(data: Audited, measure: Measure, pair: GroupPair) -> float | None:
+    """Return the smallest gap of rates or means that so many people would show; else None."""
+    if measure.distance is not None or len(measure.labels) > 1:
+        return None
+    if measure.needs_decisions:
+        hits, sizes = pair.counts(measure.labels[0])
+        rate = (sum(hits) + 1.0) / (sum(sizes) + 2.0)
+        variances = [rate * (1.0 - rate) / size for size in sizes]
+    else:
+        moments = [part.weights.moments(part.values) for part in pair.parts()]
+        variances = [own.variance / own.size for own in moments]
+    error = float(np.sqrt(sum(variances))) / measure.unit_of(data.scored.settings)
+    return detectable(error, data.pair_confidence)
 
 
 def _refused_gap(measure: Measure, reason: str | None) -> Gap:

@@ -6,12 +6,12 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr
+from scipy.special import gammaln, ndtr, ndtri
 
 from fairmatch.auditing.facts import (
     FOUR_FIFTHS,
@@ -23,6 +23,7 @@ from fairmatch.auditing.facts import (
 )
 from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import InputError
+from fairmatch.measures.contingency import flips, holm, shortfall, standard_deviations
 from fairmatch.measures.intervals import rate_over_rate, wilson
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.files import write_whole
@@ -128,7 +129,7 @@ def _table(
                 share=shares[code],
                 selection_rate=chosen[code].estimate(confidence),
                 impact_ratio=ratio,
-                p_value=None if most in (None, code) else _test(chosen[code], chosen[most]),
+                p_value=None,
                 scoring_rate=scored[code].estimate(confidence) if scored else None,
                 scoring_ratio=_ratio(scored, code, highest, confidence) if scored else None,
                 is_small=shares[code] < SMALL_SHARE,
@@ -140,6 +141,8 @@ def _table(
             )
         )
     n_people = sum(data.sizes[code] for code in codes)
+    if most is not None:
+        categories = _tested(categories, codes, chosen, most)
     return ImpactTable(
         attributes=tuple(attributes),
         categories=tuple(categories),
@@ -166,17 +169,41 @@ def _ratio(rates: Mapping[int, Rate], code: int, most: int | None, confidence: f
     return rates[code].ratio(rates[most], confidence)
 
 
-def _test(first: Rate, second: Rate) -> float:
-    return fisher((round(first.hits), round(second.hits)), (first.n_people, second.n_people))
+def _tested(
+    categories: list[CategoryImpact], codes: list[int], rates: Mapping[int, Rate], most: int
+) -> list[CategoryImpact]:
+    """Return the categories with the tests of each against the most selected one."""
+    others = [code for code in codes if code != most]
+    hits = {code: (round(rates[code].hits), round(rates[most].hits)) for code in others}
+    sizes = {code: (rates[code].n_people, rates[most].n_people) for code in others}
+    values = {code: fisher(hits[code], sizes[code]) for code in others}
+    adjusted = dict(zip(others, holm(list(values.values())), strict=True))
+    tested = []
+    for category, code in zip(categories, codes, strict=True):
+        if code == most:
+            tested.append(category)
+            continue
+        z = standard_deviations(hits[code], sizes[code])
+        exact = float(ndtri(values[code] / 2.0)) if values[code] > 0.0 else -np.inf
+        tested.append(
+            replace(
+                category,
+                p_value=values[code],
+                p_adjusted=float(adjusted[code]),
+                standard_deviations=z,
+                # Where p is too small for a number, the normal approximation stands in.
+                exact_standard_deviations=float(np.copysign(exact, z)) if np.isfinite(exact) else z,
+                shortfall=shortfall(
+                    (rates[code].hits, rates[most].hits), (sizes[code][0], sizes[code][1])
+                ),
+                flips=flips(hits[code], sizes[code], FOUR_FIFTHS),
+            )
+        )
+    return tested
 
 
 def fisher(hits: tuple[int, int], people: tuple[int, int]) -> float:
     """Return the two-sided p-value of Fisher's exact test that two rates are equal.
-
-    Parameters
-    ----------
-    hits, people : two int
-        Hits and people of each category.
 
     Examples
     --------
@@ -221,27 +248,22 @@ _HEAD = (
     "less than 2% of the people",
     "below four fifths (29 CFR 1607.4)",
     "p-value of equal selection rates (Fisher)",
+    "p-value adjusted for the number of categories (Holm)",
+    "standard deviations from the highest rate (z)",
+    "standard deviations from the highest rate (exact)",
+    "shortfall: selections to the highest rate",
+    "one selection changes the four-fifths verdict",
     "too few people for a statement of the audit",
 )
 # Further columns with survey weights. The rates are quotients of their sums.
 _WEIGHTED_HEAD = ("weight of the people", "weight of the selected", "effective number of people")
 
 
+_YES = {True: "yes", False: "no", None: ""}
+
+
 def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
-    """Write one CSV file per attribute, one for all attributes crossed, and a summary.
-
-    Parameters
-    ----------
-    audits : sequence of Audit
-        The audits to write. If there are several, each gets a folder of its own.
-    folder : str or Path
-        Where the files go. The folder is created if it does not exist.
-
-    Returns
-    -------
-    list of Path
-        The files that were written.
-    """
+    """Write one CSV file per attribute, one for all attributes crossed, and a summary."""
     home, written = Path(folder), []
     if any(audit.kind == "number" for audit in audits):
         raise InputError(
@@ -284,7 +306,10 @@ def _csv(rows: list[list[object]]) -> str:
 
 def _safe(text: str) -> str:
     """Return the text in a form that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    is_number = re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", text)
+    return (
+        f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") and not is_number else text
+    )
 
 
 def _rows(table: ImpactTable) -> list[list[object]]:
@@ -297,7 +322,13 @@ def _rows(table: ImpactTable) -> list[list[object]]:
 
 
 def _cells(category: CategoryImpact) -> list[object]:
-    p_value = "" if category.p_value is None else f"{category.p_value:.3g}"
+    tests = (
+        (category.p_value, ".3g"),
+        (category.p_adjusted, ".3g"),
+        (category.standard_deviations, "z.2f"),
+        (category.exact_standard_deviations, "z.2f"),
+        (category.shortfall, "z.1f"),
+    )
     return [
         category.n_people,
         category.n_selected,
@@ -307,8 +338,9 @@ def _cells(category: CategoryImpact) -> list[object]:
         *_limits(category.scoring_ratio),
         f"{category.share:.4f}",
         "yes" if category.is_small else "no",
-        {True: "yes", False: "no", None: ""}[category.below_four_fifths],
-        p_value,
+        _YES[category.below_four_fifths],
+        *("" if number is None else format(number, digits) for number, digits in tests),
+        _YES[category.flips],
         "yes" if category.is_few else "no",
         *(
             f"{number:.4f}"

@@ -22,7 +22,7 @@ from fairmatch.auditing.facts import (
     Transport,
 )
 from fairmatch.auditing.gaps import ROUNDED
-from fairmatch.auditing.people import Audited, Sample, SamplePair, draw_rows
+from fairmatch.auditing.people import MANY_GROUPS, Audited, Sample, SamplePair, draw_rows
 from fairmatch.exceptions import SolverError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.fair import match_quantiles
@@ -47,17 +47,7 @@ _BLOCK_ROWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class FairFrontier:
-    """The matchings of two groups from the fairest to the nearest, under one model's scores.
-
-    Attributes
-    ----------
-    pair : SamplePair
-        The people of the two groups.
-    scores : array of float
-        Their scores, as shares of the range of scores.
-    is_only : bool
-        Whether these are the only two groups that are matched.
-    """
+    """The matchings of two groups from the fairest to the nearest, under one model's scores."""
 
     pair: SamplePair
     scores: FloatArray
@@ -82,17 +72,7 @@ class FairFrontier:
     def curve(
         self, least_gap: float, smallest: float, random: float, width: float
     ) -> tuple[CurvePoint, ...]:
-        """Return points of the curve: mean score gap, least cost and position.
-
-        Parameters
-        ----------
-        least_gap : float
-            The least possible mean score gap.
-        smallest, random : float
-            Cost of the nearest matching, and expected cost of a random one.
-        width : float
-            Length of the range of scores.
-        """
+        """Return points of the curve: mean score gap, least cost and position."""
         frontier, span = self._found[0], random - smallest
         frontier.refine(_HEIGHT[self.is_only] * max(span, 0.0))
         points: list[CurvePoint] = []
@@ -117,15 +97,7 @@ def squared_distances(first: FloatArray, second: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The nearest people in the other group, for each person of two groups.
-
-    Attributes
-    ----------
-    pair : SamplePair
-        The people of the two groups.
-    n_nearest : int
-        How many to keep for each person.
-    """
+    """The nearest people in the other group, for each person of two groups."""
 
     pair: SamplePair
     n_nearest: int = 3
@@ -164,17 +136,7 @@ class Neighbours:
     def reach(
         self, data: Audited, codes: tuple[int, int], scores: FloatArray
     ) -> tuple[Reach, Reach]:
-        """Return, for each group, the share of people with a near person who is scored alike.
-
-        Parameters
-        ----------
-        data : Audited
-            The rows to audit.
-        codes : tuple of two int
-            Codes of the two groups.
-        scores : array of float
-            Scores of the people of the two groups, as shares of the range of scores.
-        """
+        """Return, for each group, the share of people with a near person who is scored alike."""
         limit = self.distance * (1.0 + 1e-9)
         found = []
         for side, (own, others) in enumerate((self.pair.sides, self.pair.sides[::-1])):
@@ -200,15 +162,7 @@ class Neighbours:
         return found[0], found[1]
 
     def listed(self, scores: FloatArray, width: float) -> NearPeople:
-        """Return each person's nearest people, as positions in the sample.
-
-        Parameters
-        ----------
-        scores : array of float
-            Scores of the people of the two groups, as shares of the range of scores.
-        width : float
-            Length of this range.
-        """
+        """Return each person's nearest people, as positions in the sample."""
         persons, neighbours, distances = [], [], []
         for own, (at, near) in zip(self.pair.sides, self.nearest, strict=True):
             persons.append(np.repeat(own, at.shape[1]))
@@ -244,17 +198,7 @@ _UNPROVEN = {
 
 @dataclass(frozen=True, eq=False)
 class PairMatcher:
-    """Two groups of the sample, matched under one model's scores.
-
-    Attributes
-    ----------
-    data : Audited
-        The rows to audit.
-    sample : Sample
-        The people drawn.
-    codes : tuple of two int
-        Codes of the first group and of the second.
-    """
+    """Two groups of the sample, matched under one model's scores."""
 
     data: Audited
     sample: Sample
@@ -511,18 +455,6 @@ NEAR = "near"
 def match_across(data: Audited, sample: Sample) -> dict[str, Pairs]:
     """Match some people of every two groups, neither of which is the reference.
 
-    Parameters
-    ----------
-    data : Audited
-        The rows to audit.
-    sample : Sample
-        The people drawn. At most `N_ACROSS` people of each group are matched.
-
-    Returns
-    -------
-    dict
-        Matching to its pairs, as positions in the sample. It is empty for two groups.
-
     Notes
     -----
     K groups make K (K - 1) / 2 pairs. The audit makes statements only about the pairs with the
@@ -530,7 +462,7 @@ def match_across(data: Audited, sample: Sample) -> dict[str, Pairs]:
     other pairs, to keep their total time short.
     """
     codes = [own for own in data.pairs if own not in data.matched_pairs]
-    if not codes:
+    if not codes or len(data.compared) > MANY_GROUPS:
         return {}
     everybody = sample.people
     own = everybody.weight or Weights(len(everybody))

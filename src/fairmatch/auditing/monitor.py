@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, logsumexp, xlog1py, xlogy
 
@@ -21,7 +22,6 @@ from fairmatch.people.checks import (
     check_count,
     check_length,
     check_number,
-    is_missing,
     plain_value,
     read_column,
     read_labels,
@@ -69,6 +69,8 @@ class GapState:
         Whether the gap has been shown to exceed the bound, now or before.
     period : str or None
         What the caller called the update.
+    n_rows : int
+        Rows of the update, with people of other groups and of none.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class GapState:
     evidence: float
     alarm: bool
     period: str | None = None
+    n_rows: int = 0
 
 
 class GapMonitor:
@@ -258,7 +261,7 @@ class GapMonitor:
         check_length(np.asarray(names), len(values), "ids")
         for name, value, code in zip(names, values.tolist(), codes.tolist(), strict=True):
             self._waiting[name] = code, value
-        return self._note(period)
+        return self._note(period, n_rows=len(codes))
 
     def add_labels(
         self, ids: ArrayLike, y_true: ArrayLike, *, period: str | None = None
@@ -293,30 +296,21 @@ class GapMonitor:
         return self._take_in(values, codes, np.asarray(labels == self.pos_label), period)
 
     def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
-        columns = [
-            read_column(values, "sensitive_features")
-            for _, values in attribute_columns(sensitive_features, "sensitive_features")
-        ]
-        for column in columns:
-            check_length(column, n_rows, "sensitive_features")
-        if len(columns) > 1:
-            missing = np.logical_or.reduce([is_missing(column) for column in columns])
-            rows = zip(*(column.tolist() for column in columns), strict=True)
-            names = np.array([", ".join(map(str, row)) for row in rows], dtype=object)
-            names[missing] = None
-        else:
-            names = columns[0]
-        codes = np.full(n_rows, -1, dtype=np.intp)
-        for code, label in enumerate(self.groups):
-            codes[np.asarray(names == label, dtype=bool)] = code
-        self.n_unknown += int((codes < 0).sum())
-        if n_rows and (codes < 0).all() and not is_missing(names).any():
+        codes, names = _factorise(sensitive_features)
+        check_length(codes, n_rows, "sensitive_features")
+        places = {label: code for code, label in enumerate(self.groups)}
+        found = np.array([*(places.get(plain_value(name), -1) for name in names), -1])
+        own: NDArray[np.intp] = found[codes]
+        n_known = int(np.count_nonzero(own >= 0))
+        self.n_unknown += n_rows - n_known
+        if n_known == 0 and (codes >= 0).all():
             raise GroupError(
                 f"sensitive_features holds none of the groups {listed(self.groups)}; the first "
-                f"value is {names.tolist()[0]!r}. Correct groups=, or pass another column.",
+                f"value is {plain_value(names[codes[0]])!r}. Correct groups=, or pass another "
+                "column.",
                 parameter="sensitive_features",
             )
-        return codes
+        return own
 
     def _take_in(
         self,
@@ -326,20 +320,17 @@ class GapMonitor:
         period: str | None,
     ) -> GapState:
         for place, label in enumerate(self._classes):
-            inside = codes >= 0
-            if label is not None and positive is not None:
-                inside = inside & (positive == label)
-            own, seen = codes[inside], values[inside]
-            n_groups = len(self.groups)
-            self._sums[1, place] += np.bincount(own, seen, minlength=n_groups)
-            self._sizes[1, place] += np.bincount(own, minlength=n_groups)
-            by_group = [seen[own == code] for code in range(n_groups)]
+            groups = np.arange(len(self.groups))
+            inside = codes if label is None else np.where(positive == label, codes, -1)
+            by_group = [values[np.flatnonzero(inside == code)] for code in groups]
+            self._sums[1, place] += [own.sum() for own in by_group]
+            self._sizes[1, place] += [len(own) for own in by_group]
             for at, (first, second) in enumerate(self._pairs):
                 self._bet(place, at, by_group[first], by_group[second])
         if self.window is not None and self._sizes[1].sum() >= self.window:
             self._sums[0], self._sizes[0] = self._sums[1], self._sizes[1]
             self._sums[1], self._sizes[1] = 0.0, 0.0
-        return self._note(period, n_new=int((codes >= 0).sum()))
+        return self._note(period, n_new=int((codes >= 0).sum()), n_rows=len(codes))
 
     def _bet(self, place: int, at: int, first: FloatArray, second: FloatArray) -> None:
         """Compare the people of two groups in their order, and let the capitals grow or shrink."""
@@ -352,7 +343,8 @@ class GapMonitor:
         means = []
         for side, values in enumerate(sides):
             step = 1 if len(values) - n_pairs <= _QUEUE else len(values) // n_pairs
-            means.append(values[: step * n_pairs].reshape(n_pairs, step).mean(axis=1))
+            taken = values[: step * n_pairs]
+            means.append(taken if step == 1 else taken.reshape(n_pairs, step).mean(axis=1))
             waiting[side] = values[step * n_pairs :]
         differences, counts = means[0] - means[1], np.ones(n_pairs)
         if self.window is None:  # the order does not matter, and decisions have few differences
@@ -373,7 +365,7 @@ class GapMonitor:
             )
             self._capital[place, at, side] = total_growth[-1] + starts
 
-    def _note(self, period: str | None, n_new: int = 0) -> GapState:
+    def _note(self, period: str | None, n_new: int = 0, n_rows: int = 0) -> GapState:
         """Add the present state to the history."""
         sums, sizes = self._sums.sum(axis=0), self._sizes.sum(axis=0)
         low, high = self._limits(sums, sizes)
@@ -395,6 +387,7 @@ class GapMonitor:
             evidence,
             bool(shown or before.alarm),
             period,
+            n_rows,
         )
         self.history.append(state)
         return state
@@ -498,6 +491,25 @@ class GapMonitor:
 _ARRAYS = ("sums", "sizes", "capital")
 
 
+def _factorise(sensitive_features: Any) -> tuple[NDArray[np.intp], Any]:
+    """Return a code per row and the name behind each code; a missing group has the code -1."""
+    if isinstance(sensitive_features, pd.Series):  # its text need not become objects
+        return pd.factorize(sensitive_features)
+    columns = attribute_columns(sensitive_features, "sensitive_features")
+    every = [pd.factorize(read_column(values, "sensitive_features")) for _, values in columns]
+    if len(every) == 1:
+        return every[0]
+    table = np.column_stack([codes for codes, _ in every])
+    found, codes = np.unique(table, axis=0, return_inverse=True)
+    texts = [
+        ", ".join(
+            str(plain_value(names[code])) for code, (_, names) in zip(row, every, strict=True)
+        )
+        for row in found
+    ]
+    return np.where((table < 0).any(axis=1), -1, codes), texts
+
+
 def _values(given: Any) -> FloatArray:
     """Return decisions or scores of a file; raise unless they lie in [0, 1]."""
     values = np.asarray(given, dtype=np.float64).reshape(-1)
@@ -529,16 +541,12 @@ def rate_limits(sums: FloatArray, sizes: FloatArray, error: float) -> tuple[Floa
     mixture = betaln(sums + 0.5, sizes - sums + 0.5) - betaln(0.5, 0.5)
     centre = np.where(sizes > 0.0, sums / np.maximum(sizes, 1.0), 0.5)
 
-    def outside(p: FloatArray) -> BoolArray:
-        fitted = xlogy(sums, p) + xlog1py(sizes - sums, -p)
-        return np.asarray(mixture - fitted >= -np.log(error))
-
-    def border(far: FloatArray) -> FloatArray:
-        inside = centre.copy()
-        for _ in range(_STEPS):
-            middle = (inside + far) / 2.0
-            away = outside(middle)
-            far, inside = np.where(away, middle, far), np.where(away, inside, middle)
-        return far
-
-    return border(np.zeros_like(centre)), border(np.ones_like(centre))
+    # Both borders at once: the lower ones are sought from 0, the upper ones from 1.
+    far = np.repeat([0.0, 1.0], len(centre))
+    inside, sums, sizes, mixture = (np.tile(own, 2) for own in (centre, sums, sizes, mixture))
+    for _ in range(_STEPS):
+        middle = (inside + far) / 2.0
+        fitted = xlogy(sums, middle) + xlog1py(sizes - sums, -middle)
+        away = mixture - fitted >= -np.log(error)
+        far, inside = np.where(away, middle, far), np.where(away, inside, middle)
+    return far[: len(centre)], far[len(centre) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -44,44 +44,26 @@ from fairmatch.people.leaks import find_leaks
 from fairmatch.people.outcome import NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
+from fairmatch.people.similarity import Similarity, read_similarity
+from fairmatch.people.strata import Codes, read_given
 from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
 
 UNKNOWN = "unknown"
 """The group of people for whom an attribute is missing. It is shown, but compared with no other."""
 
+MANY_GROUPS = 50
+"""With more groups than this, every group is compared with the reference group only."""
+
 # What people with the favourable outcome are called by default.
 _OUTCOMES = {"high": "selected", "low": "not flagged"}
 _HALF = 0.5
+# Quantiles of a higher confidence, shared by many pairs, are lost to rounding.
+_SUREST = 0.999999
 
 
 @dataclass(frozen=True)
 class AuditSettings:
     """The settings of an audit.
-
-    Attributes
-    ----------
-    threshold : float
-        The score at which decisions change.
-    confidence : float
-        Level of the intervals.
-    n_resamples : int
-        Number of bootstrap resamples, and of permutations.
-    n_sample : int
-        How many people of each group are drawn for the matchings.
-    n_subsets : int
-        Number of random half-spaces to examine.
-    min_group_size : int
-        Nothing is stated about a group of fewer people.
-    random_state : int
-        Seed of all random draws.
-    favourable : {"high", "low"}
-        Which scores are good for a person.
-    outcome : str or None
-        What people with the favourable outcome are called. None uses the default words.
-    weight_kind : {"survey", "counts"}
-        What the weights are, if there are weights.
-    kind : {"probability", "number"}
-        What the scores are. Predictions of a number select nobody.
 
     Examples
     --------
@@ -104,6 +86,12 @@ class AuditSettings:
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
         check_number("confidence", self.confidence, "[0.5, 1)")
+        if self.confidence > _SUREST:
+            raise InputError(
+                f"confidence={self.confidence!r} is so close to 1 that no interval can be stated. "
+                f"Pass at most {_SUREST}.",
+                parameter="confidence",
+            )
         least = {"n_resamples": 100, "n_sample": 2, "n_subsets": 1, "min_group_size": 2}
         for name, limit in {**least, "random_state": 0}.items():
             check_count(name, getattr(self, name), limit)
@@ -159,17 +147,6 @@ def content_order(
 
     Rows with the same content keep the order of the table, which makes no difference.
 
-    Parameters
-    ----------
-    columns : iterable of Column
-        The columns that describe the people.
-    known : iterable of arrays
-        Their groups and labels, as numbers.
-    scores : iterable of arrays
-        Their scores, one array per model. They order people who are alike in all of the above.
-    weights : array, optional
-        Their weights. They order people who also have the same scores.
-
     Notes
     -----
     People are drawn by their positions, and tied distances allow several matchings of least cost.
@@ -213,19 +190,7 @@ _MANY_TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class SamplePair:
-    """The drawn people of two groups.
-
-    Attributes
-    ----------
-    at : array of int
-        Positions of these people in the sample, in its order.
-    people : People
-        These people. The first group has code 0, and the second has code 1.
-    features : array or None
-        Their encoded features.
-    tolerance : float
-        Relative gap to which the costs of their matchings are proven.
-    """
+    """The drawn people of two groups."""
 
     at: IndexArray
     people: People
@@ -309,19 +274,7 @@ class SamplePair:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """People drawn from each group.
-
-    Attributes
-    ----------
-    rows : array of int
-        Row positions in the table.
-    people : People
-        These people, with their groups, labels and weights.
-    features : array or None
-        Their encoded features.
-    feature_groups : dict
-        Column of the table to its encoded columns.
-    """
+    """People drawn from each group."""
 
     rows: IndexArray
     people: People
@@ -347,27 +300,7 @@ class Sample:
 def draw_rows(
     groups: Groups, weights: Weights, n_sample: int, generator: np.random.Generator
 ) -> tuple[IndexArray, Weights]:
-    """Draw people from each group without replacement. A smaller group is taken whole.
-
-    Parameters
-    ----------
-    groups : Groups
-        Group of every row.
-    weights : Weights
-        Weight of every row.
-    n_sample : int
-        How many people to draw from each group.
-    generator : numpy Generator
-        Source of the random draws.
-
-    Returns
-    -------
-    rows : array of int
-        Row positions, in the table's order.
-    weights : Weights
-        Their weights. If a row stands for many people, its weight is how many of them were drawn.
-        A group with at most ``n_sample`` rows keeps all rows and their weights.
-    """
+    """Draw people from each group without replacement. A smaller group is taken whole."""
     drawn, taken = [], []
     for code in range(len(groups.labels)):
         rows = groups.rows(code)
@@ -394,43 +327,18 @@ _MOST_LEVELS = 1000
 _FEW_LEVELS = 30
 
 
-def identifies(n_levels: int, n_rows: int) -> bool:
-    """Return whether a column with this many levels identifies people rather than describes them.
+# Above this share of exact copies, a note asks whether people have several rows.
+_FEW_COPIES = 0.01
 
-    Parameters
-    ----------
-    n_levels : int
-        Number of different values in the column.
-    n_rows : int
-        Number of rows.
-    """
+
+def identifies(n_levels: int, n_rows: int) -> bool:
+    """Return whether a column of this many levels identifies people instead of describing them."""
     return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Roster:
-    """The people to audit, read once for all models.
-
-    Attributes
-    ----------
-    people : People
-        The people, with the columns that describe them.
-    X : table, array or None
-        The table as a model takes it. It may hold the sensitive column.
-    sensitive_features
-        The groups as a model takes them.
-    pos_label
-        The positive label.
-    positions : array of int or None
-        Positions of the rows in the given table. It is None if no row was left out.
-    n_given : int
-        Number of rows in the given table.
-    leaks : tuple of LeakFacts
-        Columns that give the group away.
-    order : array of int
-        The rows, sorted by what is known of the people. People are drawn in this order, so the
-        order of the table does not matter.
-    """
+    """The people to audit, read once for all models."""
 
     people: People
     X: Any
@@ -439,7 +347,10 @@ class Roster:
     positions: IndexArray | None
     n_given: int
     leaks: tuple[LeakFacts, ...]
+    strata: Codes | None = None
+    similarity: Similarity = field(default_factory=Similarity)
     order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    copies: float = 0.0
     _samples: dict[int, Sample] = field(default_factory=dict)
 
     @property
@@ -453,16 +364,16 @@ class Roster:
         return [] if self.people.table is None else self.people.table.columns
 
     def ordered(self, scores: Sequence[FloatArray]) -> Roster:
-        """Return the same people with an order that does not depend on the order of the rows.
-
-        Parameters
-        ----------
-        scores : sequence of arrays
-            Their scores under every model.
-        """
+        """Return the same people with an order that does not depend on the order of the rows."""
         labels = [] if self.people.labels is None else [self.people.labels.values]
         known = [self.people.groups.codes, *labels]
-        return replace(self, order=content_order(self.columns, known, scores, self.weights.values))
+        order = content_order(self.columns, known, scores, self.weights.values)
+        copies = 0.0
+        if self.columns and self.people.ids is None and not self.weights.is_counts:
+            described = [np.where(own.missing, np.nan, own.values) for own in self.columns]
+            different = np.unique(_hashed([*described, *known, *scores]))
+            copies = 1.0 - len(different) / len(order)
+        return replace(self, order=order, copies=copies)
 
     def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
         """Draw people of each group, as `draw_rows` does, by their order."""
@@ -478,8 +389,8 @@ class Roster:
             self._samples[n_sample] = Sample(
                 rows=rows,
                 people=replace(people, weight=None if weights.values is None else weights),
-                features=self.encode(rows) if self.columns else None,
-                feature_groups=self.encoder.feature_groups_ if self.columns else {},
+                features=self.alike(rows) if self.columns else None,
+                feature_groups=self.feature_groups if self.columns else {},
             )
         return self._samples[n_sample]
 
@@ -493,6 +404,22 @@ class Roster:
         assert self.people.table is not None
         encoded: FloatArray = self.encoder.transform(self.people.table.take(rows))
         return encoded
+
+    def alike(self, rows: IndexArray) -> FloatArray:
+        """Return features of some rows whose squared distance says how different people are."""
+        if self.similarity.embedding is not None:
+            return self.similarity.embedding[rows].astype(np.float64)
+        encoded = self.encode(rows)
+        if self.similarity.weights is None:
+            return encoded
+        return encoded * self.similarity.scales(self.feature_groups, encoded.shape[1])
+
+    @property
+    def feature_groups(self) -> dict[str, slice]:
+        """Column of the table to its encoded columns."""
+        if self.similarity.embedding is not None:
+            return {"embedding": slice(0, self.similarity.embedding.shape[1])}
+        return self.encoder.feature_groups_
 
     @property
     def sha256(self) -> str | None:
@@ -511,7 +438,23 @@ class Roster:
             notes += self._written_unknown()
         if self.positions is not None:
             notes.append("Rows of weight 0 were left out.")
-        if weights.is_survey:
+        if len(self.people.groups.compared) > MANY_GROUPS:
+            notes.append(
+                f"There are more than {MANY_GROUPS} groups, so each group is compared with the "
+                "largest group only, and subsets are not searched."
+            )
+        if weights.persons is not None:
+            notes.append(
+                f"{weights.n_rows:,} rows are those of {len(np.unique(weights.persons)):,} people. "
+                "Intervals and tests count people, not rows."
+            )
+        if self.copies > _FEW_COPIES:
+            notes.append(
+                f"{self.copies:.0%} of the rows are exact copies of other rows, in every column "
+                "and in the score. If they are the same people, pass ids: otherwise the intervals "
+                "are too narrow."
+            )
+        if weights.is_survey and not weights.is_even:
             assert weights.values is not None
             if (weights.values == np.rint(weights.values)).all() and weights.values.max() > 1.0:
                 notes.append(
@@ -548,24 +491,20 @@ def read_roster(
     pos_label: Any,
     keep: Collection[str],
     sensitive_column: Any,
+    given: Any = None,
+    similarity: Any = None,
 ) -> Roster:
-    """Read the people to audit. Rows of weight 0 stand for nobody and are left out.
-
-    Parameters
-    ----------
-    settings : AuditSettings
-        The settings of the audit.
-    sensitive_column : str, int or None
-        The column of X in which a model finds the groups, or None.
-    sensitive_features, X, y_true, sample_weight, ids, pos_label, keep
-        The arguments of `fairmatch.audit`, as the caller passed them.
-    """
+    """Read the people to audit. Rows of weight 0 stand for nobody and are left out."""
     n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
+    strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X))
     if weights.values is not None and not (is_there := weights.values > 0.0).all():
         positions = np.flatnonzero(is_there)
         weights = weights.take(positions)
         sensitive_features = _take(sensitive_features, positions, n_given, "sensitive_features")
+        strata = None if strata is None else strata.take(positions)
+        if similarity is not None and not isinstance(similarity, str | Mapping | list | tuple):
+            similarity = _take(similarity, positions, n_given, "similarity")
         X, y_true, ids = (
             None if given is None else _take(given, positions, n_given, name)
             for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
@@ -584,6 +523,10 @@ def read_roster(
     names = None if ids is None else read_column(ids, "ids")
     if names is not None:
         check_length(names, n_rows, "ids")
+        persons = np.unique([str(name) for name in names.tolist()], return_inverse=True)[1]
+        if persons.max() + 1 < n_rows and not weights.is_counts:
+            ones = np.ones(n_rows) if weights.values is None else weights.values
+            weights = Weights(n_rows, ones, persons=persons)
     labels = None
     if y_true is not None and settings.scores.has_unit:
         labels = Labels(NUMBER.read(y_true, name="y_true", n_rows=n_rows))
@@ -597,7 +540,17 @@ def read_roster(
         None if weights.values is None else weights,
         ids=None if names is None else tuple(map(str, names.tolist())),
     )
-    return Roster(people, X, sensitive_features, pos_label, positions, n_given, leaks)
+    alike = Similarity()
+    if similarity is not None:
+        if table is None:
+            raise InputError(
+                "similarity was given without X, and there is nothing to compare. Pass X.",
+                parameter="similarity",
+            )
+        alike = read_similarity(similarity, table, labels, weights.values, settings.random_state)
+    return Roster(
+        people, X, sensitive_features, pos_label, positions, n_given, leaks, strata, alike
+    )
 
 
 def _check_known(groups: Groups) -> None:
@@ -689,15 +642,7 @@ def _take(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """People with the scores of one model, and what may be stated about them.
-
-    Attributes
-    ----------
-    scored : ScoredPeople
-        The people and their scores.
-    settings : AuditSettings
-        The settings of the audit.
-    """
+    """People with the scores of one model, and what may be stated about them."""
 
     scored: ScoredPeople
     settings: AuditSettings
@@ -736,6 +681,11 @@ class Audited:
     def shares(self) -> FloatArray:
         """The scores as shares of their range, which are the probabilities themselves."""
         return self.scored.settings.shares(self.scores)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether all predictions of a number are equal, so that they show no scale."""
+        return not self.decides and float(np.ptp(self.scores)) == 0.0
 
     @property
     def decides(self) -> bool:
@@ -779,17 +729,7 @@ class Audited:
         return tuple(own.total for own in self._group_weights)
 
     def refuse(self, code: int, size: float, among: str = "") -> str | None:
-        """Return why a group is too small for a statement, or None if it is large enough.
-
-        Parameters
-        ----------
-        code : int
-            The group.
-        size : float
-            How many of its people the statement rests on.
-        among : str
-            Words for these people, such as " with a positive label".
-        """
+        """Return why a group is too small for a statement, or None if it is large enough."""
         least = self.settings.min_group_size
         if size >= least:
             return None
@@ -816,6 +756,12 @@ class Audited:
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs of groups that are compared."""
+        if len(self.compared) > MANY_GROUPS:
+            return tuple(
+                (min(code, self.reference), max(code, self.reference))
+                for code in self.compared
+                if code != self.reference
+            )
         return tuple(combinations(self.compared, 2))
 
     @cached_property

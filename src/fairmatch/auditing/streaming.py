@@ -55,18 +55,7 @@ def quoted(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ParquetFiles:
-    """Many Parquet files with the same columns, read as one table.
-
-    Parameters
-    ----------
-    pattern : str
-        The files: a folder, or a name with wildcards such as ``*``.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, if one is damaged, or if their columns differ.
-    """
+    """Many Parquet files with the same columns, read as one table."""
 
     pattern: str
 
@@ -118,7 +107,9 @@ class ParquetFiles:
         """Name of each column to its type. Both are the same in every file."""
         first: dict[str, str] = {}
         for file in self.files:
-            read = self._run("DESCRIBE SELECT * FROM read_parquet($files)", [file])
+            read = self._run(
+                "DESCRIBE SELECT * FROM read_parquet($files, hive_partitioning = false)", [file]
+            )
             own = {
                 str(name): str(kind) for name, kind in read[["column_name", "column_type"]].values
             }
@@ -138,17 +129,12 @@ class ParquetFiles:
         check_names(names, list(self.columns), table=self.pattern)
 
     def ask(self, query: str, **values: Any) -> pd.DataFrame:
-        """Return the result of a query.
-
-        Parameters
-        ----------
-        query : str
-            The query. Names that come from the user must be `quoted`. ``rows`` is the table of all
-            rows, with their file and their place in it.
-        **values
-            Values of the parameters that the query marks with a dollar sign.
-        """
-        source = "SELECT * FROM read_parquet($files, filename = true, file_row_number = true)"
+        """Return the result of a query."""
+        # A folder such as sex=f/ must not replace the column of that name in its files.
+        source = (
+            "SELECT * FROM read_parquet($files, filename = true, file_row_number = true, "
+            "hive_partitioning = false)"
+        )
         return self._run(f"WITH rows AS ({source}) {query}", self.files, **values)
 
     def _run(self, question: str, files: list[str], **values: Any) -> pd.DataFrame:
@@ -174,15 +160,7 @@ class ParquetFiles:
 
 @dataclass(frozen=True, eq=False)
 class ScoredFiles:
-    """People with scores, groups and labels in many files, whom DuckDB counts and draws.
-
-    Attributes
-    ----------
-    files : ParquetFiles
-        The files.
-    roles : Roles
-        The role of each column. Rows with the same id are one person, whose score is their mean.
-    """
+    """People with scores, groups and labels in many files, whom DuckDB counts and draws."""
 
     files: ParquetFiles
     roles: Roles
@@ -301,20 +279,7 @@ class ScoredFiles:
         return find_value(values["value"], written, "pos_label", f"the values of column {label!r}")
 
     def count(self, threshold: float) -> tuple[pd.DataFrame, *tuple[str, ...]]:
-        """Count people by score, group and label.
-
-        Parameters
-        ----------
-        threshold : float
-            A score that must not lie inside a cell, because decisions change there.
-
-        Returns
-        -------
-        counted : DataFrame
-            The attributes, the label if there is one, the score, and n, the number of people.
-        *notes : str
-            How exact the scores are, where they were counted in cells.
-        """
+        """Count people by score, group and label."""
         names = ", ".join([*self.short, *(["label"] if self.roles.label is not None else [])])
         if self.groups["different"].sum() <= _FEW_SCORES:
             counted = self.files.ask(
@@ -397,32 +362,7 @@ def audit_dataset(
     progress: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Audit:
-    """Audit scores in Parquet files that are never read whole.
-
-    Parameters
-    ----------
-    pattern : str
-        The files: a folder, or a name with wildcards such as ``*``.
-    roles : Roles
-        The role of each column. There must be one column of scores. Rows with the same id are
-        joined to one person, with the mean of their scores.
-    pos_label : str
-        The positive label, as it is written in the table.
-    show : callable, optional
-        Called with the `RoleTable`, which describes every column, before the audit starts.
-    progress : callable, optional
-        Called with the name of each step before it starts.
-    **settings
-        Further arguments of `fairmatch.audit`.
-
-    Returns
-    -------
-    Audit
-        Groups and gaps are those of everybody, from counts by score. Up to 100,000 different
-        scores are counted one by one. More are counted on a grid, whose width is stated in the
-        notes. Matchings, subsets and people are those of a random sample of each group, which the
-        seed fixes.
-    """
+    """Audit scores in Parquet files that are never read whole."""
     files = ParquetFiles(pattern)
     if settings.get("kind", "probability") != "probability":
         raise InputError(

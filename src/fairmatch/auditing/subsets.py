@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairmatch.auditing.facts import Condition, Estimate, HalfSpaces, SubsetGap, SubsetScan
-from fairmatch.auditing.people import Audited
+from fairmatch.auditing.people import MANY_GROUPS, Audited
 from fairmatch.matching.coupling import IndexArray
 from fairmatch.measures.changes import half_space_gaps
 from fairmatch.measures.intervals import fold, weighted_mean_difference
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.columns import Column
-from fairmatch.people.weights import Weights, draw_people
+from fairmatch.people.weights import Moments, Weights, draw_people
 
 # A numeric column is cut at its different values, or at this many quantiles if it has more.
 _CUTS = 63
@@ -104,17 +104,7 @@ def all_hold(
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """Sums over the people of each group, for any number of subsets at once.
-
-    Attributes
-    ----------
-    counts : array of shape (..., n_groups)
-        Number of people, or their weight.
-    scores : array of shape (..., n_groups)
-        Sum of their scores.
-    squares : array of shape (..., n_groups) or None
-        Sum of the squares of their scores, or None where it is not needed.
-    """
+    """Sums over the people of each group, for any number of subsets at once."""
 
     counts: FloatArray
     scores: FloatArray
@@ -177,19 +167,7 @@ def sums_of(
     n_groups: int,
     weights: FloatArray | None = None,
 ) -> GroupSums:
-    """Return the counts, the sums of scores and the sums of squares of some people.
-
-    Parameters
-    ----------
-    scores : array of shape (n_rows,)
-        Their scores.
-    group : array of int of shape (n_rows,)
-        Their groups, counted from 0.
-    n_groups : int
-        Number of groups.
-    weights : array of shape (n_rows,), optional
-        How many people each row counts for.
-    """
+    """Return the counts, the sums of scores and the sums of squares of some people."""
     ones = np.ones(len(scores)) if weights is None else weights
     counts, sums, squares = (
         np.bincount(group, w, minlength=n_groups).astype(np.float64)
@@ -301,7 +279,10 @@ class Search:
         stated = np.flatnonzero(enough.any(axis=1))
         self.n_examined += len(stated)
         merit, pair = np.full(len(sums), -np.inf), np.zeros(len(sums), dtype=np.intp)
-        judged = np.where(enough[stated], self.merit(sums[stated], min(depth, _DEPTH)), -np.inf)
+        merits = self.merit(sums[stated], min(depth, _DEPTH))
+        if merits.shape[-1] == len(self.overall):
+            merits = merits - np.abs(self.overall)  # what everybody's gap does not show already
+        judged = np.where(enough[stated], merits, -np.inf)
         pair[stated] = np.argmax(judged, axis=1)
         merit[stated] = judged.max(axis=1)
         return merit, pair
@@ -485,33 +466,14 @@ HALF_SPACE_ROWS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some of the people: those that are searched, or those that confirm the finds.
-
-    Attributes
-    ----------
-    rows : array of int
-        Their rows.
-    weights : Weights
-        The weights of these rows. If a row stands for many people, its weight is how many of them
-        are in this part.
-    """
+    """Some of the people: those that are searched, or those that confirm the finds."""
 
     rows: IndexArray
     weights: Weights
 
 
 def split_people(data: Audited, n_most: int, order: IndexArray) -> tuple[Part, Part]:
-    """Split the people at random: one part is searched, and the other confirms the finds.
-
-    Parameters
-    ----------
-    data : Audited
-        The rows. Groups that are not compared are left out of both parts.
-    n_most : int
-        The largest number of people to search.
-    order : array of int
-        The rows in the order in which they are drawn.
-    """
+    """Split the people at random: one part is searched, and the other confirms the finds."""
     generator, weights = data.settings.generator(3), data.weights
     if weights.is_counts and weights.values is not None:
         people = weights.values
@@ -528,6 +490,14 @@ def split_people(data: Audited, n_most: int, order: IndexArray) -> tuple[Part, P
     drawn = order[generator.permutation(n_rows)]
     n_search = min(n_rows // 2, n_most)
     halves = np.sort(drawn[:n_search]), np.sort(drawn[n_search:])
+    if weights.persons is not None:  # the two halves share no person
+        persons = weights.persons[drawn]
+        _, at, of = np.unique(persons, return_index=True, return_inverse=True)
+        # People are taken in the order of their first rows, until half of the rows are taken.
+        place = np.argsort(np.argsort(at))[of]
+        upto = np.cumsum(np.bincount(place))
+        is_searched = place < np.searchsorted(upto, n_search, side="right")
+        halves = np.sort(drawn[is_searched]), np.sort(drawn[~is_searched])
     kept = [half[data.place[half] >= 0] for half in halves]
     return Part(kept[0], weights.take(kept[0])), Part(kept[1], weights.take(kept[1]))
 
@@ -539,21 +509,7 @@ def scan_subsets(
     half_space_features: FloatArray,
     order: IndexArray,
 ) -> SubsetScan:
-    """Search for subsets in which the groups' mean scores differ most.
-
-    Parameters
-    ----------
-    data : Audited
-        Scores and groups.
-    columns : list of Column
-        The columns that describe the people.
-    half_spaces : Part
-        The people for whom random half-spaces are examined.
-    half_space_features : array of shape (len(half_spaces.rows), n_features)
-        Their encoded features.
-    order : array of int
-        All rows in the order by which they are drawn.
-    """
+    """Search for subsets in which the groups' mean scores differ most."""
     search, confirm = split_people(data, _SEARCH_ROWS, order)
     n_groups = len(data.compared)
     evidence = search.weights.evidence
@@ -569,7 +525,7 @@ def scan_subsets(
         coded = [code_column(column) for column in columns]
         merit = Merit(data, sum(len(column.rules) for column in coded))
         seeker = Search(data, coded, search.rows, evidence, min_rows, merit)
-        stated = _state(data, coded, seeker.run(), confirm, merit)
+        stated = _state(data, coded, seeker.run(), search, confirm)
         n_examined = seeker.n_examined
     return SubsetScan(
         subsets=stated,
@@ -586,6 +542,8 @@ def _refuse(data: Audited, sizes: FloatArray, min_rows: int) -> str | None:
     """Return why subsets are not searched, or None if they are."""
     if data.refused:
         return f"Subsets were not searched. {data.refused}"
+    if len(data.compared) > MANY_GROUPS:
+        return f"Subsets were not searched: there are more than {MANY_GROUPS} groups."
     if np.sum(sizes >= min_rows) >= 2:
         return None
     small = int(np.argmin(sizes))
@@ -649,40 +607,89 @@ def _largest_gaps(
 
 
 def _state(
-    data: Audited, coded: list[CodedColumn], finds: list[Find], confirm: Part, merit: Merit
+    data: Audited,
+    coded: list[CodedColumn],
+    finds: list[Find],
+    search: Part,
+    confirm: Part,
 ) -> tuple[SubsetGap, ...]:
-    """Compute the gaps of the finds on people whom the search has not seen, the worst first."""
+    """Compute the gaps of the finds on people whom the search has not seen, the surest first.
+
+    The order is that of the lower limit of the excess over the gap of everybody.
+    """
     confidence = 1.0 - (1.0 - data.settings.confidence) / max(len(finds), 1)
     everybody = Part(np.arange(len(data.scores)), data.weights)
     stated = []
     for find in finds:
         pair = data.pairs[find.pair]
-        whole, fresh = (
+        whole, fresh, seen = (
             [_inside(data, find, coded, part, code) for code in pair]
-            for part in (everybody, confirm)
+            for part in (everybody, confirm, search)
         )
         means = [weights.moments(scores).mean for scores, weights in whole]
         signed = means[1] - means[0]
         conditions = tuple(_condition(rule, coded) for rule in sorted(find.rules))
         labels = [data.labels[code] for code in pair]
-        subset = SubsetGap(
-            description=" and ".join(map(str, conditions)),
-            conditions=conditions,
-            n_rows=(whole[0][1].people, whole[1][1].people),
-            gap=abs(signed),
-            signed=signed,
-            confirmed=_confirmed(data, pair, fresh, confidence),
-            found_by=find.found_by,
-            groups=(labels[0], labels[1]),
+        confirmed = _confirmed(data, pair, fresh, confidence)
+        excess = Estimate(None, refused=confirmed.refused)
+        if confirmed.value is not None:
+            first, second = (weights.moments(scores).mean for scores, weights in seen)
+            direction = 1.0 if second >= first else -1.0
+            excess = _excess(data, coded, find, pair, confirm, direction, confidence)
+        stated.append(
+            SubsetGap(
+                description=" and ".join(map(str, conditions)),
+                conditions=conditions,
+                n_rows=(whole[0][1].people, whole[1][1].people),
+                gap=abs(signed),
+                signed=signed,
+                confirmed=confirmed,
+                found_by=find.found_by,
+                groups=(labels[0], labels[1]),
+                excess=excess,
+            )
         )
-        order = -np.inf
-        if subset.confirmed.value is not None:
-            counts = np.array([[weights.size for _, weights in fresh]])
-            means = [weights.moments(scores).mean / data.width for scores, weights in fresh]
-            sums = np.array([means]) * counts
-            order = float(merit(GroupSums(counts, sums), len(find.rules))[0, 0])
-        stated.append((order, subset))
-    return tuple(subset for _, subset in sorted(stated, key=lambda pair: -pair[0]))
+    return tuple(sorted(stated, key=_surest))
+
+
+def _surest(subset: SubsetGap) -> tuple[float, float]:
+    excess = subset.excess
+    if excess is None or excess.low is None or excess.value is None:
+        return np.inf, 0.0
+    return -excess.low, -excess.value
+
+
+def _excess(
+    data: Audited,
+    coded: list[CodedColumn],
+    find: Find,
+    pair: tuple[int, int],
+    confirm: Part,
+    direction: float,
+    confidence: float,
+) -> Estimate:
+    """Return by how much the gap of a subset exceeds that of everybody, on fresh rows.
+
+    The direction of the subset's gap comes from the rows searched. Both gaps rest partly on the
+    same people, so the interval is that of the difference of their influence functions.
+    """
+    parts = []
+    for code in pair:
+        rows = np.flatnonzero(data.groups.codes[confirm.rows] == code)
+        scores, weights = data.scores[confirm.rows[rows]], confirm.weights.take(rows)
+        inside = all_hold(find.rules, coded, confirm.rows[rows])
+        share = weights.rate(inside)[0]
+        means = weights.take(inside).moments(scores[inside]).mean, weights.moments(scores).mean
+        parts.append((scores, weights, inside, share, means))
+    overall = parts[1][4][1] - parts[0][4][1]
+    side = 1.0 if overall >= 0.0 else -1.0
+    moments = []
+    for scores, weights, inside, share, (own, everybody) in parts:
+        influence = direction * inside / share * (scores - own) - side * (scores - everybody)
+        spread = weights.moments(influence)
+        moments.append(Moments(direction * own - side * everybody, spread.variance, spread.size))
+    low, high = weighted_mean_difference(moments[0], moments[1], confidence, data.width)
+    return Estimate(moments[1].mean - moments[0].mean, low, high)
 
 
 def _inside(

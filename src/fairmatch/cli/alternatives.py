@@ -13,6 +13,7 @@ from fairmatch.cli import options
 from fairmatch.cli.labelled import open_labelled
 from fairmatch.cli.options import COUNT, FILE, Command
 from fairmatch.cli.printing import follow_steps, print_table
+from fairmatch.exceptions import InputError
 
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Alternatives
@@ -26,6 +27,25 @@ _DESCRIBED = 2
     example="fairmatch alternatives people.csv --target repaid --sensitive sex --out page.html",
 )
 @options.labelled
+@click.option(
+    "--score",
+    "y_score",
+    metavar="COL",
+    help="Scores or decisions of a model in use, which become the baseline; no feature. By default "
+    "the baseline is plain trees.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.5,
+    help="Scores of --score at or above it are selected, in their own range.",
+)
+@click.option(
+    "--favourable",
+    type=click.Choice(("high", "low")),
+    default="high",
+    help="Which scores are good for a person; with low, the positive label is the bad one.",
+)
 @click.option(
     "--criterion",
     type=options.CRITERIA,
@@ -61,6 +81,9 @@ _DESCRIBED = 2
     "--out", required=True, type=FILE, metavar="FILE.html", help="Write the page to this file."
 )
 def alternatives(
+    y_score: str | None,
+    threshold: float,
+    favourable: str,
     criterion: str,
     margin: float,
     confidence: float,
@@ -77,23 +100,34 @@ def alternatives(
     out: str,
     **labelled: Any,
 ) -> None:
-    """Search for models as accurate as plain trees, with smaller gaps; document the search.
+    """Search for models as accurate as a baseline, with smaller gaps; document the search.
 
     TABLE is a .csv or .parquet file, or the name of a dataset.
     """
+    import numpy as np
+
     from fairmatch import __version__
     from fairmatch.auditing.alternatives import find_alternatives
     from fairmatch.auditing.audit import compare_models
     from fairmatch.auditing.facts import Search
     from fairmatch.learning.path import METHODS, categorised, train_candidates
     from fairmatch.learning.reading import stratified_split
+    from fairmatch.people.checks import read_numbers
     from fairmatch.people.files import check_outputs, write_whole
     from fairmatch.people.groups import read_criterion, read_groups
     from fairmatch.report.page import require_report, write_report
 
+    if favourable == "low" and criterion == "equal_opportunity":
+        raise InputError(
+            "--criterion equal_opportunity compares people with the positive label, and with "
+            "--favourable low the positive label is the bad one. Choose equalized_odds, or name "
+            "the good label with --positive and leave --favourable out."
+        )
     options.check_page(out)
     check_outputs([labelled["table"]], out=out, json=json)
     require_report()
+    if y_score is not None:
+        labelled["drop"] = (*labelled["drop"], y_score)
     table = open_labelled(labelled, criterion=criterion, sees_groups=not without_sensitive)
     features = categorised(table.features)
     labels, groups = table.frame[table.target], table.groups
@@ -115,8 +149,16 @@ def alternatives(
         scores = {
             one.name: one.model.predict_proba(rows, sensitive_features=seen)[:, 1] for one in tried
         }
+        given = None
+        if y_score is not None:
+            column = read_numbers(table.frame[y_score].iloc[test], "y_score")
+            if not np.isfinite(column).all():
+                raise InputError(f"--score: column {y_score!r} must hold a number in every row.")
+            given = (column >= threshold).astype(float)
         found = find_alternatives(
             scores,
+            baseline=given,
+            favourable=favourable,
             y_true=truth,
             sensitive_features=own,
             pos_label=positive,
@@ -149,10 +191,16 @@ def alternatives(
                 "criterion": criterion,
                 "rounds": rounds,
                 "test_size": test_size,
+                "score": y_score,
+                "threshold": None if y_score is None else threshold,
+                "favourable": favourable,
                 "margin": margin,
                 "confidence": confidence,
             },
         )
+        if given is not None:
+            found = replace(found, baseline=y_score or "")
+            scores = {found.baseline: given, **scores}
         found = replace(found, search=search)
         _print(found)
         if step is not None:
@@ -166,6 +214,7 @@ def alternatives(
             pos_label=positive,
             # Which columns are used was settled before the training.
             keep=list(rows.columns),
+            favourable=favourable,
             confidence=confidence,
             random_state=random_state,
             title=title,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from math import inf
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fairmatch.cli import options
+from fairmatch.cli.gate import MODES, hold_to, read_gates, without_baseline
 from fairmatch.cli.options import COUNT, FILE, Command
 from fairmatch.cli.printing import follow_steps, print_roles, print_table
-from fairmatch.exceptions import GroupError, InputError, MissingExtraError
+from fairmatch.exceptions import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from fairmatch.auditing.facts import Audit, Comparison, Estimate, Gap
@@ -29,6 +27,9 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
+    "given": ((), "A comparison within strata needs one file."),
+    "similar": ((), "Nobody is matched in many files."),
+    "categorical": ((), "Their columns are read as they are."),
     "weight_kind": ("survey", "They have a row for every person, and no weights."),
     "encoding": (None, "It is for CSV files."),
     "decimal": (".", "It is for CSV files."),
@@ -72,6 +73,11 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--keep", help="Use these as features although they identify people or give the group away."
 )
+@options.columns("--given", help="Also compare people within the levels of these columns.")
+@options.columns(
+    "--similar", help="What makes people alike: columns, or relevance. By default all features."
+)
+@options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @options.reading
 @options.several(
     "--model", "models", type=FILE, metavar="DIR", help="A saved model to score TABLE."
@@ -132,8 +138,7 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.several(
     "--fail-above",
     metavar="GAP=BOUND",
-    help="Exit with 1 if this gap of a model is above the bound. Among several models, the first "
-    "is not held to it.",
+    help="Exit with 1 if this gap of a model is above the bound.",
 )
 @options.several(
     "--fail-below",
@@ -142,9 +147,15 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @click.option(
     "--gate",
-    type=click.Choice(("estimate", "upper")),
-    default="estimate",
-    help="What is held to the bound: the estimate, or the worse limit of its interval.",
+    type=click.Choice(tuple(MODES)),
+    default="shown",
+    help="When a bound is broken: if the data show it (the better limit of the interval is beyond "
+    "the bound), if the estimate is beyond it, or, with upper, if the worse limit is.",
+)
+@click.option(
+    "--baseline",
+    metavar="MODEL",
+    help="A model that is only a reference, and is not held to the bounds.",
 )
 @options.about("audit")
 @click.option("--no-individuals", is_flag=True, help="Write no person's row.")
@@ -172,6 +183,7 @@ def audit(
     fail_above: tuple[str, ...],
     fail_below: tuple[str, ...],
     gate: str,
+    baseline: str | None,
     no_individuals: bool,
     hide: tuple[str, ...],
     **settings: Any,
@@ -207,7 +219,8 @@ def audit(
         shared = {"pos_label": pos_label, "show": print_roles, "progress": progress, **settings}
         if any(map(is_dataset, tables)):
             _refuse_options_of_one_file(tables)
-            del shared["weight_kind"]
+            for name in ("weight_kind", "given", "similar", "categorical"):
+                del shared[name]
             found = audit_dataset(tables[0], roles, **shared)
         else:
             found = audit_files(
@@ -227,6 +240,7 @@ def audit(
     if no_individuals or INDIVIDUALS in hidden:
         found = found.without_individuals()
     audits = found.audits if isinstance(found, Comparison) else (found,)
+    held = without_baseline(audits, baseline)
     print_audits(audits)
     if json:
         write_whole(json, found.to_json(indent=2))
@@ -237,7 +251,7 @@ def audit(
     if folder:
         for file in write_tables(audits, folder):
             print(f"Table: {file}")
-    return hold_to(gates, audits if len(audits) == 1 else audits[1:], gate)
+    return hold_to(gates, held, gate)
 
 
 def _refuse_options_of_one_file(tables: Sequence[str]) -> None:
@@ -384,153 +398,3 @@ def _shown_gap(gap: Gap) -> str:
         return shown
     other = next(label for label in gap.groups if label != gap.favoured)
     return f"{shown} {gap.favoured} ahead of {other}"
-
-
-RATIO = "selection_ratio"
-"""Name of the ratio. A ratio may be too small, and a gap may be too large."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """An upper bound on a gap, or a lower bound on the ratio of selection rates.
-
-    Attributes
-    ----------
-    name : str
-        Name of the gap, or of the ratio.
-    bound : float
-        The bound.
-    """
-
-    name: str
-    bound: float
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether the fact may be too small, rather than too large."""
-        return self.name == RATIO
-
-    def fact(self, audit: Audit) -> Gap | Estimate:
-        """Return the fact of an audit that is held to the bound."""
-        return audit.selection_ratio if self.is_ratio else audit.gap(self.name)
-
-    def broken(self, audit: Audit, gate: str) -> str | None:
-        """Return in words how an audit breaks the bound, or None where it does not.
-
-        Raise if the fact is not stated, or nobody or everybody is selected.
-
-        Parameters
-        ----------
-        audit : Audit
-            The audit.
-        gate : {"estimate", "upper"}
-            Whether the estimate is held to the bound, or the worse limit of its interval.
-        """
-        from fairmatch.measures import MEASURES
-
-        of_decisions = self.is_ratio or MEASURES[self.name].needs_decisions
-        if of_decisions and audit.undecided:
-            raise GroupError(
-                f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
-                "another --threshold, or hold the scores to a bound (mean_parity_gap)."
-            )
-        fact = self.fact(audit)
-        value, words = fact.value, self.name
-        if gate == "upper":
-            value = fact.low if self.is_ratio else fact.high
-            words = f"the {'lower' if self.is_ratio else 'upper'} limit of {self.name}"
-        if value is None:
-            raise GroupError(f"{self.name} of {audit.model_name} is not stated. {fact.refused}")
-        if value < self.bound if self.is_ratio else value > self.bound:
-            side, sign = ("Below", "<") if self.is_ratio else ("Above", ">")
-            shown = f"{value:.4f} {sign} {self.bound:g}"
-            return f"{side} the bound: {words} of {audit.model_name}, {shown}"
-        return None
-
-
-def read_gates(
-    above: Sequence[str], below: Sequence[str], *, has_labels: bool, kind: str = "probability"
-) -> list[Gate]:
-    """Return the bounds that are typed, or raise if one cannot be checked.
-
-    Parameters
-    ----------
-    above : sequence of str
-        Bounds on gaps, such as ``"mean_parity_gap=0.05"``.
-    below : sequence of str
-        Bounds on the ratio, such as ``"selection_ratio=0.8"``.
-    has_labels : bool
-        Whether the audit has labels.
-    kind : {"probability", "number"}, default="probability"
-        What is audited. Gaps of predictions have units, and may exceed 1.
-    """
-    from fairmatch.measures.registry import applicable
-    from fairmatch.people.outcome import NUMBER, PROBABILITY
-
-    if kind == "number":
-        if below:
-            raise InputError(
-                f"--fail-below {below[0]} was given with --kind number, and predictions select "
-                "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
-            )
-        gaps = {
-            name: 1.0 if own.unit == "share" else inf for name, own in applicable(NUMBER).items()
-        }
-        return [_read(given, "--fail-above", gaps, "gap") for given in above]
-    known = applicable(PROBABILITY)
-    gates = [_read(given, "--fail-above", dict.fromkeys(known, 1.0), "gap") for given in above]
-    for gate in gates:
-        if known[gate.name].needs_labels and not has_labels:
-            raise InputError(
-                f"--fail-above {gate.name} needs the labels, and none were named. Name their "
-                "column with --label."
-            )
-    return gates + [_read(given, "--fail-below", {RATIO: 1.0}, "ratio") for given in below]
-
-
-def _read(given: str, option: str, known: Mapping[str, float], what: str) -> Gate:
-    """Return a bound that is typed. Facts are known by name, each with its largest value."""
-    name, _, bound = given.partition("=")
-    if name not in known:
-        if name == RATIO:
-            raise InputError(
-                f"{option} holds a gap to an upper bound, and {RATIO} has a lower one. Type "
-                f"--fail-below {given}."
-            )
-        near = get_close_matches(name, known, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise InputError(
-            f"{option}: there is no {what} {name!r}. {hint}There are: {', '.join(known)}."
-        )
-    try:
-        limit = float(bound)
-    except ValueError:
-        limit = float("nan")
-    # No gap is above 1, no ratio is below 0, and nothing is above NaN. Such a gate never fails.
-    most = known[name]
-    is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
-    if not is_sensible:
-        example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", f"[0, {most:g})")
-        raise InputError(
-            f"{option} takes {what.upper()}=BOUND with a bound in {range_}, such as "
-            f"{name}={example}; got {given!r}."
-        )
-    return Gate(name, limit)
-
-
-def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], gate: str) -> int:
-    """Print which bounds are broken, and return the exit code.
-
-    Parameters
-    ----------
-    gates : sequence of Gate
-        The bounds.
-    audits : sequence of Audit
-        The audits that are held to them.
-    gate : {"estimate", "upper"}
-        Whether the estimate is held to the bounds, or the worse limit of its interval.
-    """
-    broken = [found for one in gates for audit in audits if (found := one.broken(audit, gate))]
-    for line in broken:
-        print(line)
-    return int(bool(broken))

@@ -14,6 +14,9 @@ from fairmatch.cli.adjust import adjust
 from fairmatch.cli.alternatives import alternatives
 from fairmatch.cli.audit import audit
 from fairmatch.cli.datasets import datasets
+from fairmatch.cli.explain import explain
+from fairmatch.cli.monitor import monitor
+from fairmatch.cli.plan import plan
 from fairmatch.cli.predict import predict
 from fairmatch.cli.printing import print_line
 from fairmatch.cli.train import train
@@ -39,7 +42,7 @@ Example:
 \b
 Exit codes:
   0    all went well
-  1    a bound is broken (audit --fail-above, --fail-below)
+  1    a bound is broken (audit --fail-above, --fail-below; monitor)
   2    the input is at fault, or a file cannot be written
   130  interrupted
   141  the reader of the output has closed it
@@ -48,7 +51,7 @@ Exit codes:
 
 
 @click.group(
-    commands=[audit, train, predict, adjust, alternatives, datasets],
+    commands=[audit, plan, train, predict, adjust, alternatives, explain, monitor, datasets],
     epilog=_EPILOG,
     context_settings={
         "help_option_names": ["-h", "--help"],

@@ -31,23 +31,14 @@ class Certificate:
     cost : float
         Transport cost of the plan (primal value).
     bound : float
-        A lower bound on the cost of every plan (dual value).
+        A proven lower bound on the cost of every plan (dual value).
     solver : str
         The method that found the plan.
-    confidence : float, optional
-        None if the bound is proven. Otherwise the bound is an estimate from a random sample, and
-        holds with this probability.
     """
 
     cost: float
     bound: float
     solver: str
-    confidence: float | None = None
-
-    @property
-    def proven(self) -> bool:
-        """Whether the bound is proven."""
-        return self.confidence is None
 
     @property
     def gap(self) -> float:
@@ -496,10 +487,8 @@ def join_parts(parts: Sequence[Coupling]) -> Coupling:
 def _joined(parts: Sequence[Coupling]) -> Certificate:
     """Return the certificate of a weighted sum, in which costs and bounds add up like the parts."""
     proofs = [(part.weight, part.certificate) for part in parts if part.certificate is not None]
-    doubts = [1.0 - proof.confidence for _, proof in proofs if proof.confidence is not None]
     return Certificate(
         sum(weight * proof.cost for weight, proof in proofs),
         sum(weight * proof.bound for weight, proof in proofs),
         "; ".join(dict.fromkeys(proof.solver for _, proof in proofs)),
-        max(0.0, 1.0 - sum(doubts)) if doubts else None,
     )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairmatch.matching.coupling import Coupling, IndexArray, couple, join_parts
 from fairmatch.matching.solver import EXACT, solve_transport
 from fairmatch.people.checks import FloatArray, read_scores
-from fairmatch.people.encoding import read_points
+from fairmatch.people.encoding import Points, read_points
 from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
 
@@ -230,6 +230,9 @@ def read_scored(
     criterion: str | Criterion,
     sample_weight: ArrayLike | None,
     pos_label: Any,
+    X: Any = None,
+    given: Any = None,
+    needs_labels: bool = False,
 ) -> tuple[FloatArray, People, Criterion]:
     """Read the arguments of `fair_matching` with the same names, as the caller passed them."""
     scores = read_scores(y_score)
@@ -237,9 +240,11 @@ def read_scored(
     people = read_people(
         sensitive_features,
         n_rows=len(scores),
-        y=y_true if criterion.needs_labels else None,
+        y=y_true if criterion.needs_labels or needs_labels else None,
         pos_label=pos_label,
         sample_weight=sample_weight,
+        X=None if X is None or isinstance(X, Points) else X,
+        given=given,
     )
     return scores, people, criterion
 
@@ -255,6 +260,7 @@ def fair_matching(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
     tolerance: float = EXACT,
+    given: Any = None,
 ) -> Coupling:
     r"""Match people who stand at the same quantile of their group's scores.
 
@@ -283,6 +289,8 @@ def fair_matching(
         The label that counts as positive.
     tolerance : float, default=1e-9
         Relative duality gap to which tied blocks are solved.
+    given : names of columns of X, array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are matched.
 
     Returns
     -------
@@ -316,6 +324,8 @@ def fair_matching(
         criterion=criterion,
         sample_weight=sample_weight,
         pos_label=pos_label,
+        X=X,
+        given=given,
     )
     features = None if X is None else read_points(X, n_rows=len(scores)).dense()
     parts = people.comparisons(criterion, reference)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.exceptions import InputError
-from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, lower_bound, match_blocks
+from fairmatch.matching.blocks import BLOCK_SIZE, BlockProgress, match_blocks
+from fairmatch.matching.bounds import lower_bound
 from fairmatch.matching.coupling import (
     Certificate,
     Coupling,
@@ -25,9 +26,10 @@ from fairmatch.people.checks import (
     check_count,
     check_number,
 )
-from fairmatch.people.encoding import Points, read_points
+from fairmatch.people.encoding import Points, as_table, read_points
 from fairmatch.people.groups import Criterion, read_criterion
 from fairmatch.people.people import Comparison, People, read_people
+from fairmatch.people.similarity import read_similarity
 
 #: With ``block_size="auto"``, a part with more pairs of people than this is matched in blocks.
 WHOLE_PAIRS = 4_000_000_000
@@ -80,8 +82,8 @@ class OptimalTransportMatcher:
         A number is for tables that are too large to be matched at once. It cuts the plan into
         blocks of up to this many pairs, solves each block, and cuts again until little is gained.
         Marginals are exact. The cost is above the least one, by 0.7% on Adult. The certificate has
-        a lower bound, which is proven or has a confidence. None matches everybody at once. "auto"
-        uses blocks of up to 2,048 pairs if a part has more than four billion pairs of people.
+        a proven lower bound. None matches everybody at once. "auto" uses blocks of up to 2,048
+        pairs if a part has more than four billion pairs of people.
     on_unproven : {"raise", "return"}, default="raise"
         What to do if the tolerance cannot be proven, as for groups that are nearly the same or
         have far outliers: raise an error, or return the best plan with its true bound. For blocks
@@ -148,6 +150,8 @@ class OptimalTransportMatcher:
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        given: Any = None,
+        similarity: Any = None,
         n_jobs: int | None = None,
         keep: str | Path | None = None,
         progress: BlockProgress | None = None,
@@ -168,6 +172,14 @@ class OptimalTransportMatcher:
             ``label_weight`` is positive, or if the criterion compares people of the same class.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
+        given : names of columns of X, array-like of shape (n_rows,), or table, optional
+            Factors within whose levels people are matched. Each stratum with people of two groups
+            is a part of the coupling; people of other strata are matched with nobody.
+        similarity : None, list of columns, mapping, "relevance" or array, optional
+            What makes two people alike. None counts every column of X. A list counts only these
+            columns, and a mapping gives columns weights; both scale numbers by their range.
+            "relevance" weighs columns by how much they matter to ``y``. An array has one row per
+            person, such as an embedding of texts.
         n_jobs : int, optional
             Number of joblib jobs that solve blocks. Under ``joblib.parallel_config("dask")``,
             blocks are solved on a Dask cluster.
@@ -183,16 +195,22 @@ class OptimalTransportMatcher:
             A coupling from every other group to the reference group. It has the solver's
             certificate, unless batches were matched.
         """
-        points = read_points(X)
-        needs_y = self.label_weight > 0.0 or read_criterion(self.criterion).needs_labels
+        relevant = isinstance(similarity, str)
+        needs_y = self.label_weight > 0.0 or read_criterion(self.criterion).needs_labels or relevant
+        points = read_points(X) if similarity is None else None
         people = read_people(
             sensitive_features,
-            n_rows=len(points),
+            n_rows=len(as_table(X)) if points is None else len(points),
             y=y if needs_y else None,
             pos_label=None,
             sample_weight=sample_weight,
             name="y",
+            X=None if isinstance(X, Points) else X,
+            given=given,
         )
+        if points is None:
+            alike = read_similarity(similarity, X, people.labels, people.weights)
+            points = alike.points(X)
         return self.match_people(people, points, n_jobs=n_jobs, keep=keep, progress=progress)
 
     def match_people(
@@ -272,7 +290,7 @@ class OptimalTransportMatcher:
         plan = match_blocks(sides, units, block_size=size, **given, **more)
         bound = lower_bound(sides, units, **given)
         words = f"blocks of up to {size:,} pairs, {plan.rounds} rounds"
-        proof = Certificate(plan.cost, min(bound.value, plan.cost), words, bound.confidence)
+        proof = Certificate(plan.cost, min(bound, plan.cost), words)
         pairs = first[plan.source], second[plan.target], plan.flow / plan.flow.sum()
         return couple(people, part, *pairs, certificate=proof)
 

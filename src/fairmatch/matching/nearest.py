@@ -18,6 +18,7 @@ from fairmatch.people.checks import FloatArray, check_number
 from fairmatch.people.encoding import Points, read_points
 from fairmatch.people.groups import Criterion
 from fairmatch.people.people import Comparison, People
+from fairmatch.people.similarity import read_similarity
 
 _STRICTER = 0.25  # the share of the tolerance that a single plan may use
 
@@ -200,6 +201,8 @@ def nearest_fair_matching(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = 1,
     tolerance: float = EXACT,
+    given: Any = None,
+    similarity: Any = None,
 ) -> Coupling:
     r"""Return the nearest matching among those with the least possible mean score gap.
 
@@ -232,6 +235,11 @@ def nearest_fair_matching(
         The label that counts as positive.
     tolerance : float, default=1e-9
         Relative duality gap that must be proven. A gap of 1e-9 counts as exact.
+    given : names of columns of X, array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are matched.
+    similarity : None, list of columns, mapping, "relevance" or array, optional
+        What makes two people alike, as in `OptimalTransportMatcher.match`. "relevance" needs
+        ``y_true``.
 
     Returns
     -------
@@ -283,6 +291,8 @@ def nearest_fair_matching(
         criterion=criterion,
         sample_weight=sample_weight,
         pos_label=pos_label,
+        given=given,
+        similarity=similarity,
     )
     return join_parts([frontier.at_slack(float(slack)) for frontier in frontiers])
 
@@ -295,6 +305,7 @@ def _frontiers(
     *,
     reference: Any,
     tolerance: float,
+    similarity: Any = None,
     **more: Any,
 ) -> Iterator[Frontier]:
     """Yield the frontier of every comparison, from what was passed to ``caller``."""
@@ -304,8 +315,14 @@ def _frontiers(
             f"{caller} got X=None, and it needs the features to compute distances. Pass X, or use "
             "fair_matching, which needs only the scores."
         )
-    scores, people, criterion = read_scored(y_score, sensitive_features, **more)
-    features = read_points(X, n_rows=len(scores))
+    relevant = isinstance(similarity, str)
+    scores, people, criterion = read_scored(
+        y_score, sensitive_features, X=X, needs_labels=relevant, **more
+    )
+    if similarity is None:
+        features = read_points(X, n_rows=len(scores))
+    else:
+        features = read_similarity(similarity, X, people.labels, people.weights).points(X)
     check_columns(features, caller)
     for part in people.comparisons(criterion, reference):
         yield Frontier(people, part, scores, features, tolerance)

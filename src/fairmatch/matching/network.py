@@ -511,6 +511,31 @@ class Group:
         return arc, row, np.diff(end, prepend=0.0)
 
 
+def monotone_plan(
+    x: Floats, z: Floats, a: Floats, b: Floats
+) -> tuple[Index, Index, Floats, Floats]:
+    r"""Return the pairs and flow that match points on a line in order, and source potentials.
+
+    Masses are whole numbers with the same sum. Two neighbouring sources meet at a target
+    :math:`z`, and their potentials differ by
+
+    .. math:: u_{i + 1} - u_i = (x_{i + 1} - x_i) (x_{i + 1} + x_i - 2 z) .
+    """
+    orders = np.argsort(x, kind="stable"), np.argsort(z, kind="stable")
+    ends = [np.cumsum(w[by]) for w, by in zip((a, b), orders, strict=True)]
+    end = np.union1d(*ends)
+    end = end[end > 0.0]
+    i, j = (by[np.searchsorted(e, end)] for by, e in zip(orders, ends, strict=True))
+    flow = np.diff(end, prepend=0.0)
+    x, z = x[orders[0]], z[orders[1]]
+    at = np.searchsorted(ends[1], ends[0][:-1], side="right")
+    meeting = z[np.minimum(at, len(z) - 1)]
+    steps = np.diff(x) * ((x[1:] - meeting) + (x[:-1] - meeting))
+    potential = np.empty(len(x))
+    potential[orders[0]] = np.append(0.0, np.cumsum(steps))
+    return i, j, flow, potential
+
+
 CANDIDATES = 20  # first arcs for each atom of either group, by least reduced cost
 ADDED = 4  # violated arcs added for each source atom if there are too many to recompute
 RECHECK = 16  # up to this many arcs per atom are recomputed in float64

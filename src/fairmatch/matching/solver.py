@@ -24,6 +24,7 @@ from fairmatch.matching.network import (
     Solution,
     column_generation,
     level_units,
+    monotone_plan,
     no_plan,
     price_arcs,
     simplex,
@@ -67,29 +68,12 @@ def line_of(problem: Problem) -> tuple[Floats, Floats] | None:
 
 
 def solve_line(problem: Problem, x: Floats, z: Floats) -> Solution:
-    r"""Match both groups in the order of their places on a line, x and z.
+    """Match both groups in the order of their places on a line, x and z.
 
-    Notes
-    -----
     For a convex cost the monotone plan is optimal, so the proof needs no dual: the bound is the
-    cost minus the rounding error of the sum. The potentials, from which other solvers start,
-    follow from the plan's arcs. Two neighbouring sources meet at a target :math:`z`, and their
-    potentials differ by
-
-    .. math:: u_{i + 1} - u_i = (x_{i + 1} - x_i) (x_{i + 1} + x_i - 2 z) .
+    cost minus the rounding error of the sum.
     """
-    orders = np.argsort(x, kind="stable"), np.argsort(z, kind="stable")
-    ends = [np.cumsum(w[by]) for w, by in zip((problem.a, problem.b), orders, strict=True)]
-    end = np.union1d(*ends)
-    end = end[end > 0.0]
-    i, j = (by[np.searchsorted(e, end)] for by, e in zip(orders, ends, strict=True))
-    flow = np.diff(end, prepend=0.0)
-    x, z = x[orders[0]], z[orders[1]]
-    at = np.searchsorted(ends[1], ends[0][:-1], side="right")
-    meeting = z[np.minimum(at, len(z) - 1)]
-    steps = np.diff(x) * ((x[1:] - meeting) + (x[:-1] - meeting))
-    potential = np.empty(problem.n0)
-    potential[orders[0]] = np.append(0.0, np.cumsum(steps))
+    i, j, flow, potential = monotone_plan(x, z, problem.a, problem.b)
     cost = math.fsum((problem.distances(i, j) * flow).tolist()) / float(problem.total)
     bound = cost * (1.0 - 8.0 * _ROUNDOFF)
     return Solution(i, j, flow, potential, cost, bound, "sorting")

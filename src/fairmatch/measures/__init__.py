@@ -9,6 +9,7 @@ from fairmatch.measures.changes import (
     subset_parity_gap,
     undesirable_flips,
 )
+from fairmatch.measures.conditional import ConditionalGap, StratumGap, conditional_gaps
 from fairmatch.measures.gaps import (
     PairGap,
     SelectionRate,
@@ -26,17 +27,23 @@ from fairmatch.measures.gaps import (
     true_positive_gap,
     wasserstein_parity_gap,
 )
+from fairmatch.measures.planning import detectable_difference, detectable_mean_difference
 from fairmatch.measures.registry import MEASURES, Measure
 
 __all__ = [
     "MEASURES",
+    "ConditionalGap",
     "Flips",
     "Measure",
     "PairGap",
     "SelectionRate",
+    "StratumGap",
+    "conditional_gaps",
     "consistency",
     "consistency_by_flip",
     "demographic_parity_gap",
+    "detectable_difference",
+    "detectable_mean_difference",
     "equalized_odds_gap",
     "false_positive_gap",
     "gap_table",

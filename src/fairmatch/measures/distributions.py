@@ -21,17 +21,7 @@ _BLOCK_ROWS = 2**20
 
 @dataclass(frozen=True)
 class Distances:
-    """How far two score distributions are from each other.
-
-    Attributes
-    ----------
-    wasserstein : float
-        Area between the two distribution functions.
-    kolmogorov_smirnov : float
-        Largest difference between the two distribution functions, over every threshold.
-    total_variation : float
-        Half the sum of the differences between the two mass functions, score by score.
-    """
+    """How far two score distributions are from each other."""
 
     wasserstein: float
     kolmogorov_smirnov: float
@@ -40,15 +30,7 @@ class Distances:
 
 @dataclass(frozen=True, eq=False)
 class SortedScores:
-    """The sorted scores of one group.
-
-    Attributes
-    ----------
-    values : array of shape (n_members,)
-        The scores, sorted.
-    shares : array of shape (n_members,), or None
-        Share of the group's weight that each score carries. None counts every row once.
-    """
+    """The sorted scores of one group."""
 
     values: FloatArray
     shares: FloatArray | None
@@ -135,24 +117,7 @@ class _Merge:
 
 @dataclass(frozen=True)
 class Settings:
-    """What measures need to know besides people and scores.
-
-    Attributes
-    ----------
-    threshold : float or None
-        A score at or above the threshold is selected. None compares mean scores instead.
-    bins : int or None
-        Number of equal intervals for the total variation. None computes it exactly.
-    favourable : {"high", "low"}
-        Which scores are good for a person. With "low", people below the threshold are selected,
-        and the favourable label is the negative one.
-    outcome : Outcome
-        What a score is.
-    within : two float
-        Bounds of the scores, which intervals use.
-    spread : float or None
-        The standard deviation in which relative gaps are taken. Without it there are none.
-    """
+    """What measures need to know besides people and scores."""
 
     threshold: float | None = 0.5
     bins: int | None = 20
@@ -176,13 +141,6 @@ class Settings:
 
 class GroupScores:
     """The scores of one group of people. They are sorted once, for all comparisons.
-
-    Parameters
-    ----------
-    values : array of shape (n_members,)
-        The scores.
-    weights : Weights
-        The weights of these people.
 
     Examples
     --------
@@ -263,17 +221,6 @@ class GroupScores:
 class ScoredPeople:
     """People with the scores of one model, divided by group and class when a measure asks.
 
-    Parameters
-    ----------
-    people : People
-        The people. Groups that stand apart are compared with nobody.
-    scores : array of shape (n_rows,)
-        Their scores, checked.
-    settings : Settings, optional
-        The settings of the measures.
-    where : str, default="the table"
-        How an error names the rows.
-
     Examples
     --------
     >>> from fairmatch.people.groups import read_groups
@@ -302,6 +249,47 @@ class ScoredPeople:
         return self.people.groups.compared
 
     @cached_property
+    def within(self) -> dict[int, ScoredPeople]:
+        """The people of every stratum with their scores, by the code of the stratum."""
+        people = self.people
+        assert people.strata is not None
+        return {
+            code: ScoredPeople(
+                People(
+                    people.groups.take(rows),
+                    labels=None if people.labels is None else people.labels.take(rows),
+                    weight=None if people.weight is None else people.weight.take(rows),
+                ),
+                self.scores[rows],
+                self.settings,
+                f"the stratum {people.strata.labels[code]!r}",
+            )
+            for code, rows in people.strata.rows_of(np.arange(len(people))).items()
+        }
+
+    def comparable(
+        self, codes: tuple[int, int], label: bool | None = None
+    ) -> list[tuple[float, int, ScoredPeople]]:
+        """Return the strata with people of both groups: their weight, code and people.
+
+        Strata weigh by their people of the two groups, and the weights sum to 1. Raise if no
+        stratum has people of both groups.
+        """
+        found = []
+        for stratum, scored in self.within.items():
+            sizes = [scored._divided(code, label).weights.total for code in codes]
+            if min(sizes) > 0.0:
+                found.append((sum(sizes), stratum, scored))
+        if not found:
+            names = [repr(self.people.groups.labels[code]) for code in codes]
+            raise GroupError(
+                f"No stratum holds people of both {' and '.join(names)}, so they cannot be "
+                "compared. Condition on fewer factors, or on wider bands.",
+            )
+        total = sum(weight for weight, _, _ in found)
+        return [(weight / total, stratum, scored) for weight, stratum, scored in found]
+
+    @cached_property
     def is_decision(self) -> bool:
         """Whether every score is at one of the two ends of their range."""
         return bool(np.isin(self.scores, self.settings.within).all())
@@ -313,21 +301,7 @@ class ScoredPeople:
         return positive if positive is None or self.settings.favourable == "high" else ~positive
 
     def part(self, code: int, label: bool | None = None) -> GroupScores:
-        """Return the scores of a group: of everybody, or of people with one label.
-
-        Parameters
-        ----------
-        code : int
-            The group.
-        label : bool, optional
-            True for people with the favourable label, False for the others.
-
-        Raises
-        ------
-        GroupError
-            If the group has no rows, or their weights sum to zero. If a label was given, the error
-            is a LabelError.
-        """
+        """Return the scores of a group: of everybody, or of people with one label."""
         own, name = self._divided(code, label), self.people.groups.labels[code]
         where, error = self.where, GroupError if label is None else LabelError
         if label is not None:

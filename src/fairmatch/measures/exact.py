@@ -3,9 +3,12 @@ r"""Exact confidence limits for the difference of two rates, by inverting a test
 A limit is exact if it fails with at most the nominal probability for every pair of true rates.
 """
 
+from collections.abc import Sequence
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, betaincinv, ndtri
+from scipy.special import betaincinv, gammaln, ndtri, xlog1py, xlogy
 
 from fairmatch.people.checks import FloatArray, check_number
 
@@ -77,6 +80,8 @@ def difference_p_value(hits: Pair, sizes: Pair, difference: float) -> float:
     low, high = max(0.0, -difference), min(1.0, 1.0 - difference)
     if low > high:
         return 0.0
+    if hits[0] / sizes[0] - hits[1] / sizes[1] >= difference:
+        return 1.0  # counts that exceed the difference are no evidence against it
     first, second = (rate_interval(h, n, 1.0 - _SPENT) for h, n in zip(hits, sizes, strict=True))
     low = max(low, second[0], first[0] - difference)
     high = min(high, second[1], first[1] - difference)
@@ -84,18 +89,26 @@ def difference_p_value(hits: Pair, sizes: Pair, difference: float) -> float:
         return 2.0 * _SPENT
     edges = np.linspace(low, high, _CELLS + 1)
     p, q = np.clip(edges[:-1] + difference, 0.0, 1.0), edges[1:]
-    spread = _SPREAD * np.sqrt(sizes[0] * (p * (1.0 - p)).max()) + 30.0
-    start = max(0, int(sizes[0] * p.min() - spread))
-    end = min(sizes[0], int(sizes[0] * p.max() + spread)) + 1
-    below = np.zeros((end - start + 1, _CELLS))
-    below[start == 0 :] = bdtr(np.arange(max(start - 1, 0), end)[:, None], sizes[0], p)
-    borders = _borders(hits, sizes, difference, np.arange(start, end))
-    distinct, place = np.unique(borders, return_inverse=True)  # equal borders share their tails
-    tails = bdtrc(np.clip(distinct - 1, 0, sizes[1])[:, None], sizes[1], q)
-    tails[distinct <= 0], tails[distinct > sizes[1]] = 1.0, 0.0
-    inside = (np.diff(below, axis=0) * tails[place]).sum(axis=0)
-    values = inside + below[0] + (1.0 - below[-1])
+    counts, mass = _masses(sizes[0], p)
+    others, other = _masses(sizes[1], q)
+    # Counts outside of the ranges are taken as extreme.
+    tails = np.vstack([other[::-1].cumsum(axis=0)[::-1], np.zeros(_CELLS)])
+    tails += np.maximum(1.0 - tails[0], 0.0)
+    places = np.clip(_borders(hits, sizes, difference, counts) - others[0], 0, len(others))
+    inside = np.einsum("ij,ij->j", mass, tails[places])
+    values = inside + np.maximum(1.0 - mass.sum(axis=0), 0.0)
     return float(min(1.0, values.max() + 2.0 * _SPENT))
+
+
+def _masses(size: int, rates: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return the likely counts of a group, and their probabilities for every rate."""
+    spread = _SPREAD * np.sqrt(size * (rates * (1.0 - rates)).max()) + 30.0
+    start = max(0, int(size * rates.min() - spread))
+    end = min(size, int(size * rates.max() + spread)) + 1
+    counts = np.arange(start, end)
+    ways = gammaln(size + 1.0) - gammaln(counts + 1.0) - gammaln(size - counts + 1.0)
+    likely = ways[:, None] + xlogy(counts[:, None], rates)
+    return counts, np.exp(likely + xlog1py((size - counts)[:, None], -rates))
 
 
 def _distance(
@@ -192,3 +205,28 @@ def gap_limit(hits: Pair, sizes: Pair, confidence: float) -> float:
     if difference_p_value(hits[::-1], sizes[::-1], limit) <= 1.0 - confidence:
         return limit
     return difference_limit(hits[::-1], sizes[::-1], confidence)
+
+
+def largest_gap_limit(counts: Sequence[Pair], confidence: float) -> float:
+    """Return the largest of the exact limits of the gaps between all pairs of groups.
+
+    ``counts`` holds the selected people and the size of every group. A pair whose gap the test
+    rejects at the largest limit so far needs no limit of its own, so the pairs that look widest
+    come first.
+
+    Examples
+    --------
+    >>> round(largest_gap_limit([(90, 300), (105, 300), (31, 100)], 0.95), 3)
+    0.128
+    """
+
+    def apart(pair: tuple[Pair, Pair]) -> float:
+        rates = [hits / size for hits, size in pair]
+        return float(abs(rates[0] - rates[1]) + np.sqrt(sum(1.0 / size for _, size in pair)))
+
+    limit = 0.0
+    for (a, n), (b, m) in sorted(combinations(counts, 2), key=apart, reverse=True):
+        ways = [((a, b), (n, m)), ((b, a), (m, n))]
+        if any(difference_p_value(*way, limit) > 1.0 - confidence for way in ways):
+            limit = max(limit, gap_limit(*ways[0], confidence))
+    return limit

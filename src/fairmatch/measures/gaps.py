@@ -14,7 +14,13 @@ from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.registry import MEASURES, Measure, gap_values, read_measure
-from fairmatch.people.checks import FloatArray, check_count, check_threshold, read_scores
+from fairmatch.people.checks import (
+    FloatArray,
+    check_count,
+    check_number,
+    check_threshold,
+    read_scores,
+)
 from fairmatch.people.outcome import NUMBER, read_outcome
 from fairmatch.people.people import read_people
 
@@ -28,6 +34,7 @@ def read_scored(
     settings: Settings | None = None,
     *,
     needs_labels: bool = False,
+    given: Any = None,
 ) -> ScoredPeople:
     """Read scores, groups, weights and labels as a caller passes them.
 
@@ -39,10 +46,14 @@ def read_scored(
         The settings of the measures. Its outcome says what scores and labels are.
     needs_labels : bool, default=False
         Whether missing labels are an error.
+    given : array-like or table, optional
+        The factors within whose levels people are compared.
     """
     settings = Settings() if settings is None else settings
     if settings.threshold is not None:
         check_threshold(settings.threshold)
+        if not settings.outcome.has_unit:
+            check_number("threshold", settings.threshold, "[0, 1]")  # where scores lie
     check_count("bins", settings.bins, optional=True)
     scores = settings.outcome.read(y_score)
     if needs_labels and y_true is None:
@@ -56,6 +67,7 @@ def read_scored(
         y=y_true,
         pos_label=pos_label,
         sample_weight=sample_weight,
+        given=given,
     )
     return ScoredPeople(people, scores, settings)
 
@@ -67,6 +79,7 @@ def demographic_parity_gap(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     threshold: float | None = 0.5,
+    given: Any = None,
 ) -> float:
     r"""Compute the gap between the groups' shares of accepted people.
 
@@ -82,6 +95,9 @@ def demographic_parity_gap(
         Weight of every row.
     threshold : float or None, default=0.5
         A score at or above the threshold is accepted. None compares mean scores.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -100,7 +116,9 @@ def demographic_parity_gap(
     >>> demographic_parity_gap(None, [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight, settings=Settings(threshold))
+    scored = read_scored(
+        y_score, sensitive_features, sample_weight, settings=Settings(threshold), given=given
+    )
     return MEASURES["demographic_parity_gap"].value(scored)
 
 
@@ -110,6 +128,7 @@ def mean_parity_gap(
     *,
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    given: Any = None,
 ) -> float:
     r"""Compute the gap between the groups' mean scores.
 
@@ -123,6 +142,9 @@ def mean_parity_gap(
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -139,7 +161,7 @@ def mean_parity_gap(
     >>> mean_parity_gap(None, [0.5, 0.25, 0.75, 0.5], sensitive_features=[0, 0, 1, 1])
     0.25
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight)
+    scored = read_scored(y_score, sensitive_features, sample_weight, given=given)
     return MEASURES["mean_parity_gap"].value(scored)
 
 
@@ -149,6 +171,7 @@ def wasserstein_parity_gap(
     *,
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    given: Any = None,
 ) -> float:
     r"""Compute the area between the groups' score distribution functions.
 
@@ -165,6 +188,9 @@ def wasserstein_parity_gap(
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -180,7 +206,7 @@ def wasserstein_parity_gap(
     >>> wasserstein_parity_gap(None, [0.0, 1.0, 0.5, 0.5], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight)
+    scored = read_scored(y_score, sensitive_features, sample_weight, given=given)
     return MEASURES["wasserstein_parity_gap"].value(scored)
 
 
@@ -191,6 +217,7 @@ def total_variation_parity_gap(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     bins: int | None = None,
+    given: Any = None,
 ) -> float:
     r"""Compute the total variation between the groups' score distributions.
 
@@ -210,6 +237,9 @@ def total_variation_parity_gap(
         Weight of every row.
     bins : int, optional
         Number of equal intervals. None computes the exact value.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -231,7 +261,9 @@ def total_variation_parity_gap(
     >>> total_variation_parity_gap(None, scores, sensitive_features=[0, 0, 1, 1], bins=10)
     0.0
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight, settings=Settings(bins=bins))
+    scored = read_scored(
+        y_score, sensitive_features, sample_weight, settings=Settings(bins=bins), given=given
+    )
     return MEASURES["total_variation_parity_gap"].value(scored)
 
 
@@ -241,6 +273,7 @@ def ks_parity_gap(
     *,
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    given: Any = None,
 ) -> float:
     r"""Compute the largest gap between the groups' shares of accepted people, over all thresholds.
 
@@ -256,6 +289,9 @@ def ks_parity_gap(
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -271,7 +307,7 @@ def ks_parity_gap(
     >>> ks_parity_gap(None, [0.1, 0.2, 0.15, 0.9], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight)
+    scored = read_scored(y_score, sensitive_features, sample_weight, given=given)
     return MEASURES["ks_parity_gap"].value(scored)
 
 
@@ -348,6 +384,7 @@ def true_positive_gap(
     sample_weight: ArrayLike | None = None,
     threshold: float | None = 0.5,
     pos_label: Any = 1,
+    given: Any = None,
 ) -> float:
     r"""Compute the gap between the groups' shares of accepted people among the truly positive.
 
@@ -366,6 +403,9 @@ def true_positive_gap(
         paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -384,8 +424,8 @@ def true_positive_gap(
     >>> true_positive_gap([1, 1, 1, 0], [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    given = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*given, Settings(threshold), needs_labels=True)
+    read = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*read, Settings(threshold), needs_labels=True, given=given)
     return MEASURES["true_positive_gap"].value(scored)
 
 
@@ -397,6 +437,7 @@ def false_positive_gap(
     sample_weight: ArrayLike | None = None,
     threshold: float | None = 0.5,
     pos_label: Any = 1,
+    given: Any = None,
 ) -> float:
     r"""Compute the gap between the groups' shares of accepted people among the truly negative.
 
@@ -415,6 +456,9 @@ def false_positive_gap(
         paper's smooth version.
     pos_label : default=1
         The label that counts as positive.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -431,8 +475,8 @@ def false_positive_gap(
     >>> false_positive_gap([0, 0, 0, 1], [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    given = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*given, Settings(threshold), needs_labels=True)
+    read = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*read, Settings(threshold), needs_labels=True, given=given)
     return MEASURES["false_positive_gap"].value(scored)
 
 
@@ -445,6 +489,7 @@ def equalized_odds_gap(
     threshold: float | None = 0.5,
     pos_label: Any = 1,
     agg: str = "mean",
+    given: Any = None,
 ) -> float:
     r"""Compute the mean of the true-positive and the false-positive gap, or the larger of them.
 
@@ -466,6 +511,9 @@ def equalized_odds_gap(
     agg : {"mean", "worst_case"}, default="mean"
         ``"mean"`` returns the mean of the two gaps, as the paper does. ``"worst_case"`` returns
         the larger gap, as fairlearn's ``equalized_odds_difference`` does by default.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -486,8 +534,8 @@ def equalized_odds_gap(
     1.0
     """
     _check_aggregate(agg)
-    given = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*given, Settings(threshold), needs_labels=True)
+    read = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*read, Settings(threshold), needs_labels=True, given=given)
     return MEASURES["equalized_odds_gap"].value(scored, agg=agg)
 
 
@@ -510,6 +558,7 @@ def gap_table(
     bins: int | None = 20,
     pos_label: Any = 1,
     kind: str = "probability",
+    given: Any = None,
 ) -> dict[str, float]:
     r"""Compute every gap that the data allow, in one pass.
 
@@ -540,6 +589,9 @@ def gap_table(
         out. Gaps of mean predictions, of their distributions by Wasserstein, and of matched people
         are in units of the target. With ``y_true`` they also have a relative version, whose name
         begins with ``relative_``.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -571,7 +623,9 @@ def gap_table(
     settings = Settings(threshold, bins, outcome=read_outcome(kind, "kind"))
     is_number = settings.outcome.has_unit
     labels = None if is_number else y_true
-    scored = read_scored(y_score, sensitive_features, sample_weight, labels, pos_label, settings)
+    scored = read_scored(
+        y_score, sensitive_features, sample_weight, labels, pos_label, settings, given=given
+    )
     check_coupling(coupling)
     if coupling is not None:
         coupling.check_rows(len(scored.scores))
@@ -631,6 +685,7 @@ def gaps_by_pair(
     bins: int | None = None,
     pos_label: Any = 1,
     agg: str = "mean",
+    given: Any = None,
 ) -> list[PairGap]:
     """Compute the gap between every two groups.
 
@@ -656,6 +711,9 @@ def gaps_by_pair(
         The label that counts as positive.
     agg : {"mean", "worst_case"}, default="mean"
         Whether ``equalized_odds_gap`` is the mean of a pair's two gaps, or the larger one.
+    given : array-like of shape (n_rows,), or table, optional
+        Factors within whose levels people are compared. The gap is then the mean of the gaps within
+        strata that have people of both groups, weighted by their people.
 
     Returns
     -------
@@ -684,22 +742,33 @@ def gaps_by_pair(
             "or ask for measure='matched_parity_gap'."
         )
     labels = y_true if asked.needs_labels else None
-    given = y_score, sensitive_features, sample_weight, labels, pos_label
-    scored = read_scored(*given, Settings(threshold, bins), needs_labels=asked.needs_labels)
+    read = y_score, sensitive_features, sample_weight, labels, pos_label
+    scored = read_scored(
+        *read, Settings(threshold, bins), needs_labels=asked.needs_labels, given=given
+    )
     names = scored.people.groups.labels
-    levels = [
-        sum(asked.level(scored.part(code, label), scored.settings) for label in asked.labels)
-        for code in scored.codes
-    ]
     return [
         PairGap(
             names[a],
             names[b],
             asked.between(scored, (a, b), agg),
-            _better(names[a], names[b], levels[a] - levels[b]),
+            _better(names[a], names[b], _difference(asked, scored, (a, b))),
         )
         for a, b in combinations(scored.codes, 2)
     ]
+
+
+def _difference(measure: Measure, scored: ScoredPeople, codes: tuple[int, int]) -> float:
+    """Return the first group's level minus the second's, summed over classes, within strata."""
+    total = 0.0
+    for label in measure.labels:
+        strata = [(1.0, 0, scored)]
+        if scored.people.strata is not None:
+            strata = scored.comparable(codes, label)
+        for weight, _, own in strata:
+            first, second = (measure.level(own.part(c, label), own.settings) for c in codes)
+            total += weight * (first - second)
+    return total
 
 
 def _better(first: Any, second: Any, difference: float) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
-from fairmatch.measures.exact import gap_limit
+from fairmatch.measures.exact import largest_gap_limit
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.weights import Moments, Weights
 
@@ -138,6 +138,19 @@ def _ratio_limit(rate0: float, rate1: float, limit0: float, limit1: float, side:
     return float(max((product + side * root) / scale, 0.0))
 
 
+def detectable(error: float, confidence: float, power: float = 0.8) -> float:
+    """Return the smallest true difference that an estimate with this standard error would show.
+
+    Its two-sided test of this confidence rejects with probability ``power``.
+
+    Examples
+    --------
+    >>> round(detectable(0.05, 0.95), 3)
+    0.14
+    """
+    return error * float(ndtri((1.0 + confidence) / 2.0) + ndtri(power))
+
+
 def fold(limits: Limits) -> Limits:
     """Return the interval of an absolute difference, given that of the signed difference.
 
@@ -158,17 +171,6 @@ def mean_interval(
     counts: FloatArray | None = None,
 ) -> Limits:
     r"""Return the interval of a mean of numbers within known bounds.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        The numbers.
-    confidence : float
-        Level of the interval.
-    within : two numbers, default=(0, 1)
-        Bounds of what a number can be. Without bounds (``(-inf, inf)``) it is Student's interval.
-    counts : array of shape (n,), optional
-        How many people have each number; one by default.
 
     Notes
     -----
@@ -321,17 +323,6 @@ def _percentiles(values: FloatArray, confidence: float) -> Limits:
 def norm_interval(estimate: FloatArray, noise: FloatArray, norm: Norm, confidence: float) -> Limits:
     r"""Return the interval of the norm of a vector that is known up to noise.
 
-    Parameters
-    ----------
-    estimate : array of shape (k,)
-        The estimated vector.
-    noise : array of shape (n_resamples, k)
-        Draws of its error.
-    norm : callable
-        Norm along the last axis.
-    confidence : float
-        Level of the interval.
-
     Notes
     -----
     A test is inverted along the direction of the estimate. The number t is in the interval if
@@ -371,17 +362,7 @@ def _bisect(is_beyond: Callable[[float], bool], low: float, high: float) -> floa
 
 @dataclass(frozen=True)
 class Interval:
-    """The interval of a gap, and the test that it rests on.
-
-    Attributes
-    ----------
-    low, high : float
-        Limits of the interval.
-    p_value : float or None
-        P-value of the permutation test that the lower limit rests on; None without such a test.
-    method : str
-        How the interval was computed.
-    """
+    """The interval of a gap, and the test that it rests on."""
 
     low: float
     high: float
@@ -390,22 +371,7 @@ class Interval:
 
 
 class ScoreGrid:
-    """The scores of two groups, counted in cells and resampled many times at once.
-
-    Parameters
-    ----------
-    scores : two arrays
-        Scores of each group.
-    bins : int
-        Number of equal intervals for the total variation; no cell crosses their borders.
-    n_resamples : int
-        How many resamples to draw, and how many permutations.
-    generator : numpy Generator
-        Source of the random draws.
-    people : two arrays, optional
-        How many people of each group have each score; one by default. The intervals are those of
-        as many scores.
-    """
+    """The scores of two groups, counted in cells and resampled many times at once."""
 
     def __init__(
         self,
@@ -637,19 +603,6 @@ def pair_mean(
 class WeightedGrid(ScoreGrid):
     r"""The weighted scores of two groups, counted in cells and resampled many times at once.
 
-    Parameters
-    ----------
-    scores : two arrays
-        Scores of each group.
-    weights : two Weights
-        Their weights.
-    bins : int
-        Number of equal intervals for the total variation; no cell crosses their borders.
-    n_resamples : int
-        How many resamples to draw.
-    generator : numpy Generator
-        Source of the random draws.
-
     Notes
     -----
     A resample draws as many people as the weights of a group are worth (`Weights.size`), from
@@ -770,19 +723,7 @@ SCORE_BINS = 20
 
 @dataclass(frozen=True, eq=False)
 class GroupPair:
-    """Two groups of people with their scores, from which the intervals of gaps are made.
-
-    Attributes
-    ----------
-    scored : ScoredPeople
-        The people and their scores.
-    codes : tuple of two int
-        Codes of the first group and of the second.
-    n_resamples : int
-        Number of bootstrap resamples, and of permutations.
-    stream : callable
-        Returns the random generator of a part of the work: 0 for scores, 1 for error rates.
-    """
+    """Two groups of people with their scores, from which the intervals of gaps are made."""
 
     scored: ScoredPeople
     codes: tuple[int, int]
@@ -879,14 +820,14 @@ def limit_of_rates(groups: Sequence[GroupScores], error: float, settings: Settin
         chosen, mass = group.selected(settings)[mass > 0.0], mass[mass > 0.0]
         size = max(1, int(mass.sum() if not group.weights.is_survey else _kish(mass)))
         counts.append((float(np.average(chosen, weights=mass)) * size, size))
-    pairs = list(combinations(counts, 2))
     if not any(group.weights.is_survey for group in groups):
-        return max(
-            gap_limit((round(a[0]), round(b[0])), (a[1], b[1]), 1.0 - error) for a, b in pairs
-        )
+        return largest_gap_limit([(round(hits), size) for hits, size in counts], 1.0 - error)
     # The upper end of a two-sided interval of level 1 - 2a is a one-sided limit of level 1 - a.
     level = 1.0 - 2.0 * error
-    return max(fold(rate_difference((a[0], b[0]), (a[1], b[1]), level))[1] for a, b in pairs)
+    return max(
+        fold(rate_difference((a[0], b[0]), (a[1], b[1]), level))[1]
+        for a, b in combinations(counts, 2)
+    )
 
 
 def _kish(mass: FloatArray) -> float:

@@ -135,6 +135,9 @@ class Measure:
         return _joined([self._pair(scored, codes, label) for label in self.labels], agg)
 
     def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
+        if scored.people.strata is not None:  # the mean of the gaps within the strata
+            parts = scored.comparable(codes, label)
+            return sum(weight * self._pair(own, codes, label) for weight, _, own in parts)
         first, second = (scored.part(code, label) for code in codes)
         return self.of_pair(first, second, scored.settings)
 
@@ -151,6 +154,9 @@ class Measure:
         self, scored: ScoredPeople, coupling: Coupling | None = None, agg: str = "mean"
     ) -> float:
         """Return the largest gap over pairs of groups, averaged over the classes.
+
+        If people have strata, the gap of two groups is the mean of their gaps within strata that
+        have people of both, weighted by the people of the two groups.
 
         Parameters
         ----------
@@ -213,6 +219,12 @@ class Measure:
         True
         """
         assert self.limit is not None
+        if scored.people.strata is not None:
+            raise InputError(
+                "There is no confidence limit for a gap within strata. Leave confidence out, or "
+                "leave given out.",
+                parameter="confidence",
+            )
         rows, unit = scored.people.groups.sizes(), self.unit_of(scored.settings)
         present = [code for code in scored.codes if rows[code] > 0]
         n_pairs = len(present) * (len(present) - 1) // 2

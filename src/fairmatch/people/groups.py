@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError, LabelError
+from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -19,6 +21,9 @@ from fairmatch.people.checks import (
 
 # The name of the group into which small groups are pooled.
 OTHER = "other"
+
+# A column of numbers with more different values than this is no column of groups.
+_MOST_NUMBERS = 20
 
 SMALL = 30
 """A group with fewer rows is small: its rate is known to about ±0.2 at best."""
@@ -33,8 +38,8 @@ class Groups:
     codes : array of int, shape (n_rows,)
         Position of each row's group in ``labels``.
     labels : tuple
-        One label per group, in sorted order. The combinations of several attributes have labels
-        such as ``"female, Black"``.
+        One label per group, in sorted order; bands are in the order of their number. The
+        combinations of several attributes have labels such as ``"female, Black"``.
     attributes : tuple of str, default=()
         Names of the attributes, if there are several.
     crossed : tuple of Groups, default=()
@@ -42,6 +47,8 @@ class Groups:
     apart : tuple of int, default=()
         Codes of the groups that are compared with nobody: people whose attribute is unknown, or
         groups that are too small.
+    ordered : bool, default=False
+        Whether the groups are bands of a number, from the lowest to the highest.
 
     Examples
     --------
@@ -58,6 +65,7 @@ class Groups:
     attributes: tuple[str, ...] = ()
     crossed: tuple["Groups", ...] = ()
     apart: tuple[int, ...] = ()
+    ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -150,7 +158,9 @@ class Groups:
         labels = sorted([*kept, label], key=str)
         names = [label if code in small else known for code, known in enumerate(self.labels)]
         codes = np.array([labels.index(name) for name in names])[self.codes]
-        return replace(self, codes=codes.astype(self.codes.dtype), labels=tuple(labels))
+        return replace(
+            self, codes=codes.astype(self.codes.dtype), labels=tuple(labels), ordered=False
+        )
 
     def sized(self, codes: Sequence[int] | None = None) -> str:
         """Return text that lists the groups with their sizes, for an error."""
@@ -223,6 +233,8 @@ def read_groups(
 
 def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     """Return the attributes as pairs of name and values. The name of a single one is None."""
+    if isinstance(given, Bands):
+        return [(None, given)]
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 
@@ -256,9 +268,13 @@ def refuse_twice(columns: Sequence[Any], name: str) -> None:
 
 def _read_attribute(values: Any, n_rows: int | None, unknown: str | None, name: str) -> Groups:
     """Return the groups of one attribute."""
+    if isinstance(values, Bands):
+        check_length(values.values, n_rows, name)
+        return _read_bands(values, unknown, name)
     array = read_column(values, name)
     check_length(array, n_rows, name)
     missing = is_missing(array)
+    _refuse_numbers(array[~missing], name)
     if unknown is None:
         if missing.any():
             raise GroupError(
@@ -277,6 +293,43 @@ def _read_attribute(values: Any, n_rows: int | None, unknown: str | None, name: 
     codes = np.full(len(array), len(named), dtype=places.dtype)
     codes[~missing] = places[known]
     return Groups(codes, (*(labels[code] for code in named), unknown), apart=(len(named),))
+
+
+def _read_bands(bands: Bands, unknown: str | None, name: str) -> Groups:
+    """Return the bands that hold people, in their order."""
+    codes = bands.codes
+    missing = codes < 0
+    if missing.any() and unknown is None:
+        raise GroupError(
+            f"{name} has {int(missing.sum())} missing values, and every row needs a group. "
+            "Leave those rows out, or name a group for them."
+        )
+    present, inverse = np.unique(codes[~missing], return_inverse=True)
+    labels = [bands.labels[code] for code in present]
+    places = np.full(len(codes), len(labels), dtype=_smallest(len(labels) + 1))
+    places[~missing] = inverse
+    if not missing.any():
+        return Groups(places, tuple(labels), ordered=True)
+    return Groups(places, (*labels, unknown), apart=(len(labels),), ordered=True)
+
+
+def _refuse_numbers(known: NDArray[Any], name: str) -> None:
+    """Raise if a column is a number with many values, such as an age, rather than groups."""
+    if known.dtype.kind not in "iufO" or not len(known):
+        return
+    if known.dtype.kind == "O" and not all(
+        isinstance(value, Real) and not isinstance(value, bool) for value in known
+    ):
+        return
+    values = np.unique(known.astype(np.float64))
+    if len(values) > _MOST_NUMBERS:
+        raise GroupError(
+            f"{name} holds {len(values)} different numbers, from {values[0]:g} to {values[-1]:g}, "
+            "and each would be a group of its own. Cut the number into bands: "
+            f"fairmatch.bands(values, n=5), or fairmatch.bands(values, [{np.median(known):g}]). "
+            "If the numbers are names of groups, pass them as text.",
+            parameter="sensitive_features",
+        )
 
 
 def is_word(value: Any, word: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.encoding import Table, as_table
 from fairmatch.people.groups import Criterion, Groups, read_groups
+from fairmatch.people.strata import Codes, read_given
 from fairmatch.people.weights import Weights
 
 IndexArray = npt.NDArray[np.intp]
@@ -105,26 +107,6 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
-    """A level of every row, as a code, and the label behind each code.
-
-    Attributes
-    ----------
-    values : array of int, shape (n_rows,)
-        Position of each row's level in ``labels``.
-    labels : tuple of str
-        The levels.
-    """
-
-    values: npt.NDArray[np.integer[Any]]
-    labels: tuple[str, ...]
-
-    def take(self, rows: IndexArray) -> Codes:
-        """Return the levels of some of the rows."""
-        return replace(self, values=self.values[rows])
-
-
-@dataclass(frozen=True, eq=False)
 class People:
     """The rows of a table, parsed once.
 
@@ -200,6 +182,8 @@ class People:
     def comparisons(self, criterion: Criterion, reference: Any = None) -> list[Comparison]:
         """Return every group with the reference group, within each compared class and stratum.
 
+        Bands of a number are compared with the next band instead, unless a reference is named.
+
         Parameters
         ----------
         criterion : Criterion
@@ -226,6 +210,9 @@ class People:
                 f"No group is left to compare with the reference group {groups.labels[target]!r}, "
                 "and at least one is needed. Ignore fewer groups."
             )
+        pairs = [(code, target) for code in sources]
+        if groups.ordered and reference is None:
+            pairs = list(pairwise(groups.compared))
         carried = np.ones(len(self), dtype=bool) if weights is None else weights > 0.0
         found = []
         for label, inside in criterion.strata(self.positive, len(self)):
@@ -233,8 +220,8 @@ class People:
                 code: self._rows(code, carried & inside, inside, label, criterion)
                 for code in (target, *sources)
             }
-            for code in sources:
-                found += self._within(code, target, label, rows)
+            for source, other in pairs:
+                found += self._within(source, other, label, rows)
         total = sum(comparison.weight for comparison in found)
         return [replace(comparison, weight=comparison.weight / total) for comparison in found]
 
@@ -246,11 +233,11 @@ class People:
         if self.strata is None:
             return [Comparison(source, target, label, own, other, 1.0)]
         found = []
-        for code in range(len(self.strata.labels)):
-            at = (own[self.strata.values[own] == code], other[self.strata.values[other] == code])
-            if len(at[0]) and len(at[1]):
-                mass = float(self.mass[np.concatenate(at)].sum())
-                found.append(Comparison(source, target, label, *at, mass, code))
+        own_at, other_at = self.strata.rows_of(own), self.strata.rows_of(other)
+        for code in sorted(own_at.keys() & other_at.keys()):
+            at = own_at[code], other_at[code]
+            mass = float(self.mass[np.concatenate(at)].sum())
+            found.append(Comparison(source, target, label, *at, mass, code))
         if not found:
             names = self.groups.labels[source], self.groups.labels[target]
             raise GroupError(
@@ -306,6 +293,7 @@ def read_people(
     pos_label: Any = 1,
     sample_weight: ArrayLike | None = None,
     name: str = "y_true",
+    given: Any = None,
 ) -> People:
     """Read what callers pass about people.
 
@@ -325,6 +313,8 @@ def read_people(
         Weight of every row.
     name : str, default="y_true"
         How errors name the labels.
+    given : names of columns of X, an array or a table, optional
+        The factors within whose levels people are compared.
     """
     groups = read_groups(sensitive_features, n_rows=n_rows)
     weights = read_weights(sample_weight, n_rows=n_rows)
@@ -335,9 +325,11 @@ def read_people(
             pos_label = max(set(known[~is_missing(known)].tolist()), default=None)
         positive = read_labels(y, n_rows=n_rows, pos_label=pos_label, name=name)
         labels = Labels(positive.astype(np.float64), (None, pos_label))
+    table = None if X is None else as_table(X)
     return People(
         groups,
-        None if X is None else as_table(X),
+        table,
         labels,
         None if weights is None else Weights(n_rows, weights),
+        read_given(given, n_rows=n_rows, table=table),
     )

@@ -60,13 +60,16 @@ class Weights:
         Weight of every row. None means that every row is one person.
     is_counts : bool
         Whether a weight is a number of people rather than a survey weight.
+    persons : array of int of shape (n_rows,) or None
+        The person of every row, where a person may have several rows. None means one row each.
 
     Notes
     -----
     Counts :math:`c` stand for :math:`\sum c` people. Survey weights :math:`w` are worth at most as
     many people as there are rows: Kish's effective size is :math:`(\sum w)^2 / \sum w^2`. The
     variance of a weighted mean :math:`m` comes from linearisation,
-    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`. It is never smaller than Kish's size implies.
+    :math:`\sum w^2 (v - m)^2 / (\sum w)^2`. It is never smaller than Kish's size implies. If people
+    have several rows, both sums of squares are of the sums over the rows of a person.
 
     Examples
     --------
@@ -80,18 +83,32 @@ class Weights:
     n_rows: int
     values: FloatArray | None = None
     is_counts: bool = False
+    persons: NDArray[np.intp] | None = None
 
     def take(self, rows: NDArray[Any]) -> Weights:
         """Return the weights of some rows, chosen by position or by a mask."""
         if self.values is None:
             return Weights(int(rows.sum()) if rows.dtype == bool else len(rows))
         values = self.values[rows]
-        return Weights(len(values), values, self.is_counts)
+        persons = None if self.persons is None else self.persons[rows]
+        return Weights(len(values), values, self.is_counts, persons)
+
+    def _squared(self, values: FloatArray) -> float:
+        """Return the sum of squares over people."""
+        if self.persons is None or not len(values):
+            return float(values @ values)
+        sums = np.bincount(self.persons - self.persons.min(), values)
+        return float(sums @ sums)
 
     @property
     def is_survey(self) -> bool:
         """Whether the weights are those of a survey."""
         return self.values is not None and not self.is_counts
+
+    @property
+    def is_even(self) -> bool:
+        """Whether every row has the same weight."""
+        return self.values is None or not len(self.values) or float(np.ptp(self.values)) == 0.0
 
     @property
     def total(self) -> float:
@@ -109,7 +126,7 @@ class Weights:
         if not self.is_survey or self.n_rows == 0:
             return self.total
         assert self.values is not None
-        return self.total**2 / float(self.values @ self.values)
+        return self.total**2 / self._squared(self.values)
 
     @property
     def evidence(self) -> FloatArray | None:
@@ -125,7 +142,9 @@ class Weights:
         share = float(self.values @ hits / self.total)
         if self.is_counts or not 0.0 < share < 1.0:
             return share, self.size
-        spread = float(((self.values * (hits - share)) ** 2).sum()) / self.total**2
+        spread = self._squared(self.values * (hits - share)) / self.total**2
+        if spread == 0.0:
+            return share, self.size
         return share, min(self.size, share * (1.0 - share) / spread)
 
     def moments(self, values: FloatArray) -> Moments:
@@ -137,7 +156,7 @@ class Weights:
         mean = float(self.values @ values / total)
         spread = float(self.values @ (values - mean) ** 2) / total
         if not self.is_counts:
-            linear = float(((self.values * (values - mean)) ** 2).sum()) / total**2
+            linear = self._squared(self.values * (values - mean)) / total**2
             spread = max(spread, linear * size)
         return Moments(mean, spread * size / max(size - 1.0, 1.0), size)
 

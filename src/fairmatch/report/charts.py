@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas as pd
 from fairmatch.exceptions import InputError, MissingExtraError
 from fairmatch.measures import MEASURES
 from fairmatch.people.files import whole_file
-from fairmatch.report.wording import shown_name
+from fairmatch.report.wording import resource, shown_name
 
 Row = Mapping[str, Any]
 
@@ -108,8 +107,8 @@ def standalone(chart: Any, width: int = 520) -> Any:
 @cache
 def _light_colours() -> dict[str, str]:
     """Return the light colours of the page, from its style sheet."""
-    style = files("fairmatch.report").joinpath("assets", "style.css").read_text("utf-8")
-    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]+);", style.split("@media")[0]))
+    style = resource("style.css").split("@media")[0]
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]+);", style))
 
 
 def save_chart(chart: Any, path: str | Path) -> Path:

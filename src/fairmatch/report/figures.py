@@ -1,7 +1,8 @@
-"""The figures of a report: one table of facts each, its charts, and how to read both.
+"""The figures of a report: the facts of one table each, and its charts.
 
 A figure is data. Each of its rows holds the facts of one line of the table and, where there is an
-estimate, of one mark of a chart: `_intervals` draws the rows, in as many charts as they name. A
+estimate, of one mark of a chart: `_intervals` draws the rows, in as many charts as they name. Its
+words are in ``figures.txt.j2``: the title, how to read it, and the headings of the columns. A
 column without an entry and an empty sentence are left out, so a figure names all that it may have.
 """
 
@@ -23,6 +24,7 @@ from fairmatch.auditing.facts import (
     Audit,
     CategoryImpact,
     Comparison,
+    ConditionalFacts,
     Estimate,
     Gap,
     GroupFacts,
@@ -71,6 +73,7 @@ from fairmatch.report.wording import (
     shown_number,
     subset_name,
     surest_first,
+    template,
     told_apart,
 )
 
@@ -86,20 +89,8 @@ class Panel(NamedTuple):
 class Figure:
     """One table of facts, its charts, and how to read both.
 
-    Attributes
-    ----------
-    title : str
-        What the figure shows.
-    reading : tuple of str
-        How to read the figure, with the caveats.
-    columns : dict
-        Field of the rows to the heading of its column.
-    rows : list of mappings
-        The facts.
-    panels : tuple of Panel
-        The charts; empty where there is nothing to draw.
-    legend : dict
-        Words to colours, if the charts share a legend; otherwise each has its own.
+    The columns map fields of the rows to headings. The legend maps words to colours, if the charts
+    share one; otherwise each has its own.
     """
 
     title: str
@@ -108,12 +99,6 @@ class Figure:
     rows: Sequence[Row]
     panels: tuple[Panel, ...] = ()
     legend: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        shown = {key for row in self.rows for key, value in row.items() if value != ""}
-        kept = {key: words for key, words in self.columns.items() if key in shown}
-        object.__setattr__(self, "columns", kept)
-        object.__setattr__(self, "reading", tuple(filter(None, self.reading)))
 
 
 # Headings of the columns, if they are not the names of the fields.
@@ -131,9 +116,29 @@ _HEADINGS = {
 }
 
 
-def _columns(*fields: str, **headings: str) -> dict[str, str]:
-    """Return columns by their fields, some with a heading of their own."""
-    return {name: headings.get(name) or _HEADINGS.get(name, name) for name in fields}
+def _told(key: str, **facts: Any) -> list[str]:
+    """Return the lines that the template has for a figure."""
+    text = str(getattr(template("figures.txt.j2").module, key)(**facts))
+    return [line for line in map(str.strip, text.splitlines()) if line]
+
+
+def _figure(
+    key: str,
+    rows: Sequence[Row],
+    panels: Sequence[Panel] = (),
+    legend: dict[str, str] | None = None,
+    headings: dict[str, str] | None = None,
+    **facts: Any,
+) -> Figure:
+    """Return a figure with the words of the template; headings are those of further columns."""
+    title, *reading, fields = _told(key, **facts)
+    named = dict(
+        part.strip().partition(" = ")[::2] for part in fields[len("columns:") :].split("|")
+    )
+    columns = {name: words or _HEADINGS.get(name, name) for name, words in named.items()}
+    shown = {name for row in rows for name, value in row.items() if value != ""}
+    kept = {name: words for name, words in {**columns, **(headings or {})}.items() if name in shown}
+    return Figure(title, tuple(reading), kept, rows, tuple(panels), legend or {})
 
 
 # Up to this many charts have their own legends; more charts share one.
@@ -148,7 +153,6 @@ _LONGEST = 60
 _LIMITS = ("value", "low", "high")
 _ALIKE = "gap (0 = alike)"
 _COSTS = ("cost", "smallest", "random")
-_NEAREST = "0 = as near as possible, 1 = as random"
 
 
 class _Model(NamedTuple):
@@ -174,12 +178,11 @@ class _Model(NamedTuple):
 
 def _models(audits: Sequence[Audit]) -> list[_Model]:
     names = told_apart(audit.model_name for audit in audits)
-    several = len(audits) > 1
     return [
         _Model(
             audit,
             names[audit.model_name],
-            names[audit.model_name] if several else "",
+            names[audit.model_name] if len(audits) > 1 else "",
             told_apart(group.label for group in audit.groups),
         )
         for audit in audits
@@ -219,17 +222,13 @@ def _intervals(
     for row in rows:
         if row["value"] is not None and (name := row.get("panel", "")) is not None:
             panels.setdefault(name, []).append(row)
-    return tuple(
-        Panel(
-            finished(
-                interval_chart(
-                    own, title=axis, domain=domain(own) if callable(domain) else domain, **options
-                )
-            ),
-            name,
+    charts = {
+        name: interval_chart(
+            own, title=axis, domain=domain(own) if callable(domain) else domain, **options
         )
         for name, own in panels.items()
-    )
+    }
+    return tuple(Panel(finished(chart), name) for name, chart in charts.items())
 
 
 def _sharing(
@@ -260,39 +259,24 @@ _VERDICTS = {"yes": "less discriminatory", "not shown": "not shown", "no": "othe
 
 def alternatives_figure(found: Alternatives) -> Figure:
     """Return the figure of accuracy against the gap for everything that was tried."""
-    title = MEASURES[found.gap_measure].title.lower()
+    measure = MEASURES[found.gap_measure].title.lower()
     points = [
         (found.baseline, found.accuracy, found.gap, "baseline"),
         *((one.name, one.accuracy, one.gap, _VERDICTS[one.verdict]) for one in found.tried),
     ]
-    keys = ("label", "accuracy", "gap", "series")
     drawn = [
-        {**dict(zip(keys, (shown_name(name, _LONGEST), *rest), strict=True)), "weight": None}
-        for name, *rest in points
+        {"label": shown_name(name, _LONGEST), "accuracy": accuracy, "gap": gap, "series": series}
+        | {"weight": None}
+        for name, accuracy, gap, series in points
     ]
-    columns = _columns(
-        *("name", "accuracy", "accuracy_change", "gap", "gap_change", "gained", "lost", "verdict"),
-        name="model",
-        accuracy_change="change of accuracy",
-        gap_change="change of the gap",
-        verdict="less discriminatory",
-    )
-    baseline = {"name": f"{found.baseline} (baseline)", "accuracy": found.accuracy}
-    return Figure(
-        "Everything that was tried",
-        (
-            f"A model counts as accurate as the baseline if it is shown to be less accurate by at "
-            f"most {found.margin:g}, and its gap counts as smaller if the whole interval of the "
-            f"change lies below 0. The {found.confidence:.0%} intervals hold for all "
-            f"{len(found.tried)} models at once.",
-            "“No” means that one of the two is shown to be false, and “not shown” that the people "
-            "are too few to tell.",
-            f"The gap is that of {title}, the largest over pairs of groups. Newly selected are "
-            f"people whom {shown_name(found.baseline)} does not select and the model does.",
-        ),
-        columns,
-        [{**dict.fromkeys(columns, ""), **baseline, "gap": found.gap}, *map(_tried, found.tried)],
-        (Panel(finished(tradeoff_chart(drawn, title=f"gap of {title}"))),),
+    baseline = {"name": f"{found.baseline} (baseline)", **_facts(found, "accuracy", "gap")}
+    return _figure(
+        "alternatives",
+        [baseline, *map(_tried, found.tried)],
+        [Panel(finished(tradeoff_chart(drawn, title=f"gap of {measure}")))],
+        found=found,
+        measure=measure,
+        baseline=shown_name(found.baseline),
     )
 
 
@@ -304,10 +288,8 @@ def _tried(one: Alternative) -> Row:
         return ", ".join(f"{shown_name(group)} {n:,}" for group, n in counts.items())
 
     return {
-        "name": one.name,
-        "accuracy": one.accuracy,
+        **_facts(one, "name", "accuracy", "gap"),
         "accuracy_change": signed(one.accuracy_change),
-        "gap": one.gap,
         "gap_change": signed(one.gap_change),
         "gained": people(one.gained),
         "lost": people(one.lost),
@@ -318,18 +300,8 @@ def _tried(one: Alternative) -> Row:
 def column_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of how every column was read: a table without a chart."""
     columns = audits[0].columns
-    if not columns:
-        return None
-    headings = {
-        "name": "column",
-        "role": "read as",
-        "type": "holds",
-        "n_distinct": "different values",
-        "n_missing": "missing",
-        "why": "why",
-        "doubt": "look at",
-    }
-    return Figure("The columns", (), headings, [_facts(column, *headings) for column in columns])
+    names = ("name", "role", "type", "n_distinct", "n_missing", "why", "doubt")
+    return _figure("columns", [_facts(own, *names) for own in columns]) if columns else None
 
 
 # Groups: how many are selected, or what is predicted of them.
@@ -338,32 +310,24 @@ def column_figure(audits: Sequence[Audit]) -> Figure | None:
 def group_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of the share of each group that is selected, or of its mean prediction."""
     rows = [row for model in _models(audits) for row in _group_rows(model, model.audit)]
-    weights = [
-        name
-        for name in ("weight", "effective_size")
-        if any(row[name] not in (None, row["people"]) for row in rows)
-    ]
-    said = outcome_words(audits[0])
-    title, dot, axis = (
-        ("Mean prediction of each group", "A dot is the mean of the predictions", "mean prediction")
-        if audits[0].kind == "number"
-        else (
-            f"Share {said} of each group",
-            f"A dot is the share of people {said}",
-            f"share {said}",
-        )
-    )
     ratios = [
         f"{f'{shown_name(model.audit.model_name)}: the' if model.title else 'The'}{said}"
         for model in _models(audits)
         if (said := _on_ratio(model.audit))
     ]
-    return Figure(
-        title,
-        (f"{dot}; the bar is its {level(audits)} confidence interval.", *ratios),
-        _group_columns(*weights),
+    return _figure(
+        "groups",
         rows,
-        _intervals(rows, axis, domain=_group_domain(audits[0])),
+        _group_panels(audits[0], rows),
+        real=audits[0].kind == "number",
+        outcome=outcome_words(audits[0]),
+        level=level(audits),
+        ratios=ratios,
+        weighted=[
+            name
+            for name in ("weight", "effective_size")
+            if any(row[name] not in (None, row["people"]) for row in rows)
+        ],
     )
 
 
@@ -386,32 +350,7 @@ def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
         for attribute in model.audit.attributes
         if (said := _on_ratio(attribute))
     ]
-    real = audits[0].kind == "number"
-    return Figure(
-        "Each attribute by itself",
-        (
-            "The groups of one attribute at a time; the first figure shows their combinations. "
-            "Each attribute can look even while the combinations do not.",
-            *ratios,
-        ),
-        {"attribute": "attribute", **_group_columns()},
-        rows,
-        _intervals(
-            rows,
-            "mean prediction" if real else f"share {outcome_words(audits[0])}",
-            domain=_group_domain(audits[0]),
-        ),
-    )
-
-
-def _group_columns(*weights: str) -> dict[str, str]:
-    return _columns(
-        *("label", "people", *weights, "model", *_LIMITS, "ratio", "note"),
-        label="group",
-        weight="sum of weights",
-        effective_size="worth people of equal weight",
-        ratio="ratio to the most selected",
-    )
+    return _figure("attributes", rows, _group_panels(audits[0], rows), ratios=ratios)
 
 
 def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
@@ -441,9 +380,11 @@ def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
     return rows
 
 
-def _group_domain(audit: Audit) -> Domain | Callable[[Sequence[Row]], Domain]:
-    """Return the ends of the axis: 0 and 1 for shares, and for means those of what is drawn."""
-    return _around if audit.kind == "number" else (0.0, 1.0)
+def _group_panels(audit: Audit, rows: Sequence[Row]) -> tuple[Panel, ...]:
+    """Return charts of shares from 0 to 1, or of means over the range of what is drawn."""
+    if audit.kind == "number":
+        return _intervals(rows, "mean prediction", domain=_around)
+    return _intervals(rows, f"share {outcome_words(audit)}", domain=(0.0, 1.0))
 
 
 def _around(rows: Sequence[Row]) -> Domain:
@@ -461,10 +402,8 @@ def _on_ratio(facts: Audit | AttributeFacts) -> str:
     known = [group for group in facts.groups if group.label not in facts.unknown]
     n_stated = sum(group.selection_rate.value is not None for group in known)
     of = f" of {n_stated} of the {len(known)} groups" if n_stated < len(known) else ""
-    return (
-        f" smallest rate{of} is {ratio.value:.2f} of the largest ({ratio.low:.2f} to "
-        f"{ratio.high:.2f})."
-    )
+    limits = f"({ratio.low:.2f} to {ratio.high:.2f})"
+    return f" smallest rate{of} is {ratio.value:.2f} of the largest {limits}."
 
 
 # Gaps.
@@ -488,22 +427,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
         for gap in model.audit.gaps
         if gap.name == name
     ]
-    return Figure(
-        "The largest gap over pairs of groups" if many else "Gaps with their intervals",
-        (
-            "0 is alike. A bar that reaches 0 means that these people do not show a difference, "
-            "not that there is none.",
-        ),
-        _columns(
-            *("label", "symbol", "model", *_LIMITS, "between", "better", "meaning", "method"),
-            *("note",),
-            label="gap",
-            meaning="what it is",
-            method="interval",
-        ),
-        rows,
-        _intervals(rows, _ALIKE),
-    )
+    return _figure("gaps", rows, _intervals(rows, _ALIKE), many=many)
 
 
 def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
@@ -573,21 +497,13 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
                 others = [names[one] for one in gap.groups or () if one != reference]
                 pair = {"measure": own["label"], "label": " – ".join(others), "panel": title}
                 rows.append({**own, **pair, **model.row})
-    each = compared_groups(audits[0]).capitalize()
-    compared = "" if reference is None else f" with {group_words(reference)}, the largest group"
-    return Figure(
-        "Pair by pair",
-        (
-            f"{each} is compared{compared}; where two other groups lie farthest apart, both "
-            "are named.",
-            f"The intervals of one measure hold for all pairs of groups at once, with "
-            f"{level(audits)} confidence.",
-        ),
-        _columns(
-            *("measure", "between", "symbol", "model", *_LIMITS, "better", "note"), measure="gap"
-        ),
+    return _figure(
+        "pairs",
         rows,
         _intervals(rows, _ALIKE),
+        each=compared_groups(audits[0]).capitalize(),
+        reference="" if reference is None else group_words(reference),
+        level=level(audits),
     )
 
 
@@ -614,21 +530,118 @@ def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
             for gap in part.gaps
             if gap.name == name
         ]
-    return Figure(
-        "By attribute and by combination",
-        (
-            "The largest gap over the pairs of groups that one attribute makes, and over those of "
-            "the combinations. Combinations are more and smaller groups, so their largest gap "
-            "tends to be larger by chance too.",
+    return _figure("attribute_gaps", rows, _intervals(rows, _ALIKE))
+
+
+# Comparisons within the levels of given factors, and what makes people alike.
+
+_MOST_STRATA = 60
+
+
+def given_figures(audits: Sequence[Audit]) -> list[Figure]:
+    """Return the figure of adjusted differences, and one of the strata for each model and group."""
+    if not audits[0].conditional:
+        return []
+    rows = [
+        {
+            **model.row,
+            "label": group_words(one.group),
+            "series": model.title or "adjusted",
+            "reference": group_words(one.reference),
+            "marginal": one.marginal,
+            **_estimate(one.adjusted),
+            "absolute": one.absolute,
+            "chance": one.chance,
+            **_numbered("odds", one.odds_ratio),
+            "p": "" if one.p_value is None else f"{one.p_value:.2g}",
+            "homogeneous": "" if one.p_homogeneous is None else f"{one.p_homogeneous:.2g}",
+            **_numbered("percent", one.percent),
+            "disparity": "" if one.disparity is None else one.disparity,
+            "overlap": f"{one.overlap[0]:.1%}",
+            "overlap_reference": f"{one.overlap[1]:.1%}",
+        }
+        for model in _models(audits)
+        for one in model.audit.conditional
+    ]
+    panels = _intervals(rows, "adjusted difference")
+    return [
+        _figure("given", rows, panels, level=level(audits)),
+        *(
+            _strata_figure(model, one)
+            for model in _models(audits)
+            for one in model.audit.conditional
         ),
-        _columns(
-            *("label", "series", "model", *_LIMITS, "between", "better", "note"),
-            label="gap",
-            series="groups",
-        ),
+    ]
+
+
+def _numbered(name: str, estimate: Estimate | None) -> Row:
+    """Return an estimate as fields of a table, which are empty if there is none."""
+    parts = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
+    return {
+        field: "" if estimate is None or getattr(estimate, own) is None else getattr(estimate, own)
+        for field, own in parts.items()
+    }
+
+
+def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
+    least = _least_people(model.audit)
+    rows: list[Row] = []
+    for one in facts.strata[:_MOST_STRATA]:
+        few = min(one.group_size or least, one.reference_size or least) < least
+        rows.append(
+            {
+                "label": one.label,
+                "series": "difference",
+                "people": round(one.group_size),
+                "others": round(one.reference_size),
+                "rate": "" if few or one.group_level is None else one.group_level,
+                "other": "" if few or one.reference_level is None else one.reference_level,
+                "value": None if few else one.difference,
+                "low": None,
+                "high": None,
+                "weight": f"{one.weight:.1%}",
+                "note": _too_few(round(min(one.group_size, one.reference_size)), least)
+                if few
+                else "",
+            }
+        )
+    return _figure(
+        "strata",
         rows,
-        _intervals(rows, _ALIKE),
+        group=group_words(facts.group),
+        reference=group_words(facts.reference),
+        shown=len(rows),
+        total=len(facts.strata),
     )
+
+
+def given_notes(audits: Sequence[Audit]) -> list[str]:
+    """Return a sentence for each group whose difference changes its sign within strata."""
+    return list(
+        dict.fromkeys(
+            f"The difference between {group_words(one.group)} and {group_words(one.reference)} "
+            f"changes its sign: {one.marginal:+.3g} without the given factors, and "
+            f"{one.adjusted.value:+.3g} within strata (Simpson's paradox)."
+            for audit in audits
+            for one in audit.conditional
+            if one.reverses
+        )
+    )
+
+
+def similarity_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the weights of columns; None if every column counts by its range."""
+    weights = audits[0].similarity
+    if weights is None:
+        return None
+    total = sum(weights.values())
+    order = sorted(weights.items(), key=lambda own: -own[1])
+    rows: list[Row] = [
+        {"label": column_words(name), "series": "weight", "value": weight / total, "low": None,
+         "high": None, "weight": weight}
+        for name, weight in order
+    ]  # fmt: skip
+    return _figure("similarity", rows, _intervals(rows, "share of weights"))
 
 
 # Rates and impact ratios, to be filed.
@@ -639,23 +652,14 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
     found = next((audit for audit in audits if audit.impact), None)
     if found is None:
         return ()
-    table = found.impact[0]
-    rules = listed([*dict.fromkeys(map(_meaning, audits))])
-    scoring = ""
-    if table.median_score is not None:
-        side = "above" if found.favourable == "high" else "below"
-        scoring = (
-            f" The scoring rate is the share of people whose score is {side} the median of the "
-            "whole sample."
+    side = "above" if found.favourable == "high" else "below"
+    return tuple(
+        _told(
+            "impact_lead",
+            rule=found.impact[0].rule,
+            rules=listed([*dict.fromkeys(map(_meaning, audits))]),
+            side="" if found.impact[0].median_score is None else side,
         )
-    return (
-        f"The tables follow the vocabulary of {table.rule}. Selected means {rules}. An impact "
-        "ratio is a rate over that of the category with the highest, among categories of at least "
-        f"2% of the people.{scoring}",
-        f"That law sets no threshold. The four-fifths rule of the EEOC (29 CFR 1607.4(D)) takes a "
-        f"ratio below {FOUR_FIFTHS:g} as evidence of adverse impact unless the difference is not "
-        "significant; a ratio above it is no clearance. Intervals hold for each rate and ratio by "
-        "itself, and so do the p-values of Fisher's exact test of equal selection rates.",
     )
 
 
@@ -679,75 +683,39 @@ def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
     rows = [
         {**_impact_row(category, names), **_withheld(category, table, least)} for category in order
     ]
-    columns = _columns(
-        *("label", "people", "selected", "rate", "value", "from", "to", "p", "below", "scoring"),
-        *("scoring_ratio", "share", "small", "note"),
-        label="category",
-        rate="selection rate",
-        value="impact ratio",
-        p="p-value",
-        below="below 0.8",
-        scoring="scoring rate",
-        scoring_ratio="impact ratio (scoring)",
-        share="share of people",
-        small="less than 2%",
-    )
-    together = "" if len(table.attributes) == 1 else " together"
-    title = f"By {listed([column_words(name) for name in table.attributes])}{together}"
-    return Figure(
-        f"{title}: {model.title}" if model.title else title,
-        tuple(_on_impact(table, order, least, withheld=any(row["note"] for row in rows))),
-        columns,
-        rows,
-        _intervals(
-            rows,
-            "impact ratio of selection rates",
-            references={"four fifths": FOUR_FIFTHS},
-            domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
-        ),
-    )
-
-
-def _on_impact(
-    table: ImpactTable, order: Sequence[CategoryImpact], least: int, *, withheld: bool
-) -> list[str]:
-    """Return the sentences on a table of categories, the largest of which comes first."""
-    unknown = "nobody of unknown category."
-    if table.n_unknown:
-        unknown = f"{n_people(table.n_unknown)} of unknown category, scored and left out."
-    said = [f"{n_people(table.n_people)} of known category; {unknown}"]
-    small = any(category.is_small for category in order)
-    among = " among categories of at least 2% of the people" if small else ""
+    highest = {}
     for what in ("selection", "scoring"):
-        highest = table.highest(f"{what}_rate")
-        shown = [c for c in order if c.category in highest and c.n_people >= least]
-        if highest and len(shown) == len(highest):
-            who = listed([group_words(category.category) for category in shown])
-            said.append(f"Highest {what} rate{among}: {who}.")
-    if withheld:
-        said.append(
-            "The page is without individuals, so no rates are shown of categories with fewer than "
-            f"{n_people(least)}, nor ratios to one of them."
-        )
-    elif few := [group_words(category.category) for category in order if category.is_few]:
-        said.append(
-            f"Nothing else is stated about so few people: {listed(few)}. Their rates are shown "
-            "because every category is filed."
-        )
-    if not withheld and any(category.n_people == 1 for category in order):
-        said.append("The row of a category of 1 person is the decision on that person.")
-    if small:
-        said.append(
-            "Categories of less than 2% of the people are marked; the rule allows them to be left "
-            "out, and no other category is compared with them."
-        )
-    return said
+        most = table.highest(f"{what}_rate")
+        shown = [c.category for c in order if c.category in most and c.n_people >= least]
+        if most and len(shown) == len(most):
+            highest[what] = [*map(group_words, shown)]
+    panels = _intervals(
+        rows,
+        "impact ratio of selection rates",
+        references={"four fifths": FOUR_FIFTHS},
+        domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
+    )
+    return _figure(
+        "impact",
+        rows,
+        panels,
+        table=table,
+        attributes=[column_words(name) for name in table.attributes],
+        model=model.title,
+        small=any(category.is_small for category in order),
+        highest=highest,
+        least=least,
+        withheld=any(row["note"] for row in rows),
+        few=[group_words(category.category) for category in order if category.is_few],
+        alone=any(category.n_people == 1 for category in order),
+    )
 
 
 def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
     """Return the fields that few people would give away, emptied, with the reason."""
     few = {one.category for one in table.categories if one.n_people < least}
-    ratios = ("value", "low", "high", "from", "to", "p", "below")
+    tests = ("p", "adjusted", "z", "exact", "shortfall", "flips")
+    ratios = ("value", "low", "high", "from", "to", "below", *tests)
     if category.category in few:
         fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
         return {**dict.fromkeys(fields), "note": _too_few(category.n_people, least)}
@@ -771,12 +739,21 @@ def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
         "from": "" if ratio.low is None else ratio.low,
         "to": "" if ratio.high is None else ratio.high,
         "p": "" if category.p_value is None else f"{category.p_value:.2g}",
+        "adjusted": "" if category.p_adjusted is None else f"{category.p_adjusted:.2g}",
+        "z": _digits(category.standard_deviations, 2),
+        "exact": _digits(category.exact_standard_deviations, 2),
+        "shortfall": _digits(category.shortfall, 1),
         "below": "" if category.below_four_fifths is None else category.below_four_fifths,
+        "flips": "" if category.flips is None else category.flips,
         "scoring": "" if scoring is None else scoring.value,
         "scoring_ratio": "" if scoring_ratio is None else scoring_ratio.value,
         "share": f"{category.share:.1%}",
         "small": "yes" if category.is_small else "",
     }
+
+
+def _digits(value: float | None, n_digits: int) -> str:
+    return "" if value is None else f"{value:z.{n_digits}f}"
 
 
 # Distributions of scores, and what became of the people.
@@ -798,36 +775,18 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
         filled = {row["low"] for row in own if row["people"]}
         rows += [{"model": model.title, **row} for row in own if row["low"] in filled]
         panels += _score_panels(model, own, what)
-    if any(takes_few_values(audit) for audit in audits):
-        drawn = (
-            f"{what.capitalize()}s that take few values are drawn without the intervals between "
-            "them."
-        )
-    elif audits[0].threshold is not None:
-        rules = dict.fromkeys(f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits)
-        drawn = (
-            f"The dashed line is the threshold ({'; '.join(rules)}). Where many people stand close "
-            "to it, a small change of the model changes many decisions."
-        )
-    else:
-        drawn = ""
-    small = any(len(_stated(audit)) < len(audit.groups) for audit in audits)
-    return Figure(
-        f"{what.capitalize()}s of every group",
-        (
-            f"The share of each group's people in every interval of {what}s.",
-            drawn,
-            "Groups with too few people for a statement are left out." if small else "",
-        ),
-        _columns(
-            *("model", "series", "low", "high", "people", "share", "cumulative"),
-            series="group",
-            low=f"{what} from",
-            cumulative="share up to here",
-        ),
+    rules = []
+    if audits[0].threshold is not None:
+        rules = [f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits]
+    return _figure(
+        "scores",
         rows,
-        tuple(panels),
+        panels,
         _reference_legend(audits[0]),
+        what=what,
+        few=any(takes_few_values(audit) for audit in audits),
+        rules="; ".join(dict.fromkeys(rules)),
+        small=any(len(_stated(audit)) < len(audit.groups) for audit in audits),
     )
 
 
@@ -966,29 +925,17 @@ def accuracy_figure(audits: Sequence[Audit]) -> Figure:
         for group in by_size(model.audit.groups)
         if not group.mean_score.refused and (fact := getattr(group, name)) is not None
     ]
-    return Figure(
-        "Agreement with the labels",
-        (
-            "Accuracy is the share of decisions that agree with the label. An AUC of 0.5 is a "
-            "random order of people, 1 a perfect one.",
-        ),
-        _columns("what", "label", "model", *_LIMITS, "note", label="group"),
-        rows,
-        tuple(
-            panel
-            for axis, names in (("share", [*facts.values()][:-1]), ("AUC", [facts["auc"]]))
-            for panel in _intervals(
-                [row for row in rows if row["what"] in names], axis, domain=(0.0, 1.0)
-            )
-        ),
-    )
+    ranks = [row for row in rows if row["what"] == facts["auc"]]
+    shares = [row for row in rows if row["what"] != facts["auc"]]
+    unit = (0.0, 1.0)
+    panels = _intervals(shares, "share", domain=unit) + _intervals(ranks, "AUC", domain=unit)
+    return _figure("labels", rows, panels)
 
 
 def calibration_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of calibration: whether a score means the same in all groups."""
     rows: list[Row] = []
     panels: list[Panel] = []
-    errors = []
     for model in _models(audits):
         own: list[Row] = [
             {
@@ -1010,27 +957,13 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             for title, drawn in charts
             if drawn
         ]
-        errors.append(model.said(_errors(model.audit)))
-    said = "; ".join(filter(None, errors))
-    return Figure(
-        "Does a score mean the same in every group?",
-        (
-            "Where a dot lies on the diagonal, people with that score had positive labels that "
-            "often. If the groups lie apart, the same score means different things for them. Dots "
-            "of few people are unsure.",
-            f"Mean distance from the diagonal: {said}." if said else "",
-        ),
-        _columns(
-            *("model", "series", "range", "n_rows", "mean_score", *_LIMITS, "note"),
-            series="group",
-            range="scores",
-            n_rows="people",
-            mean_score="mean score",
-            value="share positive",
-        ),
+    errors = [model.said(_errors(model.audit)) for model in _models(audits)]
+    return _figure(
+        "calibration",
         rows,
-        tuple(panels),
+        panels,
         _reference_legend(audits[0]),
+        errors="; ".join(filter(None, errors)),
     )
 
 
@@ -1085,26 +1018,17 @@ def _pairs(audits: Sequence[Audit]) -> list[_Pair]:
     return found
 
 
-def _on_sample(audits: Sequence[Audit]) -> str:
-    """Return a sentence on how many people were matched."""
-    matched = [m for m in audits[0].matchings if not m.refused]
-    least, most = (f(min(m.n_sampled) for m in matched) for f in (min, max))
-    if not any(m.is_sample for m in matched):
-        return "Everybody in these groups was matched."
-    if len(matched) == 1:
-        first, second = matched[0].n_sampled
-        return f"A random sample of {first:,} and {n_people(second)} of the two groups was matched."
-    return (
-        f"At most {max(max(m.n_sampled) for m in matched):,} people of a group were matched, drawn "
-        f"at random; the smaller group of a pair has {least:,} to {most:,}."
-    )
+def _matched(audits: Sequence[Audit]) -> list[Matching]:
+    """Return the matchings of the first model that were made."""
+    return [matching for matching in audits[0].matchings if not matching.refused]
 
 
 def _distances(rows: Sequence[Row]) -> tuple[Panel, ...]:
     """Return the chart of distances between the nearest (0) and a random matching (1)."""
     low = min([0.0, *(row["value"] or 0.0 for row in rows)])
     high = max([1.0, *(row["high"] or row["value"] or 0.0 for row in rows)]) * 1.04
-    return _intervals(rows, _NEAREST, references={"as random": 1.0}, domain=(low, high))
+    axis = "0 = as near as possible, 1 = as random"
+    return _intervals(rows, axis, references={"as random": 1.0}, domain=(low, high))
 
 
 def position_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1115,9 +1039,7 @@ def position_figure(audits: Sequence[Audit]) -> Figure | None:
     rows = [
         {
             **pair.row,
-            "value": found.position,
-            "low": None,
-            "high": None,
+            **_estimate(Estimate(found.position)),
             "rank": pair.matching.transport.relative if pair.matching.transport else None,
             **_facts(found, "strict_position", "score_gap", "least_gap", *_COSTS),
         }
@@ -1126,27 +1048,7 @@ def position_figure(audits: Sequence[Audit]) -> Figure | None:
     ]
     if not rows:
         return None
-    return Figure(
-        "How far apart are people matched by their scores?",
-        (
-            "0 means as near to each other as any matching of the two groups can make them, 1 no "
-            "nearer than people paired at random. A higher number means that the model reaches its "
-            "score gap by giving like scores to people who are less alike.",
-            _on_sample(audits),
-        ),
-        _columns(
-            *("label", "model", "value", "strict_position", "rank", "score_gap", "least_gap"),
-            *_COSTS,
-            label="groups",
-            value="position",
-            strict_position="without slack",
-            rank="same rank instead",
-            score_gap="mean score gap",
-            least_gap="least possible",
-        ),
-        rows,
-        _distances(rows),
-    )
+    return _figure("position", rows, _distances(rows), matched=_matched(audits))
 
 
 def transport_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1166,27 +1068,7 @@ def transport_figure(audits: Sequence[Audit]) -> Figure | None:
     if not rows:
         return None
     tied = any(row["low"] is not None for row in rows)
-    return Figure(
-        "How far apart are people at the same rank?",
-        (
-            "0 means as near to each other as any matching of the two groups can make them, 1 no "
-            "nearer than people paired at random, and more than 1 farther apart than that.",
-            "A bar is the range that tied scores leave open, not a confidence interval."
-            if tied
-            else "",
-            _on_sample(audits),
-        ),
-        _columns(
-            *("label", "model", *(_LIMITS if tied else ["value"]), *_COSTS, "undetermined"),
-            label="groups",
-            value="relative distance",
-            low="from (ties)",
-            high="to (ties)",
-            undetermined="share tied",
-        ),
-        rows,
-        _distances(rows),
-    )
+    return _figure("transport", rows, _distances(rows), tied=tied, matched=_matched(audits))
 
 
 def curve_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1197,17 +1079,14 @@ def curve_figure(audits: Sequence[Audit]) -> Figure | None:
         if (found := pair.matching.nearest_fair) is None or found.position is None:
             continue
         slack = found.slack
-        points: list[tuple[float, float, float | None, float, str]] = [
-            (point.gap, point.gap - found.least_gap, point.position, point.cost, "")
+        points: list[dict[str, Any]] = [
+            {**_facts(point, "gap", "position", "cost"), "shown": ""}
+            | {"slack": point.gap - found.least_gap}
             for point in found.curve
             if point.position is not None
         ]
-        points.append((found.score_gap, found.slack, found.position, found.cost, "dot"))
-        keys = ("gap", "slack", "position", "cost", "shown")
-        rows += [
-            {**pair.row, **dict(zip(keys, own, strict=True))}
-            for own in sorted(points, key=lambda point: point[0])
-        ]
+        dot = {**_facts(found, "slack", "position", "cost"), "gap": found.score_gap, "shown": "dot"}
+        rows += [{**pair.row, **p} for p in sorted([*points, dot], key=lambda point: point["gap"])]
     if not rows:
         return None
     top = max([0.05, *(row["position"] for row in rows)])
@@ -1216,19 +1095,8 @@ def curve_figure(audits: Sequence[Audit]) -> Figure | None:
         for pair in dict.fromkeys(row["groups"] for row in rows)
     ]
     names = [model.title for model in _models(audits) if model.title]
-    return Figure(
-        "How near can matched people be?",
-        (
-            "Each curve begins at the least mean score gap that a matching can have, and ends at "
-            "the nearest matching of all. The farther a curve lies to the left and below, the "
-            "nearer are the people who are matched by their scores.",
-            f"The dot is the matching that is shown: its mean score gap is at most {slack:.3g} "
-            "above the least.",
-        ),
-        _columns("model", "groups", "gap", "position", "cost", "shown", gap="mean score gap"),
-        rows,
-        *_sharing(charts, dict(zip(names, SERIES_COLOURS, strict=False))),
-    )
+    legend = dict(zip(names, SERIES_COLOURS, strict=False))
+    return _figure("curve", rows, *_sharing(charts, legend), slack=slack)
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1251,24 +1119,13 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
             reading += map(model.said, reach_sentences(matching))
     if not rows:
         return None
-    among = ", both taken among those who were drawn" if any(map(is_drawn, audits)) else ""
-    alike = f"{rows[0]['score_gap']:.3g}"
-    return Figure(
-        "Is somebody near scored alike?",
-        (
-            *reading,
-            "Near is the distance within which nine in ten people of the two groups have somebody "
-            f"of the other group{among}. Alike is a score gap of at most {alike}.",
-        ),
-        _columns(
-            *("label", "model", *_LIMITS, "near", "distance", "score_gap"),
-            label="people",
-            near="have somebody near",
-            distance="near: squared distance up to",
-            score_gap="alike: score gap up to",
-        ),
+    return _figure(
+        "reach",
         rows,
         _intervals(rows, "share of the group's people", domain=(0.0, 1.0)),
+        reading=reading,
+        drawn=any(map(is_drawn, audits)),
+        alike=rows[0]["score_gap"],
     )
 
 
@@ -1294,24 +1151,7 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
         chart = contribution_chart(own[:most], title="mean squared distance")
         charts.append((pair.title, chart))
     more = any(len(features) > most for _, features in matched)
-    return Figure(
-        "What sets them apart",
-        (
-            "How much each column adds to the squared distance of people matched by their scores. "
-            "The marks show the same for the nearest possible and for a random matching: compare a "
-            "bar with its marks, not with other bars, since a column with many categories adds "
-            "much under any matching."
-            + (" Columns that add less are only in the table." if more else ""),
-        ),
-        _columns(
-            *("label", "groups", "model", *_COSTS, "share"),
-            label="column",
-            cost="matched by scores",
-            share="share of the total",
-        ),
-        rows,
-        *_sharing(charts, CONTRIBUTION_COLOURS),
-    )
+    return _figure("features", rows, *_sharing(charts, CONTRIBUTION_COLOURS), more=more)
 
 
 def matched_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1339,32 +1179,15 @@ def matched_figure(audits: Sequence[Audit]) -> Figure | None:
         charts.append((pair.title, _gap_histogram(pair)))
     if not rows:
         return None
-    matchings = [matching for audit in audits for matching in audit.matchings]
-    decides = audits[0].threshold is not None
-    selected, other = outcome_words(audits[0]), other_words(audits[0])
     words = [name for kind, name in MATCHINGS.items() if kind in kinds]
-    return Figure(
-        "Score gaps of matched people",
-        (
-            "The score gap between two matched people, over all pairs. "
-            + (f"A flip is a pair in which one is {selected} and the other is {other}. " * decides)
-            + "Intervals take the pairs as given.",
-            "A large score gap between people who are matched by their columns is a question to "
-            "ask of the model, not proof of unequal treatment: what the table lacks may differ."
-            if any(len(matching.matched_gaps) > 1 for matching in matchings)
-            else "",
-        ),
-        _columns(
-            *("series", "groups", "model", *_LIMITS, "median", "high95", "flips", "favoured"),
-            *("cost",),
-            series="people",
-            value="mean gap",
-            median="median gap",
-            high95="95% are below",
-            favoured=f"more often the one {selected}",
-        ),
+    return _figure(
+        "matched",
         rows,
         *_sharing(charts, dict(zip(words, SERIES_COLOURS, strict=False))),
+        decides=audits[0].threshold is not None,
+        selected=outcome_words(audits[0]),
+        other=other_words(audits[0]),
+        by_columns=any(len(m.matched_gaps) > 1 for audit in audits for m in audit.matchings),
     )
 
 
@@ -1423,19 +1246,8 @@ def side_by_side(audits: Sequence[Audit]) -> Figure | None:
         if any(own.get(words) is not None for own in found)
     ]
     same = len({(a.provenance.groups_sha256, a.provenance.features_sha256) for a in audits}) == 1
-    return Figure(
-        "All numbers side by side",
-        (
-            "Estimates without their intervals, which stand in the figures above: a small "
-            "difference between two models may be chance.",
-            ""
-            if same
-            else "The models were audited on different people, so a difference may come from "
-            "the people and not from the model.",
-        ),
-        {"what": "measure", **{f"m{k}": model.name for k, model in enumerate(_models(audits))}},
-        rows,
-    )
+    models = {f"m{k}": model.name for k, model in enumerate(_models(audits))}
+    return _figure("side_by_side", rows, headings=models, same=same)
 
 
 def _estimates(audit: Audit) -> dict[str, float | int | None]:
@@ -1464,14 +1276,8 @@ def _estimates(audit: Audit) -> dict[str, float | int | None]:
 def changed_figure(comparison: Comparison) -> Figure:
     """Return the figure of what differs from the reference model: decisions, and people's order."""
     first = _models(comparison.audits)[0]
-    decides = first.audit.kind != "number"
     sizes = {group.label: group.n_rows for group in first.audit.groups}
     least = _least_people(first.audit)
-    columns = _columns(
-        *("label", "series", "lost", "gained", "agreement", "undesirable", "note"),
-        label="model",
-        series="group",
-    )
     rows: list[Row] = []
     bars: list[Row] = []
     for pair in comparison.pairs:
@@ -1479,8 +1285,8 @@ def changed_figure(comparison: Comparison) -> Figure:
         for group in sorted(pair.rank_agreement, key=lambda name: -sizes.get(name, 0)):
             row: dict[str, Any] = {"label": model, "series": first.groups.get(group, group)}
             if sizes[group] < least:
-                few = _too_few(sizes[group], least)
-                rows.append({**dict.fromkeys(columns), **row, "note": few})
+                unsaid = dict.fromkeys(("lost", "gained", "agreement", "undesirable"))
+                rows.append({**row, **unsaid, "note": _too_few(sizes[group], least)})
                 continue
             row["agreement"] = pair.rank_agreement[group]
             if group in pair.decisions:
@@ -1488,33 +1294,21 @@ def changed_figure(comparison: Comparison) -> Figure:
                 who = f"{model}: {row['series']}" if len(comparison.pairs) > 1 else row["series"]
                 total = max(sum(pair.decisions[group]), 1)
                 bars += [
-                    {"label": who, "series": columns[name], "value": row[name] / total}
+                    {"label": who, "series": _HEADINGS[name], "value": row[name] / total}
                     | {"low": None, "high": None}
                     for name in ("lost", "gained")
                 ]
             if pair.undesirable_flips is not None:
                 row["undesirable"] = pair.undesirable_flips.get(group)
-            rows.append({**dict.fromkeys(columns, ""), **row})
-    reference = shown_name(first.audit.model_name)
-    favoured = ""
-    if comparison.privileged is not None and decides:
-        favoured = (
-            f"With {shown_name(comparison.privileged)} named as favoured, a flip is called "
-            "undesirable if it takes from people of another group or gives to favoured ones."
-        )
-    return Figure(
-        f"{'Decisions that change' if decides else 'The order of people'} against {reference}",
-        (
-            f"Decisions that differ from those of {reference}, as shares of each group, and how "
-            "far the order of people within a group is the same (1 = the same order)."
-            if decides
-            else "How far the order of people within a group is the same as that of the "
-            f"predictions of {reference} (1 = the same order).",
-            favoured,
-        ),
-        columns,
+            rows.append(row)
+    favoured = comparison.privileged
+    return _figure(
+        "changed",
         rows,
         _intervals(bars, "share of the group", colours=SERIES_COLOURS[2:]),
+        decides=first.audit.kind != "number",
+        reference=shown_name(first.audit.model_name),
+        favoured="" if favoured is None else shown_name(favoured),
     )
 
 
@@ -1526,21 +1320,11 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
             f"curve has no column {missing[0]!r}, which the figure needs. Pass a table of "
             "FairnessPath.curve."
         )
-    names = [name for name in MEASURES if name in curve]
-    columns = {"fairness_weight": "fairness weight", "accuracy": "accuracy"}
-    plain = curve[[*columns, *names]].astype(float)
-    return Figure(
-        "Accuracy against unfairness",
-        (
-            "The farther left, the smaller the gap; the higher, the more decisions agree with the "
-            "labels.",
-            "The points are estimates without intervals, on the rows the curve was made of. A "
-            "point that is chosen and judged on the same rows looks better than it is.",
-        ),
-        {**columns, **{name: gap_title(name).lower() for name in names}},
-        [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")],
-        (Panel(finished(tradeoff_chart(tradeoff_rows(plain, gap), title=gap_axis(gap)))),),
-    )
+    names = {name: gap_title(name).lower() for name in MEASURES if name in curve}
+    plain = curve[["fairness_weight", "accuracy", *names]].astype(float)
+    rows: list[Row] = [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
+    chart = tradeoff_chart(tradeoff_rows(plain, gap), title=gap_axis(gap))
+    return _figure("tradeoff", rows, [Panel(finished(chart))], headings=names)
 
 
 # Subsets.
@@ -1556,35 +1340,28 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
             continue
         own = _subset_rows(model)
         rows += own
+        stated = [row for row in own if row["value"] is not None]
         overall = model.audit.gap("mean_parity_gap").value
         panels += _intervals(
-            [row for row in own if row["value"] is not None][:_MOST_BARS],
+            stated[:_MOST_BARS],
             "gap between mean scores",
             references={} if overall is None else {"gap over everybody": overall},
         )
         if own or not scan.refused:
-            reading.append(model.said(_on_search(model.audit, own)))
+            said = _told(
+                "search",
+                scan=scan,
+                n_rows=len(own),
+                n_stated=len(stated),
+                n_certain=sum(row["certain"] for row in own),
+                most=_MOST_BARS,
+            )
+            reading += map(model.said, said)
         reading += scan.refused
-    if panels:
-        many = any(len(audit.matchings) > 1 for audit in audits)
-        which = "largest gap of two groups" if many else "gap"
-        reading.append(f"The dashed line is the {which} over everybody.")
     if not reading:
         return None
-    return Figure(
-        "Subsets with the surest gaps",
-        tuple(reading),
-        _columns(
-            *("label", "model", *_LIMITS, "gap", "higher", "lower", "people", "note"),
-            label="subset",
-            value="gap on fresh rows",
-            gap="gap on all rows",
-            higher="higher in group",
-            lower="lower in group",
-        ),
-        rows,
-        panels,
-    )
+    many = any(len(audit.matchings) > 1 for audit in audits)
+    return _figure("subsets", rows, panels, reading=reading, drawn=bool(panels), many=many)
 
 
 def _subset_rows(model: _Model) -> list[Row]:
@@ -1614,26 +1391,6 @@ def _subset_rows(model: _Model) -> list[Row]:
     return rows
 
 
-def _on_search(audit: Audit, rows: list[Row]) -> str:
-    """Return sentences on the search, and on how many of the listed gaps are certain."""
-    scan = audit.subsets
-    assert scan is not None
-    looked = (
-        f"{scan.n_examined:,} subsets were looked at on {scan.n_search:,} rows; the gaps shown are "
-        f"of {scan.n_confirm:,} other rows."
-    )
-    if not rows:
-        return f"{looked} No subset is listed."
-    n_stated = sum(row["value"] is not None for row in rows)
-    said = f"{len(rows)} are listed" if len(rows) > 1 else "1 is listed"
-    if n_stated < len(rows):
-        said += f", {n_stated} of them with people enough for a statement on fresh rows"
-    said += f"; the interval leaves 0 out in {sum(row['certain'] for row in rows) or 'none'}"
-    if n_stated > _MOST_BARS:
-        said += f". The chart shows the first {_MOST_BARS}"
-    return f"{looked} {said}."
-
-
 def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of gaps in random subsets, next to those of shuffled groups."""
     rows: list[Row] = []
@@ -1646,12 +1403,16 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
         n_empty = max(n_empty, found.n_empty)
         drawn = {"this model": found.gaps, "groups shuffled": found.noise}
         edges = np.linspace(0.0, max(*found.gaps, *found.noise, 0.0) or 1.0, 21)
-        bins: list[Row] = []
-        for name, gaps in drawn.items():
-            shares = np.histogram(gaps, bins=edges)[0] / max(len(gaps), 1)
-            cells = zip(edges.tolist(), edges[1:].tolist(), shares.tolist(), strict=False)
-            keys = ("low", "high", "share")
-            bins += [{"series": name, **dict(zip(keys, cell, strict=True))} for cell in cells]
+        bins: list[Row] = [
+            {"series": name, "low": low, "high": high, "share": n / max(len(gaps), 1)}
+            for name, gaps in drawn.items()
+            for low, high, n in zip(
+                edges.tolist(),
+                edges[1:].tolist(),
+                np.histogram(gaps, bins=edges)[0].tolist(),
+                strict=False,
+            )
+        ]
         rows += [
             {
                 "series": name,
@@ -1666,30 +1427,6 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
         panels.append(Panel(finished(chart), model.title))
     if not rows:
         return None
-    first = audits[0]
-    gap, empty = "the gap between the groups' mean scores", "nobody of one group"
-    if len(first.matchings) > 1 and first.reference is not None:
-        largest = group_words(first.reference)
-        gap = f"the largest gap between a group's mean score and that of {largest}"
-        empty = f"nobody of {largest}, or nobody of any other group,"
-    cuts, are = ("1 cut", "is") if n_empty == 1 else (f"{n_empty:,} cuts", "are")
-    return Figure(
-        "Gaps in random subsets",
-        (
-            f"Each of many random cuts through the table keeps some people; this is {gap} among "
-            "them.",
-            "Small subsets have gaps by chance alone. The second outline shows how large, with the "
-            "group labels shuffled among people: only gaps larger than these are evidence about "
-            "the model." + (f" {cuts} kept {empty} and {are} left out." if n_empty else ""),
-        ),
-        _columns(
-            *("series", "model", "n", "q50", "q95", "q100"),
-            series="groups",
-            n="subsets",
-            q50="median",
-            q95="95% below",
-            q100="largest",
-        ),
-        rows,
-        tuple(panels),
-    )
+    many = len(audits[0].matchings) > 1 and audits[0].reference is not None
+    reference = group_words(audits[0].reference or "") if many else ""
+    return _figure("half_spaces", rows, panels, reference=reference, n_empty=n_empty)

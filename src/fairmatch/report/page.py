@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ from fairmatch.report.figures import (
     curve_figure,
     feature_figure,
     gap_figure,
+    given_figures,
+    given_notes,
     group_figure,
     half_space_figure,
     impact_figures,
@@ -43,6 +44,7 @@ from fairmatch.report.figures import (
     reach_figure,
     score_figure,
     side_by_side,
+    similarity_figure,
     subset_figure,
     tradeoff_figure,
     transport_figure,
@@ -57,10 +59,10 @@ from fairmatch.report.wording import (
     n_people,
     other_words,
     outcome_words,
+    resource,
     selected_from,
     sentences,
-    shown_name,
-    shown_number,
+    template,
 )
 
 
@@ -89,8 +91,10 @@ def sections(
             attribute_figure(audits),
             attribute_gap_figure(audits),
         ],
+        "given": [*given_figures(audits)],
         "filing": [*impact_figures(audits)],
         "matching": [
+            similarity_figure(audits),
             position_figure(audits),
             curve_figure(audits),
             reach_figure(audits),
@@ -194,10 +198,10 @@ def write_report(
     first = group_figure(shown)
     figures = [first, *(figure for own in parts.values() for figure in own)]
     charts = [panel.chart for figure in figures for panel in figure.panels]
-    scripts = [_vega(), _resource("charts.js")]
+    scripts = [_vega(), resource("charts.js")]
     if people is not None:
-        scripts.append(_resource("explorer.js"))
-    html = _template().render(
+        scripts.append(resource("explorer.js"))
+    html = template("template.html.j2").render(
         title=title or shown[0].about.title or "Fairness audit",
         search=_on_search(alternatives, shown),
         made=None if alternatives is None else alternatives.search,
@@ -218,7 +222,7 @@ def write_report(
         explorer_lead=explorer_lead(shown),
         contents=_contents(shown, people),
         refusals=list(dict.fromkeys(reason for audit in shown for reason in audit.refusals)),
-        style=_resource("style.css"),
+        style=resource("style.css"),
         scripts=scripts,
         policy=_policy(scripts),
     )
@@ -262,12 +266,22 @@ def _about_sections(audits: Sequence[Audit]) -> dict[str, Any]:
         "real": first.kind == "number",
         "level": level(audits),
         "impact": impact_lead(audits),
+        "given_notes": given_notes(audits),
+        "alike": _alike(first),
         "described": any(matching.transport for matching in first.matchings),
         "reference": group_words(first.reference or "") if many else "",
         "compared": compared_groups(first),
         "listed": any(audit.subsets and audit.subsets.subsets for audit in audits),
         "notes": list(dict.fromkeys(note for audit in audits for note in audit.notes)),
     }
+
+
+def _alike(audit: Audit) -> str:
+    """Return what the distance of two people is taken over."""
+    if audit.similarity is not None:
+        return "the columns and weights listed below"
+    embedded = audit.provenance.settings.get("similarity") == "embedding"
+    return "the embedding given" if embedded else "all columns given"
 
 
 def _rules(audits: Sequence[Audit]) -> str:
@@ -348,10 +362,6 @@ def _embedded(text: str) -> str:
     return text.translate(_UNSAFE)
 
 
-def _resource(name: str) -> str:
-    return files("fairmatch.report").joinpath("assets", name).read_text("utf-8")
-
-
 @cache
 def _vega() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script."""
@@ -391,19 +401,3 @@ def require_report() -> None:
         raise MissingExtraError(
             "The report needs the report extra: pip install 'fairmatch[report]'."
         ) from error
-
-
-@cache
-def _template() -> Any:
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_resource),
-    )
-    environment.filters["shown"] = shown_number
-    environment.filters["name"] = shown_name
-    return environment.get_template("template.html.j2")

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from fairmatch.auditing.facts import (
@@ -26,6 +28,34 @@ MATCHINGS = {
     "joint": "nearest matching within labels",
     "fair": "same rank of score",
 }
+
+
+def resource(name: str) -> str:
+    """Return the text of one of the files beside the code."""
+    return files("fairmatch.report").joinpath("assets", name).read_text("utf-8")
+
+
+@cache
+def template(name: str) -> Any:
+    """Return a template of the page, which escapes what it is given, or of plain text."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=name.endswith(".html.j2"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(resource),
+    )
+    environment.filters |= {
+        "shown": shown_number,
+        "name": shown_name,
+        "people": n_people,
+        "listed": listed,
+        "percent": "{:.0%}".format,
+    }
+    return environment.get_template(name)
+
 
 _BIDI_CONTROLS = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

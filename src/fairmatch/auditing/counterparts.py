@@ -1,0 +1,578 @@
+"""People beside one person: the nearest, the matched, and the nearest with another decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.exceptions import InputError
+from fairmatch.people.checks import (
+    FloatArray,
+    check_count,
+    plain_value,
+)
+from fairmatch.people.columns import Column
+from fairmatch.people.encoding import Points, Table, TableEncoder
+from fairmatch.people.files import write_whole
+from fairmatch.people.groups import Groups
+from fairmatch.people.leaks import find_leaks
+from fairmatch.people.people import IndexArray
+
+Value = str | float | None
+# At least so many people make a prototype, so that it shows no single person.
+LEAST_PROTOTYPE = 10
+# People of each group among whom matched counterparts are sought.
+_SAMPLE = 1000
+# The price of a score difference, in units of the largest distance. It makes the matching prefer
+# the least score gap, and among those matchings the nearest.
+_PRICE = 1000.0
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A column in which two people differ.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    own, other : str, float or None
+        The explained person's value and the other value. None means that it is missing.
+    """
+
+    column: str
+    own: Value
+    other: Value
+
+    @property
+    def change(self) -> float | None:
+        """How much larger the other value is; None unless both are numbers."""
+        if isinstance(self.own, float) and isinstance(self.other, float):
+            return self.other - self.own
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.column} {_written(self.own)} → {_written(self.other)}"
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """Another person, or the prototype of several, beside the person explained.
+
+    Attributes
+    ----------
+    group : str
+        The group.
+    score : float
+        The score; of a prototype, the median score.
+    selected : bool or None
+        Whether the person is selected; of a prototype, whether at least half of the people are.
+        None for predictions of a number, which select nobody.
+    distance : float
+        Squared distance; of a prototype, the median squared distance.
+    differing : tuple of Differing
+        The columns that differ, with the largest contribution to the distance first.
+    id : str or None
+        The person's identifier. A prototype has none.
+    n_people : int
+        How many people this describes: 1, or the people of the prototype.
+    """
+
+    group: str
+    score: float
+    selected: bool | None
+    distance: float
+    differing: tuple[Differing, ...]
+    id: str | None = None
+    n_people: int = 1
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A person's decision, beside the plain model's and beside other people's.
+
+    ``print`` shows sentences, `to_dict` returns the facts, and notebooks show a card.
+
+    Attributes
+    ----------
+    id, group : str
+        The person's identifier and group.
+    score : float
+        The person's score.
+    selected : bool or None
+        Whether the person is selected. None for predictions of a number.
+    threshold : float or None
+        The score at which decisions change. None for predictions of a number.
+    plain_score : float or None
+        The score of the plain model, if there is one.
+    plain_selected : bool or None
+        The decision of the plain model, if there is one.
+    nearest : tuple of Counterpart
+        The nearest people of every other group, among everybody in the table.
+    matched : tuple of Counterpart
+        The matched person of every other group, by the nearest fair matching. It is empty if
+        only prototypes are shown, because a match is one person.
+    flip : Counterpart or None
+        The nearest person of the same group with the other decision: the smallest change of
+        features, among real people, at which the decision differs. None if there is nobody.
+    outcome : str
+        What the selected are called.
+    """
+
+    id: str
+    group: str
+    score: float
+    selected: bool | None
+    threshold: float | None
+    plain_score: float | None
+    plain_selected: bool | None
+    nearest: tuple[Counterpart, ...]
+    matched: tuple[Counterpart, ...]
+    flip: Counterpart | None
+    outcome: str = "selected"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain values."""
+        return asdict(self)
+
+    def sentences(self) -> list[str]:
+        """Return the explanation, one statement per line."""
+        lines = [f"Person {self.id} (group {self.group}): {self._decision(self)}."]
+        if self.plain_score is not None:
+            change = self.score - self.plain_score
+            same = "" if self.selected is None else ", and the decision is the same"
+            if self.plain_selected != self.selected:
+                same = f", and the decision is different: {self._word(self.plain_selected)}"
+            lines.append(
+                f"The plain model gives {_written(self.plain_score)} ({change:+.3g} with this "
+                f"model){same}."
+            )
+        lines += [f"Nearest in group {one.group}: {self._told(one)}." for one in self.nearest]
+        lines += [f"Matched in group {one.group}: {self._told(one)}." for one in self.matched]
+        if self.flip is not None:
+            lines.append(f"Nearest in group {self.group} with the other decision: "
+                         f"{self._told(self.flip)}.")  # fmt: skip
+        elif self.selected is not None:
+            lines.append(f"Nobody in group {self.group} has the other decision.")
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _word(self, selected: bool | None) -> str:
+        return self.outcome if selected else f"not {self.outcome}"
+
+    def _decision(self, one: Explanation | Counterpart) -> str:
+        score = f"score {_written(one.score)}"
+        return score if one.selected is None else f"{score}, {self._word(one.selected)}"
+
+    def _told(self, one: Counterpart) -> str:
+        who = f"person {one.id}" if one.id is not None else f"the median of {one.n_people} people"
+        shown = "; ".join(map(str, one.differing[:_SHOWN]))
+        more = len(one.differing) - _SHOWN
+        told = f"differs in {shown}" if shown else "equal in every column"
+        return f"{who}, {self._decision(one)}; {told}" + (f"; {more} more" if more > 0 else "")
+
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook."""
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.sentences()[1:])
+        return (
+            "<div style='border:1px solid #999;border-radius:4px;padding:0.5em 1em'>"
+            f"<strong>{escape(self.sentences()[0])}</strong><ul>{lines}</ul></div>"
+        )
+
+    def letter(self, path: str | Path, *, sender: str = "") -> Path:
+        """Write a plain-language page for the person, one side of A4, as HTML.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which should end in .html. A browser prints it.
+        sender : str, optional
+            Who writes.
+
+        Notes
+        -----
+        A letter must not show another person, so the explanation must be made of prototypes
+        (``prototype=10``).
+        """
+        shown = [*self.nearest, *self.matched, *([self.flip] if self.flip else [])]
+        if any(one.id is not None for one in shown):
+            raise InputError(
+                "A letter must not show another person, and this explanation does. Explain with "
+                "prototype=10, which shows medians of ten people or more.",
+                parameter="prototype",
+            )
+        return write_whole(path, _LETTER.format(body=self._letter_body(), sender=escape(sender)))
+
+    def _letter_body(self) -> str:
+        parts = [f"<h1>About the decision for {escape(self.id)}</h1>"]
+        score = _written(self.score)
+        if self.selected is None:
+            parts.append(f"<p>The model predicts {score} for you.</p>")
+        else:
+            parts.append(
+                f"<p>A model gave you a score of {score}. The decision changes at a score of "
+                f"{_written(self.threshold)}. The decision was: "
+                f"<strong>{escape(self._word(self.selected))}</strong>.</p>"
+            )
+        if self.plain_score is not None:
+            changed = self.plain_selected != self.selected
+            told = "would have been different" if changed else "would have been the same"
+            decision = "" if self.selected is None else f" The decision {told}."
+            parts.append(
+                "<p>The model takes care to treat groups of people alike. Without that, your "
+                f"score would have been {_written(self.plain_score)}.{decision}</p>"
+            )
+        parts += [
+            f"<p>We compared you with the {one.n_people} people of group "
+            f"“{escape(one.group)}” who are most like you. Their median score is "
+            f"{_written(one.score)}.{self._majority(one)}</p>{_difference_table(one)}"
+            for one in self.nearest
+        ]
+        if self.flip is not None:
+            parts.append(
+                f"<p>The {self.flip.n_people} people of your own group who are most like you and "
+                f"whose decision was “{escape(self._word(self.flip.selected))}” differ from you "
+                f"as follows.</p>{_difference_table(self.flip)}"
+            )
+        parts.append(
+            "<p>This describes other people's data and decisions. It does not promise that a "
+            "change of your data would change the decision.</p>"
+        )
+        return "\n".join(parts)
+
+    def _majority(self, one: Counterpart) -> str:
+        if one.selected is None:
+            return ""
+        how = "At least half" if one.selected else "Fewer than half"
+        return f" {how} of them were {escape(self.outcome)}."
+
+
+_LETTER = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>About a decision</title>
+<style>
+@page {{ size: A4; margin: 2cm }}
+body {{ font: 11pt/1.4 sans-serif; max-width: 17cm; margin: 1cm auto }}
+h1 {{ font-size: 15pt }} table {{ border-collapse: collapse }}
+td, th {{ text-align: left; padding: 0.1em 1em 0.1em 0 }}
+</style></head><body>
+<p>{sender}</p>
+{body}
+</body></html>
+"""
+
+
+def _difference_table(one: Counterpart) -> str:
+    if not one.differing:
+        return "<p>They have the same values as you.</p>"
+    rows = "".join(
+        f"<tr><td>{escape(found.column)}</td><td>{escape(_written(found.own))}</td>"
+        f"<td>{escape(_written(found.other))}</td></tr>"
+        for found in one.differing[:_SHOWN]
+    )
+    return f"<table><tr><th></th><th>you</th><th>they</th></tr>{rows}</table>"
+
+
+def _written(value: Value) -> str:
+    if value is None:
+        return "missing"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+class Neighbourhood:
+    """People with scores, among whom counterparts are sought.
+
+    Parameters
+    ----------
+    table : Table
+        What is known of the people.
+    groups : Groups
+        Their groups.
+    scores, plain : array of shape (n_rows,)
+        Their scores, and those of the plain model or None.
+    ids : sequence of str, optional
+        Their identifiers; by default row numbers.
+    threshold : float or None
+        The score at which decisions change; None for numbers, which decide nothing.
+    high : bool
+        Whether scores at or above the threshold are selected, rather than those below.
+    outcome : str
+        What the selected are called.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        groups: Groups,
+        scores: FloatArray,
+        *,
+        plain: FloatArray | None = None,
+        ids: Sequence[str] | None = None,
+        threshold: float | None = 0.5,
+        high: bool = True,
+        outcome: str = "selected",
+    ) -> None:
+        self.table, self.groups, self.scores, self.plain = table, groups, scores, plain
+        self.ids = None if ids is None else list(ids)
+        self.decides, self.threshold = threshold is not None, threshold or 0.0
+        self.high, self.outcome = high, outcome
+        # Of two groups: people of the second, their duals, the price of a score, and the matched.
+        self._duals: dict[
+            tuple[int, int], tuple[IndexArray, FloatArray, float, dict[int, int]]
+        ] = {}
+
+    @cached_property
+    def selected(self) -> NDArray[np.bool_]:
+        """Whether each person is selected."""
+        above = np.asarray(self.scores >= self.threshold)
+        return above if self.high else ~above
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns that describe people, without those that are the group itself."""
+        exact = {leak.column for leak in find_leaks(self.table, self.groups) if leak.is_exact}
+        return [column for column in self.table.columns if column.name not in exact]
+
+    @cached_property
+    def points(self) -> Points:
+        """The people as points; their squared distance says how alike two people are."""
+        encoder = TableEncoder(missing="encode", max_levels=None).fit(self._described)
+        return encoder.to_points(self._described)
+
+    @property
+    def _described(self) -> Any:
+        names = {column.name for column in self.columns}
+        if len(names) == len(self.table.columns):
+            return self.table
+        drop = [k for k, own in enumerate(self.table.columns) if own.name not in names]
+        native = self.table.native
+        if hasattr(native, "columns"):
+            import narwhals as nw
+
+            frame = nw.from_native(native, eager_only=True)
+            return Table(frame.drop([frame.columns[k] for k in drop]).to_native())
+        return Table(np.delete(np.asarray(native), drop, axis=1))
+
+    @cached_property
+    def _ranges(self) -> FloatArray:
+        spans = []
+        for column in self.columns:
+            known = column.values[~column.missing] if column.levels is None else np.zeros(0)
+            spans.append(float(np.ptp(known)) if len(known) else 0.0)
+        return np.array(spans)
+
+    def row_of(self, id: Any) -> int:
+        """Return the row of an identifier; without ids it is the row number itself."""
+        if self.ids is None:
+            try:
+                row = int(id)
+            except (TypeError, ValueError):
+                row = -1
+            if not 0 <= row < len(self.table):
+                raise InputError(
+                    f"{id!r} is not a row of the table, which has {len(self.table):,} rows "
+                    "(counted from 0). Pass a row number, or pass ids.",
+                    parameter="id",
+                )
+            return row
+        try:
+            return self.ids.index(str(id))
+        except ValueError:
+            raise InputError(
+                f"No person has the identifier {id!r}. Pass one of ids.", parameter="id"
+            ) from None
+
+    def explain(self, row: int, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
+        """Explain the decision of the person in a row.
+
+        Parameters
+        ----------
+        row : int
+            Row of the table, counted from 0.
+        n_nearest : int, default=3
+            How many of the nearest people of each other group to show.
+        prototype : int, optional
+            Show the medians of this many nearest people, at least 10, instead of single people.
+        """
+        row = self._checked(row)
+        check_count("n_nearest", n_nearest, 1)
+        check_count("prototype", prototype, LEAST_PROTOTYPE, optional=True)
+        own = int(self.groups.codes[row])
+        distance = self._distances(row)
+        nearest: list[Counterpart] = []
+        matched: list[Counterpart] = []
+        for code in self.groups.compared:
+            if code == own:
+                continue
+            rows = np.flatnonzero(self.groups.is_group(code))
+            nearest += self._shown(row, rows, distance, n_nearest, prototype)
+            if prototype is None and own in self.groups.compared:
+                partner = self._partner(row, own, code)
+                matched.append(self._person(row, partner, float(distance[partner])))
+        flip: list[Counterpart] = []
+        if self.decides:
+            others = self.groups.is_group(own) & (self.selected != self.selected[row])
+            flip = self._shown(row, np.flatnonzero(others), distance, 1, prototype)
+        plain = None if self.plain is None else float(self.plain[row])
+        decided = plain is not None and self.decides
+        return Explanation(
+            self._id(row),
+            str(self.groups.labels[own]),
+            float(self.scores[row]),
+            bool(self.selected[row]) if self.decides else None,
+            self.threshold if self.decides else None,
+            plain,
+            bool((plain >= self.threshold) == self.high) if decided and plain is not None else None,
+            tuple(nearest),
+            tuple(matched),
+            flip[0] if flip else None,
+            self.outcome,
+        )
+
+    def _checked(self, row: Any) -> int:
+        if not isinstance(row, int | np.integer) or not 0 <= row < len(self.table):
+            raise InputError(
+                f"rows must be rows of X, counted from 0 and below {len(self.table):,}; got "
+                f"{row!r}.",
+                parameter="rows",
+            )
+        return int(row)
+
+    def _id(self, row: int) -> str:
+        return str(row) if self.ids is None else self.ids[row]
+
+    def _distances(self, row: int) -> FloatArray:
+        """Return the squared distance of everybody to the person."""
+        numbers, codes = self.points.numbers, self.points.codes
+        squared = np.zeros(len(self.points))
+        for column in numbers.T:
+            squared += (column - column[row]) ** 2
+        for code in codes.T:
+            mine = code[row]
+            squared += np.where(code == mine, 0, 1 * (code >= 0) + (mine >= 0))
+        return squared
+
+    def _shown(
+        self,
+        row: int,
+        rows: IndexArray,
+        distance: FloatArray,
+        n_nearest: int,
+        prototype: int | None,
+    ) -> list[Counterpart]:
+        """Return the nearest of some people, or their prototype; nobody if there are too few."""
+        wanted = n_nearest if prototype is None else prototype
+        if not len(rows) or (prototype is not None and len(rows) < prototype):
+            return []
+        near = distance[rows]
+        if wanted < len(rows):
+            kept = np.argpartition(near, wanted - 1)[:wanted]
+            rows, near = rows[kept], near[kept]
+        order = np.lexsort((rows, near))
+        rows, near = rows[order], near[order]
+        if prototype is None:
+            pairs = zip(rows.tolist(), near.tolist(), strict=True)
+            return [self._person(row, one, far) for one, far in pairs]
+        values = [_middle(column, rows) for column in self.columns]
+        return [
+            Counterpart(
+                str(self.groups.labels[self.groups.codes[rows[0]]]),
+                float(np.median(self.scores[rows])),
+                bool(self.selected[rows].mean() >= 0.5) if self.decides else None,
+                float(np.median(near)),
+                self._differing(row, values),
+                None,
+                len(rows),
+            )
+        ]
+
+    def _person(self, row: int, other: int, distance: float) -> Counterpart:
+        return Counterpart(
+            str(self.groups.labels[self.groups.codes[other]]),
+            float(self.scores[other]),
+            bool(self.selected[other]) if self.decides else None,
+            distance,
+            self._differing(row, [_value(column, other) for column in self.columns]),
+            self._id(other),
+        )
+
+    def _differing(self, row: int, values: Sequence[Value]) -> tuple[Differing, ...]:
+        """Return the columns that differ, with the largest contribution to the distance first."""
+        found = []
+        for column, span, other in zip(self.columns, self._ranges, values, strict=True):
+            own = _value(column, row)
+            if own == other:
+                continue
+            size = 2.0
+            if isinstance(own, float) and isinstance(other, float) and span > 0.0:
+                size = ((own - other) / span) ** 2
+            found.append((size, Differing(column.name, own, other)))
+        found.sort(key=lambda one: -one[0])
+        return tuple(one for _, one in found)
+
+    def _partner(self, row: int, own: int, other: int) -> int:
+        """Return the matched person of another group: the least cost less the dual of the person.
+
+        The nearest fair matching of a sample of both groups has a dual for each sampled person.
+        With these duals everybody has a counterpart, in the sample or not.
+        """
+        if (own, other) not in self._duals:
+            self._solve(*sorted((own, other)))
+        rows, dual, price, partners = self._duals[own, other]
+        if row in partners:
+            return partners[row]
+        cost = self.points.pair_costs(np.full(len(rows), row), rows)
+        cost += price * np.abs(self.scores[row] - self.scores[rows])
+        return int(rows[np.argmin(cost - dual)])
+
+    def _solve(self, first: int, second: int) -> None:
+        """Match samples of two groups; keep the duals, and who is matched with whom."""
+        import ot  # it may load torch
+
+        rows, others = self._sample(first), self._sample(second)
+        places = np.repeat(rows, len(others)), np.tile(others, len(rows))
+        cost = self.points.pair_costs(*places).reshape(len(rows), len(others))
+        span = float(np.ptp(self.scores)) or 1.0
+        price = _PRICE * (float(cost.max()) or 1.0) / span
+        gaps = np.abs(self.scores[rows][:, None] - self.scores[others])
+        plan, log = ot.lp.emd([], [], cost + price * gaps, numItermax=10_000_000, log=True)
+        there = others[plan.argmax(axis=1)].tolist()
+        back = rows[plan.argmax(axis=0)].tolist()
+        ahead = dict(zip(rows.tolist(), there, strict=True))
+        behind = dict(zip(others.tolist(), back, strict=True))
+        self._duals[first, second] = others, np.asarray(log["v"]), price, ahead
+        self._duals[second, first] = rows, np.asarray(log["u"]), price, behind
+
+    def _sample(self, code: int) -> IndexArray:
+        rows = np.flatnonzero(self.groups.is_group(code))
+        if len(rows) <= _SAMPLE:
+            return rows
+        return np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+
+
+def _value(column: Column, row: int) -> Value:
+    if column.missing[row]:
+        return None
+    value = column.values[row]
+    if column.levels is None:
+        return float(value)
+    return str(plain_value(column.levels[int(value)]))
+
+
+def _middle(column: Column, rows: IndexArray) -> Value:
+    """Return the median of a column's numbers, or its most frequent level."""
+    known = column.values[rows][~column.missing[rows]]
+    if 2 * len(known) < len(rows) or not len(known):
+        return None
+    if column.levels is None:
+        return float(np.median(known))
+    return str(plain_value(column.levels[int(np.bincount(known.astype(np.intp)).argmax())]))

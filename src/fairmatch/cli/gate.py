@@ -1,0 +1,143 @@
+"""Bounds on the gaps of an audit, for CI: which bounds are broken, and how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import inf, isnan
+from typing import TYPE_CHECKING
+
+from fairmatch.exceptions import GroupError, InputError
+
+if TYPE_CHECKING:
+    from fairmatch.auditing.facts import Audit, Estimate, Gap
+
+RATIO = "selection_ratio"
+"""Name of the ratio. A ratio may be too small, and a gap may be too large."""
+
+MODES = {
+    "shown": "a bound is broken if the data show it: the better limit of the interval is beyond it",
+    "estimate": "a bound is broken if the estimate is beyond it",
+    "upper": "a bound is broken if the worse limit of the interval is beyond it",
+}
+"""The values of ``--gate``, and when each fails."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An upper bound on a gap, or a lower bound on the ratio of selection rates."""
+
+    name: str
+    bound: float
+
+    def broken(self, audit: Audit, mode: str) -> str | None:
+        """Return in words how an audit breaks the bound, or None where it does not.
+
+        Raise if the fact is not stated, or nobody or everybody is selected.
+        """
+        from fairmatch.measures import MEASURES
+
+        is_ratio = self.name == RATIO
+        if (is_ratio or MEASURES[self.name].needs_decisions) and audit.undecided:
+            raise GroupError(
+                f"{self.name} of {audit.model_name} cannot pass a gate. {audit.undecided} Choose "
+                "another --threshold, or hold the scores to a bound (mean_parity_gap)."
+            )
+        fact: Estimate | Gap = audit.selection_ratio if is_ratio else audit.gap(self.name)
+        value, words = fact.value, self.name
+        if mode != "estimate":
+            lower = (mode == "shown") != is_ratio
+            value = fact.low if lower else fact.high
+            words = f"the {'lower' if lower else 'upper'} limit of {self.name}"
+        if value is None or isnan(value):
+            why = fact.refused or f"The data do not give {words}."
+            raise GroupError(f"{self.name} of {audit.model_name} is not stated. {why}")
+        if value < self.bound if is_ratio else value > self.bound:
+            side, sign = ("Below", "<") if is_ratio else ("Above", ">")
+            shown = f"{value:.4f} {sign} {self.bound:g}"
+            return f"{side} the bound: {words} of {audit.model_name}, {shown}"
+        return None
+
+
+def read_gates(
+    above: Sequence[str], below: Sequence[str], *, has_labels: bool, kind: str = "probability"
+) -> list[Gate]:
+    """Return the bounds that are typed, or raise if one cannot be checked."""
+    from fairmatch.measures.registry import applicable
+    from fairmatch.people.outcome import OUTCOMES
+
+    known = applicable(OUTCOMES[kind])
+    if kind == "number" and below:
+        raise InputError(
+            f"--fail-below {below[0]} was given with --kind number, and predictions select "
+            "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
+        )
+    # Gaps of predictions have units, and may exceed 1.
+    most = {
+        name: 1.0 if kind == "probability" or own.unit == "share" else inf
+        for name, own in known.items()
+    }
+    gates = [_read(given, "--fail-above", most, "gap") for given in above]
+    for gate in gates:
+        if kind == "probability" and known[gate.name].needs_labels and not has_labels:
+            raise InputError(
+                f"--fail-above {gate.name} needs the labels, and none were named. Name their "
+                "column with --label."
+            )
+    return gates + [_read(given, "--fail-below", {RATIO: 1.0}, "ratio") for given in below]
+
+
+def _read(given: str, option: str, known: Mapping[str, float], what: str) -> Gate:
+    """Return a bound that is typed. Facts are known by name, each with its largest value."""
+    name, _, bound = given.partition("=")
+    if name not in known:
+        if name == RATIO:
+            raise InputError(
+                f"{option} holds a gap to an upper bound, and {RATIO} has a lower one. Type "
+                f"--fail-below {given}."
+            )
+        near = get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise InputError(
+            f"{option}: there is no {what} {name!r}. {hint}There are: {', '.join(known)}."
+        )
+    try:
+        limit = float(bound)
+    except ValueError:
+        limit = float("nan")
+    # No gap is above 1, no ratio is below 0, and nothing is above NaN. Such a gate never fails.
+    most = known[name]
+    is_sensible = 0.0 < limit <= 1.0 if what == "ratio" else 0.0 <= limit < most
+    if not is_sensible:
+        example, range_ = ("0.8", "(0, 1]") if what == "ratio" else ("0.05", f"[0, {most:g})")
+        raise InputError(
+            f"{option} takes {what.upper()}=BOUND with a bound in {range_}, such as "
+            f"{name}={example}; got {given!r}."
+        )
+    return Gate(name, limit)
+
+
+def without_baseline(audits: Sequence[Audit], baseline: str | None) -> Sequence[Audit]:
+    """Return the audits that are held to bounds: all but that of the baseline, if one is named."""
+    names = [audit.model_name for audit in audits]
+    if baseline is None:
+        return audits
+    if baseline not in names or len(names) == 1:
+        why = "is not one of the models" if baseline not in names else "is the only model"
+        raise InputError(
+            f"--baseline {baseline!r} {why} ({', '.join(names)}). Name the model that is only a "
+            "reference, or leave the option out."
+        )
+    return [audit for audit in audits if audit.model_name != baseline]
+
+
+def hold_to(gates: Sequence[Gate], audits: Sequence[Audit], mode: str) -> int:
+    """Print which bounds are broken and by which rule, and return the exit code."""
+    broken = [found for one in gates for audit in audits if (found := one.broken(audit, mode))]
+    if gates:
+        print(f"\nGate {mode!r}: {MODES[mode]}.")
+        print(
+            "\n".join(broken) or f"{'All bounds are' if len(gates) > 1 else 'The bound is'} kept."
+        )
+    return int(bool(broken))

@@ -1,0 +1,219 @@
+"""The command ``fairmatch monitor``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fairmatch.cli import options
+from fairmatch.cli.options import FILE, Command, check_page
+from fairmatch.exceptions import InputError
+
+if TYPE_CHECKING:
+    from fairmatch.auditing.monitor import GapMonitor
+
+_MEASURES = (
+    *("demographic_parity_gap", "mean_parity_gap", "true_positive_gap", "false_positive_gap"),
+    "equalized_odds_gap",
+)
+
+
+@click.command(
+    cls=Command,
+    example="fairmatch monitor log.parquet --time day --score score --sensitive sex --max-gap 0.05",
+)
+@click.argument("table", type=FILE)
+@click.option("--time", required=True, metavar="COL", help="Column with the day or time.")
+@click.option("--score", required=True, metavar="COL", help="Column with scores or decisions.")
+@options.sensitive("Column with the groups", required=True)
+@click.option("--label", metavar="COL", help="Column with labels, for gaps of error rates.")
+@click.option("--max-gap", type=float, default=0.05, help="The bound.")
+@click.option(
+    "--measure",
+    type=click.Choice(_MEASURES),
+    metavar="GAP",
+    default=_MEASURES[0],
+    help=f"The gap: one of {', '.join(_MEASURES)}.",
+)
+@click.option("--confidence", type=options.UPPER_LEVEL, default=0.95, help="Confidence.")
+@click.option("--threshold", type=float, default=0.5, help="A score from here on is a selection.")
+@click.option("--window", type=click.IntRange(min=2), help="Forget people before so many.")
+@options.several("--group", "groups", metavar="GROUP", help="A group; by default all in the file.")
+@click.option(
+    "--state",
+    type=FILE,
+    metavar="FILE",
+    help="File in which the monitor is kept between calls. By default TABLE.monitor.json.",
+)
+@click.option("--out", type=FILE, metavar="FILE", help="Write the curve with its band as a page.")
+@options.reading
+def monitor(
+    table: str,
+    time: str,
+    score: str,
+    sensitive_features: tuple[str, ...],
+    label: str | None,
+    max_gap: float,
+    measure: str,
+    confidence: float,
+    threshold: float,
+    window: int | None,
+    groups: tuple[str, ...],
+    state: str | None,
+    out: str | None,
+    reading: dict[str, Any],
+) -> int:
+    """Watch the gap in a log of decisions; exit with 1 if it is shown to exceed the bound.
+
+    TABLE is a .csv or .parquet file to which rows are added. Every call reads the periods that are
+    later than the last one read, and prints one line for each. A period must be complete when it is
+    read: rows that are added to it later are an error.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from fairmatch.auditing.monitor import GapMonitor
+    from fairmatch.people.files import check_outputs, read_table, write_whole
+    from fairmatch.people.roles import split_names
+
+    check_page(out)
+    path = Path(state or f"{table}.monitor.json")
+    check_outputs([table], out=out, state=str(path))
+    frame = read_table(table, **reading).rename(columns=str)
+    attributes = split_names(sensitive_features, list(frame.columns))
+    for name in (time, score, *attributes, *([label] if label else [])):
+        if name not in frame.columns:
+            raise InputError(f"{table} has no column {name!r}.")
+    given: Any = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
+    if path.exists():
+        watching = GapMonitor.load(path)
+        asked = {"max_gap": max_gap, "measure": measure, "confidence": confidence,
+                 "threshold": threshold, "window": window}  # fmt: skip
+        for name, value in asked.items():
+            if getattr(watching, name) != value:
+                raise InputError(
+                    f"{path} was begun with {name}={getattr(watching, name)!r}, and now it is "
+                    f"{value!r}. Keep the setting, or begin another file with --state."
+                )
+    else:
+        known = given.dropna()
+        if len(attributes) > 1:
+            named = {", ".join(map(str, row)) for row in known.itertuples(index=False)}
+        else:
+            named = set(known.tolist())
+        found = groups or sorted(named, key=str)
+        watching = GapMonitor(
+            max_gap,
+            groups=list(found),
+            measure=measure,
+            confidence=confidence,
+            threshold=threshold,
+            window=window,
+        )
+    periods = frame[time]
+    if periods.isna().any():
+        raise InputError(f"{table}: {time!r} is missing in {int(periods.isna().sum())} rows.")
+    seen = {one.period: one.n_rows for one in watching.history if one.period is not None}
+    order = np.argsort(periods.to_numpy(), kind="stable")
+    values, starts, sizes = np.unique(
+        periods.to_numpy()[order], return_index=True, return_counts=True
+    )
+    written = [str(value) for value in pd.Index(values)]
+    written = [value.removesuffix(" 00:00:00") for value in written]
+    read = [place for place, period in enumerate(written) if period in seen]
+    for place, period in enumerate(written):
+        start, size = int(starts[place]), int(sizes[place])
+        if period in seen:
+            if seen[period] != size:
+                raise InputError(
+                    f"{period} had {seen[period]:,} rows when it was read and has {size:,} now. "
+                    "Add rows of later periods only, or begin another file with --state."
+                )
+            continue
+        if read and place < read[-1]:
+            raise InputError(
+                f"{period} is new and lies before {written[read[-1]]}, which has been read. Add "
+                "rows of later periods only, or begin another file with --state."
+            )
+        rows = order[start : start + size]
+        watching.update(
+            frame[score].to_numpy()[rows],
+            given.iloc[rows],
+            None if label is None else frame[label].to_numpy()[rows],
+            period=period,
+        )
+        _print(watching)
+    if len(read) == len(written):
+        print("Nothing new.")
+    watching.save(path)
+    if out is not None:
+        write_whole(out, page(watching))
+        print(f"Page written to {out}")
+    return 1 if watching.state.alarm else 0
+
+
+def _print(watching: GapMonitor) -> None:
+    state = watching.state
+    gap = "no gap yet" if state.value is None else f"gap {state.value:.3f}"
+    band = f"[{state.low:.3f}, {state.high:.3f}]"
+    alarm = f"  ALARM: the gap exceeds {watching.max_gap:g}" if state.alarm else ""
+    print(f"{state.period}  {state.n_people:,} people  {gap} {band}{alarm}")
+
+
+def page(watching: GapMonitor) -> str:
+    """Return one HTML page with the curve of the gap, its band and the bound, without scripts."""
+    from html import escape
+
+    history = watching.history
+    width, height, left, base = 760.0, 300.0, 50.0, 320.0
+    top = max([watching.max_gap * 2, *(min(one.high, 1.0) for one in history[-1:]),
+               *(one.value or 0.0 for one in history)]) * 1.1 or 1.0  # fmt: skip
+
+    def at(place: int, value: float) -> str:
+        x = left + width * (place / max(len(history) - 1, 1))
+        return f"{x:.1f},{base - height * min(value, top) / top:.1f}"
+
+    lows = [at(k, one.low) for k, one in enumerate(history)]
+    highs = [at(k, one.high) for k, one in enumerate(history)]
+    curve = [at(k, one.value) for k, one in enumerate(history) if one.value is not None]
+    bound = base - height * min(watching.max_gap, top) / top
+    alarms = [k for k, one in enumerate(history) if one.alarm]
+    told = "No alarm has been raised."
+    mark = ""
+    if alarms:
+        first = history[alarms[0]]
+        told = f"Alarm at {first.period}: the gap has been shown to exceed {watching.max_gap:g}."
+        x = at(alarms[0], 0.0).split(",")[0]
+        mark = f"<line x1='{x}' x2='{x}' y1='20' y2='{base}' stroke='#b00' stroke-dasharray='4'/>"
+    promise = "The band holds at all times at once"
+    if watching.window is not None:
+        promise = "With a window the band holds at one time, not at all times at once"
+    rows = "".join(
+        f"<tr><td>{escape(str(one.period))}</td><td>{one.n_people:,}</td>"
+        f"<td>{'' if one.value is None else f'{one.value:.3f}'}</td>"
+        f"<td>{one.low:.3f} to {one.high:.3f}</td><td>{'alarm' if one.alarm else ''}</td></tr>"
+        for one in history
+    )
+    ends = [escape(str(one.period)) for one in (history[:1] + history[-1:])] or ["", ""]
+    groups = ", ".join(escape(str(group)) for group in watching.groups)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{escape(watching.measure)}</title>
+<style>body {{ font: 15px/1.5 sans-serif; max-width: 860px; margin: 2em auto }}
+td, th {{ padding: 0.1em 1em 0.1em 0; text-align: left }}</style></head><body>
+<h1>{escape(watching.measure)} of {groups}</h1>
+<p><strong>{escape(told)}</strong> {promise}, with a confidence of {watching.confidence:.0%}.</p>
+<svg viewBox="0 0 840 350" role="img" aria-label="{escape(told)}">
+<polygon points="{" ".join([*lows, *reversed(highs)])}" fill="#cfe0f5"/>
+<polyline points="{" ".join(curve)}" fill="none" stroke="#1f4e9c" stroke-width="2"/>
+<line x1="{left}" x2="{left + width}" y1="{bound:.1f}" y2="{bound:.1f}" stroke="#b00"/>
+<text x="{left + width}" y="{bound - 5:.1f}" text-anchor="end">bound {watching.max_gap:g}</text>
+{mark}
+<text x="5" y="{base}">0</text><text x="5" y="30">{top:.2f}</text>
+<text x="{left}" y="345">{ends[0]}</text>
+<text x="{left + width}" y="345" text-anchor="end">{ends[1]}</text>
+</svg>
+<table><tr><th>period</th><th>people</th><th>gap</th><th>band</th><th></th></tr>{rows}</table>
+</body></html>
+"""

@@ -1,0 +1,318 @@
+r"""Gaps within the levels of given factors: people with the same job, the same grade."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import hypergeom
+
+from fairmatch.exceptions import InputError
+from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.gaps import read_scored
+from fairmatch.measures.registry import Measure, read_measure
+from fairmatch.people.outcome import read_outcome
+
+WEIGHTS = ("population", "reference", "mantel_haenszel")
+"""How strata are weighted: by all their people, by the reference group's, or by both groups'."""
+
+# Up to this many people of a stratum, the mean difference by chance is that of all permutations.
+_EXACT = 2000
+
+
+@dataclass(frozen=True)
+class StratumGap:
+    """The difference of two groups within a stratum.
+
+    Attributes
+    ----------
+    label : str
+        The stratum.
+    sizes : tuple of two float
+        People of the group and of the reference group, or the sums of their weights.
+    levels : tuple of two float
+        Rates or means of the two groups. NaN for a group without people in the stratum.
+    weight : float
+        Share of the stratum in the conditional gap. 0 if it cannot be compared.
+
+    Examples
+    --------
+    >>> StratumGap("title cook", (40.0, 60.0), (0.25, 0.5), 0.3).difference
+    -0.25
+    """
+
+    label: str
+    sizes: tuple[float, float]
+    levels: tuple[float, float]
+    weight: float
+
+    @property
+    def difference(self) -> float:
+        """The group's rate or mean minus the reference group's; NaN without people of both."""
+        return self.levels[0] - self.levels[1]
+
+
+@dataclass(frozen=True)
+class ConditionalGap:
+    r"""How far a group is from the reference group among people with the same given factors.
+
+    Attributes
+    ----------
+    group, reference : group label
+        The two groups.
+    measure : str
+        Name of the measure.
+    marginal : float
+        The group's rate or mean minus the reference group's, without conditioning.
+    value : float
+        The same within strata: the weighted mean of the differences.
+    absolute : float
+        The weighted mean of the sizes of the differences. Differences of opposite sign cancel in
+        ``value`` but not here.
+    chance : float
+        What ``absolute`` would be on average if groups made no difference, in strata of these
+        sizes.
+    overlap : tuple of two float
+        Share of the group, and of the reference group, in strata that have people of both.
+    disparity : float or None
+        Conditional demographic disparity of the group; None for measures without decisions.
+    weights : str
+        How strata are weighted.
+    strata : tuple of StratumGap
+        Every stratum, with those that cannot be compared.
+
+    Examples
+    --------
+    >>> found = conditional_gaps(None, [1, 0, 0, 1, 1, 0], sensitive_features=list("ffmmmm"),
+    ...                          given=["x", "y", "y", "x", "x", "y"])
+    >>> found[0].value, found[0].overlap
+    (0.0, (1.0, 1.0))
+    """
+
+    group: Any
+    reference: Any
+    measure: str
+    marginal: float
+    value: float
+    absolute: float
+    chance: float
+    overlap: tuple[float, float]
+    disparity: float | None
+    weights: str
+    strata: tuple[StratumGap, ...]
+
+    @property
+    def excess(self) -> float:
+        """How much the mean size of the differences exceeds what chance gives."""
+        return self.absolute - self.chance
+
+    @property
+    def reverses(self) -> bool:
+        """Whether the difference changes its sign within strata, as in Simpson's paradox."""
+        return self.marginal * self.value < 0.0
+
+    @property
+    def compared(self) -> tuple[StratumGap, ...]:
+        """The strata that have people of both groups."""
+        return tuple(stratum for stratum in self.strata if stratum.weight > 0.0)
+
+
+def conditional_gaps(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    given: Any,
+    measure: str | Measure = "demographic_parity_gap",
+    reference: Any = None,
+    weights: str = "population",
+    sample_weight: ArrayLike | None = None,
+    threshold: float = 0.5,
+    pos_label: Any = 1,
+    kind: str = "probability",
+) -> list[ConditionalGap]:
+    r"""Compare every group with the reference group among people with the same given factors.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,), or None
+        Labels of two classes, for gaps of error rates.
+    y_score : array-like of shape (n_rows,)
+        Scores in [0, 1] or 0/1 decisions. With ``kind="number"``, any finite numbers such as wages.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row.
+    given : array-like of shape (n_rows,), or table
+        The factors. Their combinations are the strata. A number with more than ten different
+        values is cut into five bands of about as many rows; the labels of strata state them.
+    measure : str or Measure, default="demographic_parity_gap"
+        A measure that is a difference of rates or means within one class.
+    reference : a group label, optional
+        The group with which every other group is compared. By default it is the largest.
+    weights : {"population", "reference", "mantel_haenszel"}, default="population"
+        Weight of a stratum with :math:`n_1` people of the group and :math:`n_0` of the reference
+        group: :math:`n_1 + n_0`, :math:`n_0`, or :math:`n_1 n_0 / (n_1 + n_0)`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    threshold : float, default=0.5
+        A score at or above the threshold is accepted.
+    pos_label : default=1
+        The label that counts as positive.
+    kind : {"probability", "number"}, default="probability"
+        What the scores are. With "number", pass ``measure="mean_parity_gap"``.
+
+    Returns
+    -------
+    list of ConditionalGap
+        One for every group but the reference group.
+
+    Notes
+    -----
+    With the difference :math:`d_k` in stratum :math:`k` and weights :math:`w_k` that sum to 1,
+    ``value`` is :math:`\sum_k w_k d_k` and ``absolute`` is :math:`\sum_k w_k |d_k|`. Even if groups
+    make no difference, the latter is positive. ``chance`` is its mean over all ways to deal the
+    group labels out anew within each stratum: exact for decisions without survey weights in strata
+    of up to 2,000 people, and by the normal approximation otherwise.
+
+    In a stratum of :math:`n_k` people, demographic disparity is the group's share of the rejected
+    minus its share of the accepted people (0 where there are none). Conditional demographic
+    disparity is :math:`\sum_k n_k \mathrm{DD}_k / \sum_k n_k` over all strata, as Amazon SageMaker
+    Clarify reports it.
+
+    Examples
+    --------
+    Within each job, women and men are hired equally often. More women apply for the job that hires
+    few.
+
+    >>> sex = ["f"] * 100 + ["m"] * 100
+    >>> job = ["cook"] * 80 + ["guide"] * 20 + ["cook"] * 20 + ["guide"] * 80
+    >>> hired = ([1] + [0] * 3) * 20 + [1, 1, 1, 0] * 5 + ([1] + [0] * 3) * 5 + [1, 1, 1, 0] * 20
+    >>> (found,) = conditional_gaps(None, hired, sensitive_features=sex, given=job, reference="m")
+    >>> print(f"{found.marginal:.2f}, given the job {found.value:.2f}")
+    -0.30, given the job 0.00
+    """
+    asked = read_measure(measure, outcome=read_outcome(kind, "kind"))
+    settings = Settings(threshold, outcome=read_outcome(kind, "kind"))
+    labels = y_true if asked.needs_labels else None
+    read = y_score, sensitive_features, sample_weight, labels, pos_label, settings
+    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given)
+    if scored.people.strata is None:
+        raise InputError(
+            "given is None, and a comparison within strata needs factors. Pass a column or a "
+            "table, or use gaps_by_pair.",
+            parameter="given",
+        )
+    return gaps_within(scored, asked, reference, weights)
+
+
+def gaps_within(
+    scored: ScoredPeople, measure: Measure, reference: Any = None, weights: str = "population"
+) -> list[ConditionalGap]:
+    """Return the conditional gaps of scored people who have strata."""
+    if measure.distance is not None or len(measure.labels) > 1 or measure.needs_coupling:
+        raise InputError(
+            f"{measure.name} is not a difference of rates or means within one class. Pass "
+            "'demographic_parity_gap', 'mean_parity_gap', 'true_positive_gap' or "
+            "'false_positive_gap'.",
+            parameter="measure",
+        )
+    if weights not in WEIGHTS:
+        raise InputError(
+            f"weights must be one of {', '.join(map(repr, WEIGHTS))}, got {weights!r}.",
+            parameter="weights",
+        )
+    target = scored.people.groups.reference(reference, scored.people.weights)
+    sources = [code for code in scored.codes if code != target]
+    return [_gap(scored, measure, code, target, weights) for code in sources]
+
+
+def _gap(
+    scored: ScoredPeople, measure: Measure, source: int, target: int, how: str
+) -> ConditionalGap:
+    (label,) = measure.labels
+    settings, codes = scored.settings, (source, target)
+    unit = measure.unit_of(settings)
+    scored.comparable(codes, label)  # raise if no stratum can be compared
+    assert scored.people.strata is not None
+    found, chance, disparity, people = [], [], 0.0, 0.0
+    for code, own in scored.within.items():
+        parts = [own._divided(group, label) for group in codes]
+        sizes = parts[0].weights.total, parts[1].weights.total
+        levels = [
+            measure.level(part, settings) / unit if size > 0.0 else float("nan")
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+        weight = 0.0
+        if min(sizes) > 0.0:
+            weight = {
+                "population": sum(sizes),
+                "reference": sizes[1],
+                "mantel_haenszel": sizes[0] * sizes[1] / sum(sizes),
+            }[how]
+        name = scored.people.strata.labels[code]
+        found.append(StratumGap(name, sizes, (levels[0], levels[1]), weight))
+        chance.append(_chance(measure, own, codes, label) / unit if weight else 0.0)
+        if measure.needs_decisions and settings.threshold is not None:
+            hits = [
+                size * level if size else 0.0 for size, level in zip(sizes, levels, strict=True)
+            ]
+            misses = [size - hit for size, hit in zip(sizes, hits, strict=True)]
+            among = [own[0] / total if (total := sum(own)) else 0.0 for own in (misses, hits)]
+            disparity += sum(sizes) * (among[0] - among[1])
+            people += sum(sizes)
+    total = sum(stratum.weight for stratum in found)
+    shares = [stratum.weight / total for stratum in found]
+    strata = tuple(
+        StratumGap(one.label, one.sizes, one.levels, share)
+        for one, share in zip(found, shares, strict=True)
+    )
+    compared = [(one.weight, one.difference) for one in strata if one.weight]
+    reached, every = (
+        np.array([one.sizes for one in strata if one.weight]).sum(axis=0),
+        np.array([one.sizes for one in strata]).sum(axis=0),
+    )
+    names = scored.people.groups.labels
+    first, second = (measure.level(scored.part(code, label), settings) for code in codes)
+    return ConditionalGap(
+        names[source],
+        names[target],
+        measure.name,
+        (first - second) / unit,
+        float(sum(weight * gap for weight, gap in compared)),
+        float(sum(weight * abs(gap) for weight, gap in compared)),
+        float(sum(share * mean for share, mean in zip(shares, chance, strict=True))),
+        (float(reached[0] / every[0]), float(reached[1] / every[1])),
+        disparity / people if people else None,
+        how,
+        strata,
+    )
+
+
+def _chance(
+    measure: Measure, scored: ScoredPeople, codes: tuple[int, int], label: bool | None
+) -> float:
+    """Return the mean size of the difference if group labels were dealt out at random."""
+    first, second = (scored._divided(code, label) for code in codes)
+    settings = scored.settings
+    counted = measure.needs_decisions and settings.threshold is not None
+    if counted and not first.weights.is_survey and not second.weights.is_survey:
+        (hits, n), (others, m) = first.counts(settings), second.counts(settings)
+        total = round(hits + others)
+        if n + m <= _EXACT:
+            taken = np.arange(max(0, total - m), min(n, total) + 1)
+            chances = hypergeom.pmf(taken, n + m, total, n)
+            return float(chances @ np.abs(taken / n - (total - taken) / m))
+    sides = [own.selected(settings) if counted else own.values for own in (first, second)]
+    values = np.concatenate(sides).astype(np.float64)
+    mass = np.concatenate(
+        [
+            own.weights.values if own.weights.values is not None else np.ones(len(own.values))
+            for own in (first, second)
+        ]
+    )
+    sizes = first.weights.size, second.weights.size
+    mean = np.average(values, weights=mass)
+    effective = sum(sizes)
+    variance = np.average((values - mean) ** 2, weights=mass) * effective / max(effective - 1, 1.0)
+    return float(np.sqrt(2.0 / np.pi * variance * (1.0 / sizes[0] + 1.0 / sizes[1])))
