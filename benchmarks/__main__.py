@@ -14,15 +14,21 @@ from pathlib import Path
 TOPICS = (
     *("scores", "transport", "nearest", "blocks", "learning", "boosting", "anymodel", "audit"),
     *("monitor", "threads", "parquet", "growth", "match_rows", "paths", "million"),
+    *("fair_fit", "kept", "uneven", "promise", "limits"),
 )
-RARE = ("parquet", "growth", "match_rows", "paths", "million")  # long: only when asked for
+# Long: only when asked for.
+RARE = (
+    *("parquet", "growth", "match_rows", "paths", "million"),
+    *("fair_fit", "kept", "uneven", "promise", "limits"),
+)
 HEAD = """# Benchmarks
 
 Ratios of two things, because machines differ and are noisy. Written by `make bench`; do not edit by
 hand. Each topic stands in a file of its own, with its records below. Short topics measure both
 things in one run. The long ones (parquet, growth, match_rows, paths, million) and blocks may be put
 together from parts that were measured at different moments on a busy machine; they compare CPU
-time.
+time. The studies of fair fits (fair_fit, kept, uneven, promise) keep a record of every run, with
+the code that was measured.
 """
 
 

@@ -60,7 +60,6 @@ def coupled(name, most, block_size, n_jobs=1):
         "cost": proof.cost,
         "bound": proof.bound,
         "solver": proof.solver,
-        "confidence": proof.confidence,
     }
 
 

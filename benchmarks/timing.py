@@ -46,6 +46,24 @@ class Spent:
         return {"cpu": cpu, "peak": (own + (n_workers > 1) * n_workers * theirs.ru_maxrss) / 2**20}
 
 
+# BENCHMARKS_RECORDS names another folder for the records of a study.
+RECORDS = Path(os.environ.get("BENCHMARKS_RECORDS", Path(__file__).parent / "records"))
+
+
+def recorded(topic):
+    """Return the runs of a study that are recorded, one JSON line each."""
+    path = RECORDS / f"{topic}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def appended(topic, run):
+    """Record a run of a study, so that an interrupted one goes on from there."""
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    with (RECORDS / f"{topic}.jsonl").open("a") as file:
+        file.write(json.dumps(run) + "\n")
+    return run
+
+
 def in_subprocess(function, *arguments, threads=1):
     """Run a module's function in a fresh process, so that its memory and threads are its own.
 

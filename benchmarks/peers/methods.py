@@ -15,6 +15,8 @@ from paper.groups import N_ROUNDS, SLOW
 from paper.methods import METHODS, Model, Problem, Rows, plain_model
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from benchmarks.peers.linear_post import linear_post
+
 BOUNDS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1)
 ODDS = "equalized_odds"
 
@@ -294,6 +296,18 @@ def _fairret(trial: Trial) -> Iterator[tuple[float, Decide]]:
         yield strength, decide
 
 
+def _linear_post(trial: Trial) -> Iterator[tuple[float, Decide]]:
+    tune = trial.problem.tune
+    names = {name: code for code, name in enumerate(sorted(set(tune.group)))}
+
+    def codes(rows: Rows) -> Any:
+        return np.array([names[name] for name in rows.group])
+
+    for bound in BOUNDS:
+        rule = linear_post(trial.plain(tune), codes(tune), bound, trial.problem.criterion)
+        yield bound, lambda rows, rule=rule: rule(trial.plain(rows), codes(rows))
+
+
 def _ours(title: str, method: str, package: str = "fairmatch", **more: Any) -> Peer:
     """Return a method of the study of groups."""
 
@@ -328,6 +342,7 @@ PEERS: dict[str, Peer] = {
     "error-parity": Peer(
         "error-parity: RelaxedThresholdOptimizer", "error-parity", _error_parity, random=True
     ),
+    "linear-post": Peer("LinearPost's linear program (written anew)", "scipy", _linear_post),
     "fairret": Peer("fairret: NormLoss (a network)", "fairret", _fairret),
     "reject-option": Peer(
         "AIF360: RejectOptionClassification", "aif360", _reject_option, most_groups=2
