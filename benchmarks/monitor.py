@@ -5,6 +5,8 @@
 The streams are recorded in blocks of 50, so an interrupted run goes on.
 """
 
+import contextlib
+import io
 import tempfile
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 
 from benchmarks.timing import Row, appended, recorded
 from fairmatch.auditing.monitor import GapMonitor
+from fairmatch.cli.main import main
 
 # Pairs of people until the alarm of the reference method (Chugg and others, 2023), by rates.
 REFERENCE = {(0.7, 0.4): 52, (0.55, 0.4): 181, (0.5, 0.45): 2211}
@@ -115,11 +118,6 @@ def cost():
             main(
                 ["monitor", str(path), "--time", "day", "--sensitive", "sex", "--state", str(state)]
             )
-
-    import contextlib
-    import io
-
-    from fairmatch.cli.main import main
 
     connection.register("frame", frame)
     with tempfile.TemporaryDirectory() as folder:

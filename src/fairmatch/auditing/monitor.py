@@ -132,8 +132,9 @@ class GapMonitor:
 
     grows beyond :math:`1 / \alpha` with probability at most :math:`\alpha` if the mean of
     :math:`D` is at most :math:`\varepsilon`. The evidence is the mean of the capitals of several
-    :math:`\lambda`, weighted by :math:`\sqrt\lambda`, of both directions and of all pairs of groups. For equalised odds, which is the mean
-    of two gaps, the alarm sounds when the lower limit exceeds the bound.
+    :math:`\lambda`, weighted by :math:`\sqrt\lambda`, of both directions and of all pairs of
+    groups. For equalised odds, which is the mean of two gaps, the alarm sounds when the lower limit
+    exceeds the bound.
 
     The limits come from one confidence sequence per group, at a level of
     :math:`1 - \alpha / K`: all rates :math:`p` with
