@@ -106,7 +106,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
     reference: Any = None
-    match_rows: int | None = 50_000
+    match_rows: int | None = 2_500
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
     small_groups: SmallGroups = "warn"

@@ -1021,10 +1021,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
@@ -1110,7 +1110,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         fairness_weight: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -1164,10 +1164,10 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         choose from; a single number then leaves the weights to the method.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the model with the least squared error whose gap on the held-out rows is
@@ -1253,7 +1253,7 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         transport: str | Matcher = "marginal",
         fairness_weight: float | Sequence[float] = 1.0,
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,

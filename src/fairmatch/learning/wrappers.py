@@ -444,10 +444,10 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
@@ -523,7 +523,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         score_weight: float = 5.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -703,10 +703,10 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         trained on the other folds.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the model with the least squared error whose gap on the held-out rows is
@@ -780,7 +780,7 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         transport: str | Matcher = "marginal",
         score_weight: float = 1.25,
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
