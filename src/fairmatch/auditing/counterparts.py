@@ -211,7 +211,9 @@ class Explanation:
                 "prototype=10, which shows medians of ten people or more.",
                 parameter="prototype",
             )
-        return write_whole(path, _LETTER.format(body=self._letter_body(), sender=escape(sender)))
+        return write_whole(
+            path, _LETTER.format(body=self._letter_body(), sender=escape(sender)), private=True
+        )
 
     def _letter_body(self) -> str:
         parts = [f"<h1>About the decision for {escape(self.id)}</h1>"]
