@@ -762,7 +762,8 @@ class Audited:
         if self.pairs:
             return None
         sizes = ((code, self._group_weights[code].size) for code in self.groups.compared)
-        return next(reason for code, size in sizes if (reason := self.refuse(code, size)))
+        reasons = (self.refuse(code, size) for code, size in sizes)
+        return next(filter(None, reasons), "Only one group is known, and a gap needs two.")
 
     @cached_property
     def reference(self) -> int:
