@@ -22,7 +22,7 @@ def model_card(audit: Audit, limits: Sequence[str]) -> str:
         side = "at or above" if audit.favourable == "high" else "below"
         lines.append(f"- {_safe(audit.outcome.capitalize())}: a score {side} {audit.threshold:g}")
     lines += ["", "## Groups", "", *_groups(audit, level)]
-    lines += ["", "## Gaps", "", *_table(("gap", f"value [{level} interval]", "between", "ahead"), [
+    lines += ["", "## Gaps", "", *_table(("gap", f"value ({level} interval)", "between", "ahead"), [
         (gap.name.replace("_", " "), _told(gap), " and ".join(gap.groups or ()), gap.favoured or "")
         for gap in audit.gaps
     ])]  # fmt: skip
@@ -37,7 +37,7 @@ def model_card(audit: Audit, limits: Sequence[str]) -> str:
 def _groups(audit: Audit, level: str) -> list[str]:
     """Return the table of groups, without the columns that nobody has a value in."""
     names = {
-        "selection_rate": f"{audit.outcome} [{level} interval]",
+        "selection_rate": f"{audit.outcome} ({level} interval)",
         "mean_score": "mean score",
         "base_rate": "favourable label",
         "accuracy": "accuracy",
@@ -88,7 +88,7 @@ def _told(fact: Estimate | Gap | None) -> str:
         return "no statement"
     if fact.low is None or fact.high is None:
         return f"{fact.value:.3f}"
-    return f"{fact.value:.3f} [{fact.low:.3f}, {fact.high:.3f}]"
+    return f"{fact.value:.3f} ({fact.low:.3f} to {fact.high:.3f})"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
