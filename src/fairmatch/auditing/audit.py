@@ -47,6 +47,7 @@ from fairmatch.auditing.people import (
     sha256,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
+from fairmatch.auditing.unknown import unknown_notes, unknown_ranges
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.fair import match_quantiles
@@ -59,6 +60,7 @@ from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
 from fairmatch.people.outcome import NUMBER
 from fairmatch.people.people import People
+from fairmatch.people.similarity import AUTO
 
 # A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
@@ -79,7 +81,8 @@ def audit(
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
     keep: Collection[str] = (),
     kind: str | None = None,
     threshold: float = 0.5,
@@ -131,10 +134,13 @@ def audit(
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike in matchings. None counts every column by its range. A list
-        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
-        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
+    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
+        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
+        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
+        show it, and None otherwise. A list counts only these columns, and a mapping gives them
+        weights. An array has one row per person, such as an embedding.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away. A column of
         that kind that is not listed here is an error.
@@ -237,6 +243,7 @@ def audit(
         keep=keep,
         given=given,
         similarity=similarity,
+        categorical=categorical,
     )
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
@@ -255,7 +262,8 @@ def compare_models(
     sample_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
     keep: Collection[str] = (),
     pos_label: Any = 1,
     title: str | None = None,
@@ -287,10 +295,13 @@ def compare_models(
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike in matchings. None counts every column by its range. A list
-        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
-        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
+    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
+        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
+        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
+        show it, and None otherwise. A list counts only these columns, and a mapping gives them
+        weights. An array has one row per person, such as an embedding.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away.
     pos_label : default=1
@@ -358,6 +369,7 @@ def compare_models(
         keep=keep,
         given=given,
         similarity=similarity,
+        categorical=categorical,
         privileged=privileged,
     )
     groups = roster.people.groups
@@ -586,6 +598,7 @@ def build_audit(
     if roster.columns and not data.refused and len(data.compared) <= MANY_GROUPS:
         excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
+    gaps, by_pair = unknown_ranges(data, gaps, by_pair)
     step("subsets")
     subsets = None
     if roster.columns:
@@ -622,7 +635,7 @@ def build_audit(
         if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
         else settings.weight_kind,
         leaks=roster.leaks,
-        notes=roster.notes(),
+        notes=(*roster.notes(), *unknown_notes(data, gaps)),
         impact=impact_tables(data) if decides else (),
         kind=settings.kind,
         spread=None if decides else _spread(roster, data.scores),

@@ -238,6 +238,10 @@ class Gap:
         part, so they say nothing without ``raw_expected``.
     raw_expected : tuple of two float, or None
         What the two would average if group played no part.
+    unknown_range : tuple of two float, or None
+        Where there are people without a group: the smallest and the largest gap over all ways in
+        which they could belong to the compared groups. It is None for gaps that have no such
+        range, and where every group is known.
     """
 
     name: str
@@ -256,6 +260,7 @@ class Gap:
     ends: tuple[float, float] | None = None
     raw: tuple[float, float] | None = None
     raw_expected: tuple[float, float] | None = None
+    unknown_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
