@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fairmatch.auditing.facts import Audit, Estimate, Gap
+from typing import Any
 
 
-def model_card(audit: Audit, limits: Sequence[str]) -> str:
-    """Return the model card of an audit."""
+def model_card(audit: Any, limits: Sequence[str]) -> str:
+    """Return the model card of an `Audit`."""
     about, made = audit.about, audit.provenance
     level = f"{audit.confidence:.0%}"
     head = ["---", "tags:", "- fairness", "- fairmatch", "---", ""]
@@ -34,7 +31,7 @@ def model_card(audit: Audit, limits: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _groups(audit: Audit, level: str) -> list[str]:
+def _groups(audit: Any, level: str) -> list[str]:
     """Return the table of groups, without the columns that nobody has a value in."""
     names = {
         "selection_rate": f"{audit.outcome} ({level} interval)",
@@ -58,7 +55,7 @@ def _groups(audit: Audit, level: str) -> list[str]:
     return _table([*header, *["calibration error"] * calibrated], rows)
 
 
-def _limits(audit: Audit, own: Sequence[str]) -> list[str]:
+def _limits(audit: Any, own: Sequence[str]) -> list[str]:
     """Return what a reader must not conclude from the card."""
     found = [
         *own,
@@ -83,7 +80,7 @@ def _limits(audit: Audit, own: Sequence[str]) -> list[str]:
     return found
 
 
-def _told(fact: Estimate | Gap | None) -> str:
+def _told(fact: Any) -> str:
     if fact is None or fact.value is None:
         return "no statement"
     if fact.low is None or fact.high is None:
