@@ -482,16 +482,6 @@ def test_what_can_be_used_is_used_and_told(case, home, capsys):
     assert len(pd.read_csv("scores.csv")) == N
 
 
-def test_a_folder_name_does_not_replace_a_column(tmp_path):
-    from fairmatch.auditing.streaming import ParquetFiles
-
-    place = tmp_path / "sex=f"
-    place.mkdir()
-    pd.DataFrame({"sex": ["m", "f", "m"]}).to_parquet(place / "a.parquet")
-    found = ParquetFiles(str(tmp_path)).ask("SELECT sex FROM rows ORDER BY file_row_number")
-    assert found["sex"].tolist() == ["m", "f", "m"]
-
-
 def test_the_package_lists_only_its_own_names():
     import fairmatch
 
