@@ -371,6 +371,10 @@ class SeenRows:
     codes: NDArray[Any] | None
     _scored: dict[int, tuple[Any, FloatArray]] = field(default_factory=dict, repr=False)
 
+    def __getitem__(self, rows: IndexArray) -> "SeenRows":
+        codes = None if self.codes is None else self.codes[rows]
+        return SeenRows(_safe_indexing(self.table, rows), codes)
+
     def scored(self, learner: Learner, model: Any) -> FloatArray:
         """Return the scores of a model, which are computed only once per model."""
         if id(model) not in self._scored:
