@@ -420,7 +420,7 @@ class Bound:
         return 1.96 * spread * float(np.sqrt((1.0 / sizes).sum())), groups
 
     def tell(self, trials: "Trials", place: int, *, reached: bool, limit: float | None) -> None:
-        """Say once what is wrong with the model that is kept, if anything is."""
+        """Warn once of all that is wrong with the model that is kept, or raise if that is asked."""
         curve, people = trials.curve, trials.people
         kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
         half, groups = self.resolution(people, float(kept.get("spread", 0.0)))
