@@ -217,7 +217,8 @@ class Explanation:
         The letter shows medians of ten people or more and no other person, even if the explanation
         shows single people.
         """
-        return write_whole(path, _LETTER.format(body=self._letter_body(), sender=escape(sender)))
+        body = _LETTER.format(body=self._letter_body(), sender=escape(sender))
+        return write_whole(path, body, private=True)
 
     def _letter_body(self) -> str:
         parts = [f"<h1>About the decision for {escape(self.id)}</h1>"]

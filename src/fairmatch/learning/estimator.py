@@ -38,7 +38,7 @@ from fairmatch.people.checks import (
     read_column,
     read_weights,
 )
-from fairmatch.people.groups import read_criterion
+from fairmatch.people.groups import read_criterion, read_unknown
 from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
 from fairmatch.people.people import People
 
@@ -124,6 +124,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
     small_groups: SmallGroups = "warn"
+    unknown: str = "ignore"
     random_state: Any = None
     encoder: Any = "table"
     transport: Any = "marginal"
@@ -244,6 +245,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         check_weights(self._weight_name or "fairness_weight", weights, self._weight_range)
         check_flag("sensitive_at_prediction", self.sensitive_at_prediction)
         read_small_groups(self.small_groups)
+        read_unknown(self.unknown)
         read_criterion(self.criterion)
         if self._matches:
             self._transport().check(coupling)
@@ -267,6 +269,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._encoder(),
             self._sees,
             self.small_groups,
+            unknown=self.unknown,
         )
 
     def _learn(

@@ -1063,6 +1063,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same bits on the same machine, versions and number of
         threads.
@@ -1077,6 +1081,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         The two labels; the second is the positive one.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
@@ -1124,6 +1130,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -1142,6 +1149,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -1211,6 +1219,10 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same bits on the same machine, versions and number of
         threads.
@@ -1223,6 +1235,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         Number of complete epochs of its training.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
     fairness_weight_ : float
@@ -1271,6 +1285,7 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -1288,4 +1303,5 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state

@@ -747,6 +747,10 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same model on the same machine and versions. By
         default it is that of ``estimator``.
@@ -769,6 +773,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         The two labels; the second is the positive one.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
@@ -820,6 +826,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -839,6 +846,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -917,6 +925,10 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same model on the same machine and versions. By
         default it is that of ``estimator``.
@@ -938,6 +950,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         the array is empty without early stopping.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
     fairness_weight_ : float
@@ -990,6 +1004,7 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -1008,4 +1023,5 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state

@@ -87,6 +87,7 @@ class Wrapper(FairEstimator):
             self.sensitive_at_prediction,
             self._encoder(),
             small_groups=self.small_groups,
+            unknown=self.unknown,
             optional=self._matches,
             adds_groups=not self.prefit,
         )
@@ -366,6 +367,10 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -424,6 +429,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -441,6 +447,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -518,6 +525,10 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -574,6 +585,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -593,6 +605,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -652,6 +665,10 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -703,6 +720,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -718,6 +736,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -789,6 +808,10 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -842,6 +865,7 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -860,4 +884,5 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
