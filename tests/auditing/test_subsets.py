@@ -158,7 +158,8 @@ def test_columns_of_very_many_levels_have_a_code_for_each():
 def test_how_a_subset_is_found_does_not_depend_on_the_order_of_the_rows(seed):
     scores, group, X = planted_model(600, 0.3, seed)
     told = {}
-    for order in (np.arange(600), *np.random.default_rng(seed).permuted([np.arange(600)] * 3, 1)):
+    generator = np.random.default_rng(seed)
+    for order in (np.arange(600), *(generator.permutation(600) for _ in range(3))):
         found = audit(
             scores[order], sensitive_features=group[order], X=X.iloc[order].reset_index(drop=True),
             **QUICK,
