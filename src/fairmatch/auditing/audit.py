@@ -47,6 +47,7 @@ from fairmatch.auditing.people import (
     sha256,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
+from fairmatch.auditing.unknown import unknown_notes, unknown_ranges
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.fair import match_quantiles
@@ -586,6 +587,7 @@ def build_audit(
     if roster.columns and not data.refused and len(data.compared) <= MANY_GROUPS:
         excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
+    gaps, by_pair = unknown_ranges(data, gaps, by_pair)
     step("subsets")
     subsets = None
     if roster.columns:
@@ -622,7 +624,7 @@ def build_audit(
         if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
         else settings.weight_kind,
         leaks=roster.leaks,
-        notes=roster.notes(),
+        notes=(*roster.notes(), *unknown_notes(data, gaps)),
         impact=impact_tables(data) if decides else (),
         kind=settings.kind,
         spread=None if decides else _spread(roster, data.scores),

@@ -235,6 +235,10 @@ class Gap:
         part, so they say nothing without ``raw_expected``.
     raw_expected : tuple of two float, or None
         What the two would average if group played no part.
+    unknown_range : tuple of two float, or None
+        Where there are people without a group: the smallest and the largest gap over all ways in
+        which they could belong to the compared groups. It is None for gaps that have no such
+        range, and where every group is known.
     """
 
     name: str
@@ -253,6 +257,7 @@ class Gap:
     ends: tuple[float, float] | None = None
     raw: tuple[float, float] | None = None
     raw_expected: tuple[float, float] | None = None
+    unknown_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -770,30 +775,37 @@ class Individuals:
     near: tuple[NearPeople, ...] = ()
     across: dict[str, Pairs] = field(default_factory=dict)
 
-    def is_flip(self, pair: int, *, matching: str = "fair") -> bool:
+    def _pairs(self, matching: str | None) -> Pairs:
+        if matching is None:
+            matching = "nearest_fair" if "nearest_fair" in self.pairs else "fair"
+        return self.pairs[matching]
+
+    def is_flip(self, pair: int, *, matching: str | None = None) -> bool:
         """Return whether one person of a pair is selected and the other is not.
 
         Parameters
         ----------
         pair : int
             Position of the pair.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
         """
-        pairs = self.pairs[matching]
+        pairs = self._pairs(matching)
         return self.selected[pairs.first[pair]] != self.selected[pairs.second[pair]]
 
-    def differences(self, pair: int, *, matching: str = "fair") -> list[Difference]:
+    def differences(self, pair: int, *, matching: str | None = None) -> list[Difference]:
         """Return the columns in which the two people of a pair differ.
 
         Parameters
         ----------
         pair : int
             Position of the pair.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
         """
-        pairs = self.pairs[matching]
+        pairs = self._pairs(matching)
         first, second = pairs.first[pair], pairs.second[pair]
         return [
             Difference(name, values[first], values[second])
@@ -801,37 +813,39 @@ class Individuals:
             if values[first] != values[second]
         ]
 
-    def counterparts(self, person: int, *, matching: str = "fair") -> list[int]:
+    def counterparts(self, person: int, *, matching: str | None = None) -> list[int]:
         """Return the positions of the pairs that a person is part of, with the heaviest first.
 
         Parameters
         ----------
         person : int
             Position of the person in the lists.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
         """
-        pairs = self.pairs[matching]
+        pairs = self._pairs(matching)
         both = enumerate(zip(pairs.first, pairs.second, strict=True))
         found = [k for k, members in both if person in members]
         return sorted(found, key=lambda k: -pairs.mass[k])
 
-    def most_unlike(self, n_pairs: int = 10, *, matching: str = "fair") -> list[int]:
+    def most_unlike(self, n_pairs: int = 10, *, matching: str | None = None) -> list[int]:
         """Return the positions of the pairs whose people are farthest apart.
 
         Parameters
         ----------
         n_pairs : int, default=10
             How many pairs to return at most.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
 
         Returns
         -------
         list of int
             Positions of the pairs. It is empty without features.
         """
-        distance = self.pairs[matching].distance
+        distance = self._pairs(matching).distance
         return sorted(range(len(distance)), key=lambda k: -distance[k])[:n_pairs]
 
 
@@ -1187,13 +1201,16 @@ class Provenance:
 
 # The people and scores behind the audits of this process, for `Audit.explain`. They are no part of
 # the facts, so they are neither written to files nor copied with an audit.
-_BEHIND: dict[int, tuple[People, FloatArray]] = {}
+_BEHIND: dict[int, Neighbourhood] = {}
 
 
 def remember_people(audit: Audit, people: People, scores: FloatArray) -> None:
-    """Keep the people behind an audit as long as the audit itself."""
-    _BEHIND[id(audit)] = people, scores
-    finalize(audit, _BEHIND.pop, id(audit), None)
+    """Keep the people behind an audit as long as the audit itself, if there is a table."""
+    if people.table is not None:
+        how = audit._deciding()
+        near = Neighbourhood(people.table, people.groups, scores, ids=people.ids, **how)
+        _BEHIND[id(audit)] = near
+        finalize(audit, _BEHIND.pop, id(audit), None)
 
 
 @dataclass(frozen=True)
@@ -1342,16 +1359,9 @@ class Audit(JsonFacts):
 
     def _neighbourhood(self) -> Neighbourhood:
         """Return the people behind the audit: everybody, or the sample of a file."""
-        known, sample = _BEHIND.get(id(self)), self.individuals
-        how: dict[str, Any] = {
-            "threshold": self.threshold,
-            "high": self.favourable == "high",
-            "outcome": self.outcome,
-        }
-        table = None if known is None else known[0].table
-        if known is not None and table is not None:
-            people, scores = known
-            return Neighbourhood(table, people.groups, scores, ids=people.ids, **how)
+        if id(self) in _BEHIND:
+            return _BEHIND[id(self)]
+        sample = self.individuals
         if sample is None or not sample.columns:
             raise InputError(
                 "This audit knows nobody: it was made without X, or read from a file without "
@@ -1360,7 +1370,15 @@ class Audit(JsonFacts):
         labels = np.array([group.label for group in self.groups], dtype=object)
         groups = read_groups(labels[list(sample.group)], unknown="unknown")
         rows = Table(pd.DataFrame(sample.columns))
-        return Neighbourhood(rows, groups, np.array(sample.scores), ids=sample.ids, **how)
+        scores = np.array(sample.scores)
+        return Neighbourhood(rows, groups, scores, ids=sample.ids, **self._deciding())
+
+    def _deciding(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "high": self.favourable == "high",
+            "outcome": self.outcome,
+        }
 
     @property
     def undecided(self) -> str | None:

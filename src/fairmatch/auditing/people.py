@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairmatch.auditing.facts import Estimate, LeakFacts
-from fairmatch.exceptions import ColumnError, GroupError, InputError
+from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
@@ -33,10 +33,11 @@ from fairmatch.people.columns import Column, split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder
 from fairmatch.people.groups import (
     SMALL,
+    UNKNOWN,
     Groups,
     attribute_columns,
+    check_known,
     is_word,
-    listed,
     read_criterion,
     read_groups,
 )
@@ -47,9 +48,6 @@ from fairmatch.people.roles import ColumnFacts, suspect
 from fairmatch.people.similarity import Similarity, read_similarity
 from fairmatch.people.strata import Codes, read_given
 from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
-
-UNKNOWN = "unknown"
-"""The group of people for whom an attribute is missing. It is shown, but compared with no other."""
 
 MANY_GROUPS = 50
 """With more groups than this, every group is compared with the reference group only."""
@@ -510,7 +508,7 @@ def read_roster(
             for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
         )
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
-    _check_known(groups)
+    check_known(groups)
     n_rows = len(groups)
     table = None if X is None else Table(_without(X, sensitive_column))
     if table is not None and len(table) != n_rows:
@@ -551,19 +549,6 @@ def read_roster(
     return Roster(
         people, X, sensitive_features, pos_label, positions, n_given, leaks, strata, alike
     )
-
-
-def _check_known(groups: Groups) -> None:
-    """Raise unless at least two groups are known."""
-    if len(groups.compared) < 2:
-        known = [groups.labels[code] for code in groups.compared]
-        n_unknown = int(np.isin(groups.codes, groups.apart).sum())
-        raise GroupError(
-            f"sensitive_features has {n_unknown} missing or unknown values, and the others hold "
-            f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
-            "compare. Pass rows of another group too, or another column.",
-            parameter="sensitive_features",
-        )
 
 
 def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[LeakFacts, ...]:
@@ -770,7 +755,8 @@ class Audited:
         if self.pairs:
             return None
         sizes = ((code, self._group_weights[code].size) for code in self.groups.compared)
-        return next(reason for code, size in sizes if (reason := self.refuse(code, size)))
+        reasons = (self.refuse(code, size) for code, size in sizes)
+        return next(filter(None, reasons), "Only one group is known, and a gap needs two.")
 
     @cached_property
     def reference(self) -> int:

@@ -243,7 +243,8 @@ def audit(
     held = without_baseline(audits, baseline)
     print_audits(audits)
     if json:
-        write_whole(json, found.to_json(indent=2))
+        private = any(one.individuals is not None for one in audits)
+        write_whole(json, found.to_json(indent=2), private=private)
         print(f"Facts: {json}")
     if write_report is not None:
         write_report(found, out)

@@ -27,6 +27,7 @@ from fairmatch.learning.reading import (
     joined_attributes,
     settle_small_groups,
     table_width,
+    tell_unknown,
 )
 from fairmatch.people.checks import (
     FloatArray,
@@ -46,6 +47,8 @@ from fairmatch.people.groups import (
     Groups,
     read_criterion,
     read_groups,
+    read_known,
+    read_unknown,
 )
 from fairmatch.people.outcome import NUMBER
 from fairmatch.people.people import IndexArray, Labels, People
@@ -940,6 +943,7 @@ def fit_adjustment(
     pos_label: Any = 1,
     scale: str = "probability",
     small_groups: SmallGroups = "warn",
+    unknown: str = "ignore",
 ) -> ScoreAdjustment:
     r"""Return a fitted adjustment of a model's scores. The model itself is not needed.
 
@@ -979,6 +983,9 @@ def fit_adjustment(
         What happens to groups with fewer than 30 rows. With "warn" they are adjusted like others,
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         their scores are not moved. A tuple such as ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" their scores are not moved, and a
+        warning says so if they are more than 5 %. With "group" they are a group of their own.
 
     Returns
     -------
@@ -1006,7 +1013,8 @@ def fit_adjustment(
     [False, True, False, True]
     """
     scores = _read_on_scale(y_score, scale)
-    given = read_groups(sensitive_features, n_rows=len(scores))
+    given = read_known(sensitive_features, read_unknown(unknown), n_rows=len(scores))
+    tell_unknown(given)
     groups = settle_small_groups(given, small_groups)
     people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
     (found,) = adjust_people(

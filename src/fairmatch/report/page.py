@@ -19,7 +19,7 @@ import pandas as pd
 
 from fairmatch.auditing.facts import Alternatives, Audit, Comparison
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.people.files import whole_file
+from fairmatch.people.files import whole_file, write_whole
 from fairmatch.report import figures
 from fairmatch.report.drawing import mark
 from fairmatch.report.explorer import explorer_json, explorer_lead
@@ -188,7 +188,7 @@ def write_report(
         scripts=scripts,
         policy=_policy(scripts),
     )
-    return _write(path, html)
+    return write_whole(path, html, private=any(one.individuals is not None for one in shown))
 
 
 FILING_FIELDS = {
@@ -281,9 +281,9 @@ def write_filing(
         ],
     )
     if Path(path).suffix.lower() == ".html":
-        return _write(path, html)
+        return write_whole(path, html)
     with TemporaryDirectory() as folder:
-        page = _write(Path(folder) / "filing.html", html)
+        page = write_whole(Path(folder) / "filing.html", html)
         with whole_file(Path(path)) as partial:
             _print_pdf(page, partial)
     return Path(path)
@@ -317,13 +317,6 @@ def _print_pdf(page: Path, file: Path) -> None:
             f"Chromium could not print the filing: {done.stderr.strip()[-300:]}. Write .html and "
             "print it from a browser."
         )
-
-
-def _write(path: str | Path, html: str) -> Path:
-    # A text with half a surrogate pair cannot be written, so a question mark replaces it.
-    with whole_file(Path(path)) as partial:
-        partial.write_bytes(html.encode("utf-8", "replace"))
-    return Path(path)
 
 
 def _check_words(label_words: Sequence[str]) -> None:
