@@ -258,14 +258,8 @@ def write_filing(
     """
     require_report()
     _check_words(label_words)
-    check_filing(path)
     given = dict(fields or {})
-    if unknown := sorted(given.keys() - FILING_FIELDS.keys()):
-        raise InputError(
-            f"fields has {unknown[0]!r}, which is none of {', '.join(FILING_FIELDS)}. Name one of "
-            "them.",
-            parameter="fields",
-        )
+    check_filing(path, given)
     shown = [audit.without_individuals() for audit in _listed(audits)]
     about, made = shown[0].about, shown[0].provenance
     known = {"auditor": about.author, "audit_date": about.date, "data_source": made.source}
@@ -289,8 +283,14 @@ def write_filing(
     return Path(path)
 
 
-def check_filing(path: str | Path) -> None:
-    """Raise if a filing cannot be written under this name. Call this before a long computation."""
+def check_filing(path: str | Path, fields: Mapping[str, str]) -> None:
+    """Raise if a filing cannot be written so. Call this before a long computation."""
+    if unknown := sorted(fields.keys() - FILING_FIELDS.keys()):
+        raise InputError(
+            f"fields has {unknown[0]!r}, which is none of {', '.join(FILING_FIELDS)}. Name one of "
+            "them.",
+            parameter="filing_fields",
+        )
     if Path(path).suffix.lower() not in (".html", ".pdf"):
         raise InputError(f"{path} must end in .html or .pdf. Name such a file.", parameter="filing")
     if Path(path).suffix.lower() == ".pdf" and _chromium() is None:
