@@ -29,6 +29,7 @@ _HOMES = {
     "explain": "auditing.explain",
     "fair_matching": "matching.fair",
     "find_alternatives": "auditing.alternatives",
+    "group_probabilities": "people.memberships",
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.adjust",
     "load": "learning.saving",

@@ -1149,6 +1149,72 @@ class ConditionalFacts:
 
 
 @dataclass(frozen=True)
+class EstimatedGap:
+    """The answers about one gap between groups that are known only as probabilities.
+
+    Attributes
+    ----------
+    name, symbol : str
+        Name of the measure in `fairmatch.measures`, and the paper's symbol.
+    assumed : Estimate
+        The gap of the weighted rates. It is right if scores and groups are independent given the
+        probabilities.
+    low, high : float
+        Bounds without that assumption: every gap between them agrees with the scores and with
+        probabilities that are calibrated within cells of people.
+    low_limit, high_limit : float
+        Confidence limits of the bounds.
+    calibrated : Estimate or None
+        The gap by people whose group is known, made more precise by the probabilities. It is None
+        where too few groups are known.
+    thresholded : float or None
+        What the gap would be if everybody belonged to the most probable group. It is no estimate of
+        the gap: it may be too large or too small.
+    """
+
+    name: str
+    symbol: str
+    assumed: Estimate
+    low: float
+    high: float
+    low_limit: float
+    high_limit: float
+    calibrated: Estimate | None = None
+    thresholded: float | None = None
+
+
+@dataclass(frozen=True)
+class EstimatedFacts:
+    """What is known of gaps between groups that are known only as probabilities.
+
+    Attributes
+    ----------
+    n_people : int
+        Number of people, each of whom has a probability of every group.
+    n_cells, smallest_cell : int
+        Number of cells of people with similar probabilities within which the bounds hold, and the
+        number of people in the smallest.
+    gaps : tuple of EstimatedGap
+        The gaps of rates and of means.
+    n_known : int
+        Number of people whose group is known.
+    calibration_error : float or None
+        Largest distance between a group's mean probability and its share among the known people,
+        over the groups and fifths of its probability. It is None with fewer than 50 known people.
+    calibration_p_value : float or None
+        P-value of a test that the probabilities are calibrated for the known people.
+    """
+
+    n_people: int
+    n_cells: int
+    smallest_cell: int
+    gaps: tuple[EstimatedGap, ...]
+    n_known: int = 0
+    calibration_error: float | None = None
+    calibration_p_value: float | None = None
+
+
+@dataclass(frozen=True)
 class Spread:
     """The standard deviation in which relative gaps of predictions are taken.
 
@@ -1290,6 +1356,9 @@ class Audit(JsonFacts):
     similarity : dict or None
         Weight of each column in the distance of two people. None if every column counts by its
         range, or if an embedding decides.
+    estimated : EstimatedFacts or None
+        Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
+        then those of the weighted rates, and nobody is matched.
 
     Examples
     --------
@@ -1336,6 +1405,7 @@ class Audit(JsonFacts):
     score_values: tuple[float, ...] = ()
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
+    estimated: EstimatedFacts | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.
