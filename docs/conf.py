@@ -66,6 +66,7 @@ GALLERY = (
     "first_classifier.py",
     "trees_with_a_bound.py",
     "audit_of_scores.py",
+    "explain_a_decision.py",
     "several_groups.py",
     "equal_opportunity.py",
     "existing_model.py",
@@ -74,6 +75,8 @@ GALLERY = (
     "own_matcher.py",
     "own_study.py",
     "large_tables.py",
+    "watch_the_gap.py",
+    "mlflow_model.py",
 )
 
 
