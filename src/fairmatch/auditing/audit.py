@@ -13,6 +13,7 @@ from sklearn.base import is_regressor
 
 from fairmatch import __version__
 from fairmatch.auditing.conditional import conditional_facts
+from fairmatch.auditing.estimated import UNMATCHED, estimate_gaps
 from fairmatch.auditing.excess import matched_excess
 from fairmatch.auditing.facts import (
     About,
@@ -83,6 +84,7 @@ def audit(
     given: Any = None,
     similarity: Any = AUTO,
     categorical: Collection[str] = (),
+    known: ArrayLike | None = None,
     keep: Collection[str] = (),
     kind: str | None = None,
     threshold: float = 0.5,
@@ -113,7 +115,8 @@ def audit(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. With several attributes, the groups are the combinations that occur,
         and each attribute is described by itself too. People whose value is missing, or reads
-        "unknown", form the group "unknown", which is shown but not compared.
+        "unknown", form the group "unknown", which is shown but not compared. Estimated groups
+        (`fairmatch.group_probabilities`) have gaps with bounds, and nobody is matched.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
         Missing values are allowed. Without X there are gaps, intervals and the matching by score
@@ -141,6 +144,9 @@ def audit(
         weights. An array has one row per person, such as an embedding.
     categorical : collection of str, default=()
         Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
+    known : array-like of shape (n_rows,), optional
+        With estimated groups: the true group of some people, and None for the others. They must be
+        a random sample.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away. A column of
         that kind that is not listed here is an error.
@@ -247,6 +253,16 @@ def audit(
     )
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
+    if data.groups.memberships is not None:
+        default = isinstance(similarity, str) and similarity == AUTO
+        _refuse_matching(given=given, similarity=None if default else similarity)
+        return _build_estimated(roster, data, model_name, about, known)
+    if known is not None:
+        raise InputError(
+            "known was given, and sensitive_features holds the groups themselves. Leave known out, "
+            "or pass fairmatch.group_probabilities(…) as sensitive_features.",
+            parameter="known",
+        )
     found = build_audit(roster, data, model_name, about, progress)
     remember_people(found, roster.people, data.scores)
     return found
@@ -373,6 +389,12 @@ def compare_models(
         privileged=privileged,
     )
     groups = roster.people.groups
+    if groups.memberships is not None:
+        raise InputError(
+            "Groups are estimated, and models are compared for people whose group is known. Audit "
+            "each model by itself with fairmatch.audit.",
+            parameter="sensitive_features",
+        )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
     about = About(title, author, date, purpose)
     every = {name: _audited(roster, scores, name, governed) for name in scores}
@@ -645,6 +667,51 @@ def build_audit(
     )
 
 
+def _refuse_matching(**given: Any) -> None:
+    """Raise if something was given that needs groups which are known."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} was given, and groups are estimated. People are compared one by one only "
+                f"if their groups are known. Leave {name} out.",
+                parameter=name,
+            )
+
+
+def _build_estimated(
+    roster: Roster, data: Audited, model_name: str, about: About, known: Any
+) -> Audit:
+    """Return the audit of one model where groups are known only as probabilities."""
+    found, settings = estimate_gaps(data, known, roster.positions, roster.n_given), data.settings
+    largest = max(found.groups, key=lambda group: group.n_rows)
+    return Audit(
+        model_name=model_name,
+        n_rows=data.weights.people,
+        threshold=settings.threshold if data.decides else None,
+        confidence=settings.confidence,
+        score_edges=score_edges(data),
+        groups=found.groups,
+        selection_ratio=found.selection_ratio,
+        gaps=found.gaps,
+        matchings=(Matching((0, 0), False, refused=UNMATCHED),),
+        subsets=None,
+        individuals=None,
+        provenance=_provenance(data, roster),
+        pair_gaps=found.pair_gaps,
+        reference=largest.label,
+        n_selected=data.weights.take(data.selected).people if data.decides else None,
+        favourable=settings.favourable,
+        outcome=settings.named_outcome,
+        about=about,
+        weights=None if data.people.weight is None else settings.weight_kind,
+        notes=(*roster.notes(), *found.notes),
+        kind=settings.kind,
+        spread=None if data.decides else _spread(roster, data.scores),
+        score_values=few_values(data),
+        estimated=found.facts,
+    )
+
+
 def _attributes(data: Audited) -> tuple[AttributeFacts, ...]:
     """Return the facts about the groups of each attribute, if there are several."""
     facts = []
@@ -743,7 +810,11 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
         version=__version__,
         seed=settings.pop("random_state"),
         scores_sha256=sha256(data.scores.tobytes()),
-        groups_sha256=sha256(data.groups.codes.tobytes()),
+        groups_sha256=sha256(
+            (
+                data.groups.codes if data.groups.memberships is None else data.groups.memberships
+            ).tobytes()
+        ),
         labels_sha256=None if labels is None else sha256(labels.tobytes()),
         features_sha256=roster.sha256,
         source=None,

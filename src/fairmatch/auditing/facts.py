@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import isclose
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from weakref import finalize
 
@@ -14,10 +15,12 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
+from fairmatch.people.files import write_whole
 from fairmatch.people.groups import read_groups
 from fairmatch.people.people import People
 from fairmatch.people.roles import ColumnRole
@@ -895,8 +898,8 @@ class SubsetGap:
         The gap over rows that played no part in choosing the subset. Its interval holds for all
         listed subsets at once.
     found_by : {"level", "split", "pair", "search"}
-        How the subset was found: as a single level, as a median split, as a pair of these, or by
-        the search for the worst subset.
+        The simplest way to find the subset: as a single level, as a median split, as a pair of
+        these, or by the search for the worst subset.
     groups : tuple of two str, or None
         The two groups.
     excess : Estimate or None
@@ -1149,6 +1152,72 @@ class ConditionalFacts:
 
 
 @dataclass(frozen=True)
+class EstimatedGap:
+    """The answers about one gap between groups that are known only as probabilities.
+
+    Attributes
+    ----------
+    name, symbol : str
+        Name of the measure in `fairmatch.measures`, and the paper's symbol.
+    assumed : Estimate
+        The gap of the weighted rates. It is right if scores and groups are independent given the
+        probabilities.
+    low, high : float
+        Bounds without that assumption: every gap between them agrees with the scores and with
+        probabilities that are calibrated within cells of people.
+    low_limit, high_limit : float
+        Confidence limits of the bounds.
+    calibrated : Estimate or None
+        The gap by people whose group is known, made more precise by the probabilities. It is None
+        where too few groups are known.
+    thresholded : float or None
+        What the gap would be if everybody belonged to the most probable group. It is no estimate of
+        the gap: it may be too large or too small.
+    """
+
+    name: str
+    symbol: str
+    assumed: Estimate
+    low: float
+    high: float
+    low_limit: float
+    high_limit: float
+    calibrated: Estimate | None = None
+    thresholded: float | None = None
+
+
+@dataclass(frozen=True)
+class EstimatedFacts:
+    """What is known of gaps between groups that are known only as probabilities.
+
+    Attributes
+    ----------
+    n_people : int
+        Number of people, each of whom has a probability of every group.
+    n_cells, smallest_cell : int
+        Number of cells of people with similar probabilities within which the bounds hold, and the
+        number of people in the smallest.
+    gaps : tuple of EstimatedGap
+        The gaps of rates and of means.
+    n_known : int
+        Number of people whose group is known.
+    calibration_error : float or None
+        Largest distance between a group's mean probability and its share among the known people,
+        over the groups and fifths of its probability. It is None with fewer than 50 known people.
+    calibration_p_value : float or None
+        P-value of a test that the probabilities are calibrated for the known people.
+    """
+
+    n_people: int
+    n_cells: int
+    smallest_cell: int
+    gaps: tuple[EstimatedGap, ...]
+    n_known: int = 0
+    calibration_error: float | None = None
+    calibration_p_value: float | None = None
+
+
+@dataclass(frozen=True)
 class Spread:
     """The standard deviation in which relative gaps of predictions are taken.
 
@@ -1290,6 +1359,9 @@ class Audit(JsonFacts):
     similarity : dict or None
         Weight of each column in the distance of two people. None if every column counts by its
         range, or if an embedding decides.
+    estimated : EstimatedFacts or None
+        Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
+        then those of the weighted rates, and nobody is matched.
 
     Examples
     --------
@@ -1336,6 +1408,7 @@ class Audit(JsonFacts):
     score_values: tuple[float, ...] = ()
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
+    estimated: EstimatedFacts | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.
@@ -1449,6 +1522,34 @@ class Audit(JsonFacts):
         kept = {name: v for name, v in people.columns.items() if name not in columns}
         hidden = (*people.hidden, *columns)
         return replace(self, individuals=replace(people, columns=kept, hidden=hidden))
+
+    def to_card(self, path: str | Path | None = None, *, limits: Sequence[str] = ()) -> str:
+        """Return a model card as Markdown: the groups, the gaps and the limits of use.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it. Hugging Face and skops call the file README.md.
+        limits : sequence of str, optional
+            Further limits of use, which stand before those that follow from the audit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairmatch import audit
+        >>> group = np.repeat(["a", "b"], 100)
+        >>> found = audit(np.linspace(0, 1, 200), sensitive_features=group, n_resamples=100)
+        >>> print(found.to_card(limits=["For loans below 5,000 euros only."])[:38])
+        ---
+        tags:
+        - fairness
+        - fairmatch
+        ---
+        """
+        card = model_card(self, limits)
+        if path is not None:
+            write_whole(path, card)
+        return card
 
     def __repr__(self) -> str:
         sizes = [f"{group.label!r} ({group.n_rows:,})" for group in self.groups]

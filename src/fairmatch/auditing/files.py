@@ -17,6 +17,7 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import MISSING_WORDS, find_value, read_table
+from fairmatch.people.memberships import group_probabilities
 from fairmatch.people.roles import Roles, RoleTable, describe_column, split_names, suspect
 
 _SIMILARITIES = {"auto": "auto", "relevance": "relevance", "range": None}
@@ -36,6 +37,8 @@ def audit_files(
     given: Sequence[str] = (),
     similar: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    estimated: bool = False,
+    known: str | None = None,
     **settings: Any,
 ) -> Audit | Comparison:
     """Audit the scores in one or several tables of the same people."""
@@ -61,7 +64,12 @@ def audit_files(
     if show is not None:
         show(read)
     attributes = list(roles.sensitive)
-    sensitive = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
+    sensitive: Any = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
+    if estimated:
+        sensitive = group_probabilities(first[attributes])
+        if known is not None:
+            check_names([known], names, table=paths[0])
+            settings["known"] = first[known].to_numpy()
     is_real = settings.get("kind") == "number"
     if roles.label is not None and not is_real:
         positive = find_value(first[roles.label], pos_label, "pos_label")

@@ -42,6 +42,7 @@ from fairmatch.people.groups import (
     read_groups,
 )
 from fairmatch.people.leaks import find_leaks
+from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
@@ -505,7 +506,9 @@ def read_roster(
     categorical: Collection[str] = (),
 ) -> Roster:
     """Read the people to audit. Rows of weight 0 stand for nobody and are left out."""
-    n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
+    n_given = len(sensitive_features)
+    if not isinstance(sensitive_features, GroupProbabilities):
+        n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
     strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X, categorical))
     if weights.values is not None and not (is_there := weights.values > 0.0).all():
@@ -519,7 +522,7 @@ def read_roster(
             None if given is None else _take(given, positions, n_given, name)
             for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
         )
-    groups = read_groups(sensitive_features, unknown=UNKNOWN)
+    groups = read_groups(sensitive_features, unknown=UNKNOWN, estimated=True)
     check_known(groups)
     n_rows = len(groups)
     table = None if X is None else Table(_without(X, sensitive_column), categorical)
@@ -529,7 +532,9 @@ def read_roster(
             "same people.",
             parameter="X",
         )
-    leaks = () if table is None else _read_leaks(table, groups, keep)
+    leaks: tuple[LeakFacts, ...] = ()
+    if table is not None and groups.memberships is None:
+        leaks = _read_leaks(table, groups, keep)
     names = None if ids is None else read_column(ids, "ids")
     if names is not None:
         check_length(names, n_rows, "ids")
@@ -676,6 +681,8 @@ def _without(X: Any, column: Any) -> Any:
 def _take(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
     """Return some rows of what was given. Raise unless it has the expected number of rows."""
     check_length(given, n_rows, name)
+    if isinstance(given, GroupProbabilities):
+        return given[rows]
     if not nw.dependencies.is_into_dataframe(given):
         return np.asarray(given)[rows]
     return nw.from_native(given, eager_only=True)[rows].to_native()

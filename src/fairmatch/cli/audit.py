@@ -25,6 +25,7 @@ _STEPS = 4
 # Options that say nothing about many Parquet files: the value where they are not typed, and why.
 _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
+    "group_probabilities": ((), "Estimated groups need one file."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
@@ -45,7 +46,14 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--score", "y_score", help="Scores in [0, 1] or decisions; each column is a model."
 )
-@options.sensitive("The group of each person", required=True)
+@options.sensitive("The group of each person")
+@options.columns(
+    "--group-probabilities",
+    help="Columns with the probability of each group, instead of --sensitive.",
+)
+@click.option(
+    "--known", metavar="COL", help="With --group-probabilities: the true group, where it is known."
+)
 @click.option(
     "--label",
     "y_true",
@@ -168,6 +176,8 @@ def audit(
     tables: tuple[str, ...],
     y_score: tuple[str, ...],
     sensitive_features: tuple[str, ...],
+    group_probabilities: tuple[str, ...],
+    known: str | None,
     y_true: str | None,
     pos_label: str,
     accepted: str | None,
@@ -202,19 +212,27 @@ def audit(
     from fairmatch.people.files import write_whole
     from fairmatch.people.roles import Roles, split_names
 
+    if bool(sensitive_features) == bool(group_probabilities):
+        raise click.UsageError(
+            "Name the group of each person with --sensitive, or the probabilities of the groups "
+            "with --group-probabilities."
+        )
+    if known is not None and not group_probabilities:
+        raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
     kind = settings["kind"]
     gates = read_gates(fail_above, fail_below, has_labels=y_true is not None, kind=kind)
     _check_outputs(tables, out, json, folder, kind)
     write_report = _report_writer() if out else None
     roles = Roles(
         scores=y_score,
-        sensitive=sensitive_features,
+        sensitive=sensitive_features or group_probabilities,
         label=y_true,
         id=ids,
         weight=sample_weight,
         features=features or None,
-        ignored=drop,
+        ignored=drop if known is None else (*drop, known),
         kept=keep,
+        numbers=group_probabilities,
     )
     found: Audit | Comparison
     with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
@@ -232,6 +250,8 @@ def audit(
                 accepted=accepted,
                 privileged=privileged or None,
                 reading=reading,
+                estimated=bool(group_probabilities),
+                known=known,
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found

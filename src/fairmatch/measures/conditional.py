@@ -198,7 +198,7 @@ def conditional_gaps(
     settings = Settings(threshold, outcome=read_outcome(kind, "kind"))
     labels = y_true if asked.needs_labels else None
     read = y_score, sensitive_features, sample_weight, labels, pos_label, settings
-    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given)
+    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given, estimated=False)
     if scored.people.strata is None:
         raise InputError(
             "given is None, and a comparison within strata needs factors. Pass a column or a "

@@ -26,6 +26,7 @@ from fairmatch.people.checks import (
     check_number,
     check_threshold,
     read_scores,
+    read_weights,
 )
 from fairmatch.people.outcome import (
     NUMBER,
@@ -48,6 +49,7 @@ def read_scored(
     *,
     needs_labels: bool = False,
     given: Any = None,
+    estimated: bool = True,
     classes: Sequence[Any] | None = None,
     favourable: Any = None,
     measure: Measure | None = None,
@@ -64,6 +66,8 @@ def read_scored(
         Whether missing labels are an error.
     given : array-like or table, optional
         The factors within whose levels people are compared.
+    estimated : bool, default=True
+        Whether groups may be probabilities. People then have a row for every possible group.
     classes, favourable : sequence, optional
         The classes in order, and those that are good for a person, if scores are vectors.
     measure : Measure, optional
@@ -117,8 +121,12 @@ def read_scored(
         pos_label=pos_label,
         sample_weight=sample_weight,
         given=given,
+        estimated=estimated,
         classes=settings.outcome.classes,
     )
+    if people.groups.memberships is not None:
+        people, rows = people.expanded()
+        scores = scores[rows]
     return ScoredPeople(people, scores, settings)
 
 
@@ -326,7 +334,8 @@ def total_variation_parity_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     bins : int, optional
-        Number of equal intervals. None computes the exact value.
+        Number of equal intervals. Scores on a border between two of them are counted by themselves.
+        None computes the exact value.
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
@@ -749,8 +758,9 @@ def gap_table(
         coupling.check_rows(len(scored.scores))
         coupling.read_groups(sensitive_features)
     if is_number and y_true is not None:
-        target = NUMBER.read(y_true, name="y_true", n_rows=len(scored.scores))
-        settings = replace(settings, spread=standard_deviation(target, scored.weights.values))
+        target = NUMBER.read(y_true, name="y_true", n_rows=len(settings.outcome.read(y_score)))
+        weights = read_weights(sample_weight, n_rows=len(target))
+        settings = replace(settings, spread=standard_deviation(target, weights))
     return gap_values(scored.people, scored.scores, settings, coupling=coupling)
 
 

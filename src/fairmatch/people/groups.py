@@ -18,6 +18,7 @@ from fairmatch.people.checks import (
     plain_value,
     read_column,
 )
+from fairmatch.people.memberships import GroupProbabilities
 
 # The name of the group into which small groups are pooled.
 OTHER = "other"
@@ -55,6 +56,9 @@ class Groups:
         groups that are too small.
     ordered : bool, default=False
         Whether the groups are bands of a number, from the lowest to the highest.
+    memberships : array of shape (n_rows, n_groups), optional
+        Probability of each group, where groups are estimated. The codes are then those of the most
+        probable group.
 
     Examples
     --------
@@ -72,6 +76,7 @@ class Groups:
     crossed: tuple["Groups", ...] = ()
     apart: tuple[int, ...] = ()
     ordered: bool = False
+    memberships: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -107,7 +112,8 @@ class Groups:
     def take(self, rows: NDArray[np.intp]) -> "Groups":
         """Return the groups of some of the rows. A label may then have no rows."""
         crossed = tuple(own.take(rows) for own in self.crossed)
-        return replace(self, codes=self.codes[rows], crossed=crossed)
+        own = None if self.memberships is None else self.memberships[rows]
+        return replace(self, codes=self.codes[rows], crossed=crossed, memberships=own)
 
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""
@@ -198,6 +204,7 @@ def read_groups(
     n_rows: int | None = None,
     unknown: str | None = None,
     name: str = "sensitive_features",
+    estimated: bool = False,
 ) -> Groups:
     """Read the sensitive features as groups.
 
@@ -213,6 +220,8 @@ def read_groups(
         with nobody. By default a missing value is an error.
     name : str, default="sensitive_features"
         How errors name the argument.
+    estimated : bool, default=False
+        Whether groups may be probabilities. By default they are an error.
 
     Returns
     -------
@@ -232,6 +241,10 @@ def read_groups(
     >>> read_groups(table).labels
     ('f, Black', 'f, White', 'm, Black')
     """
+    found = sensitive_features
+    if estimated and isinstance(found, GroupProbabilities) and not found.is_certain:
+        check_length(found.values, n_rows, name)
+        return Groups(found.values.argmax(axis=1), found.labels, memberships=found.values)
     columns = attribute_columns(sensitive_features, name)
     read = []
     for attribute, values in columns:
@@ -305,6 +318,8 @@ def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     """Return the attributes as pairs of name and values. The name of a single one is None."""
     if isinstance(given, Bands):
         return [(None, given)]
+    if isinstance(given, GroupProbabilities):
+        return [(None, np.asarray(given))]
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 

@@ -188,6 +188,22 @@ class People:
             None if self.ids is None else tuple(self.ids[row] for row in rows),
         )
 
+    def expanded(self) -> tuple[People, IndexArray]:
+        """Return people with a row for every group that they may belong to, and the row of each.
+
+        A row weighs as much as its group is probable. Rows of the same person stay one person.
+        """
+        assert self.groups.memberships is not None
+        rows, codes = np.nonzero(self.groups.memberships)
+        own = Weights(len(self)) if self.weight is None else self.weight
+        weight = Weights(
+            len(rows),
+            self.mass[rows] * self.groups.memberships[rows, codes],
+            persons=rows if own.persons is None else own.persons[rows],
+        )
+        groups = Groups(codes, self.groups.labels)
+        return replace(self.take(rows), groups=groups, weight=weight), rows
+
     def comparisons(self, criterion: Criterion, reference: Any = None) -> list[Comparison]:
         """Return every group with the reference group, within each compared class and stratum.
 
@@ -303,6 +319,7 @@ def read_people(
     sample_weight: ArrayLike | None = None,
     name: str = "y_true",
     given: Any = None,
+    estimated: bool = False,
     classes: tuple[Any, ...] = (),
 ) -> People:
     """Read what callers pass about people.
@@ -325,10 +342,12 @@ def read_people(
         How errors name the labels.
     given : names of columns of X, an array or a table, optional
         The factors within whose levels people are compared.
+    estimated : bool, default=False
+        Whether groups may be probabilities.
     classes : tuple, default=()
         The classes, if there are more than two.
     """
-    groups = read_groups(sensitive_features, n_rows=n_rows)
+    groups = read_groups(sensitive_features, n_rows=n_rows, estimated=estimated)
     weights = read_weights(sample_weight, n_rows=n_rows)
     labels = None
     if y is not None and classes:
@@ -336,7 +355,15 @@ def read_people(
     elif y is not None:
         if pos_label is None:
             known = read_column(y, name)
-            pos_label = max(set(known[~is_missing(known)].tolist()), default=None)
+            found = set(known[~is_missing(known)].tolist())
+            try:
+                pos_label = max(found, default=None)
+            except TypeError:
+                kinds = sorted({type(value).__name__ for value in found})
+                raise LabelError(
+                    f"{name} holds values of different types ({', '.join(kinds)}), so neither "
+                    "class is the greater one. Pass labels of one type, such as 0 and 1."
+                ) from None
         positive = read_labels(y, n_rows=n_rows, pos_label=pos_label, name=name)
         labels = Labels(positive.astype(np.float64), (None, pos_label))
     table = None if X is None else as_table(X)

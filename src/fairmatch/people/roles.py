@@ -442,6 +442,8 @@ class Roles:
         Columns to leave out.
     kept : sequence of str
         Columns to use as features, even if they look suspicious. Other columns may be features too.
+    numbers : sequence of str
+        Columns of groups that hold numbers: probabilities, or what is cut into bands.
 
     Examples
     --------
@@ -463,6 +465,7 @@ class Roles:
     features: Sequence[str] | None = None
     ignored: Sequence[str] = ()
     kept: Sequence[str] = ()
+    numbers: Sequence[str] = ()
 
     def named(self) -> Iterator[tuple[str, str]]:
         """Yield every named column with its role."""
@@ -495,6 +498,7 @@ class Roles:
             features=None if self.features is None else split_names(self.features, known),
             ignored=split_names(self.ignored, known),
             kept=split_names(self.kept, known, "keep"),
+            numbers=split_names(self.numbers, known),
         )
 
     def read(self, table: Any, *, name: object = "The table") -> RoleTable:
@@ -542,7 +546,7 @@ class Roles:
         read = []
         for column, series in zip(columns, frame.iter_columns(), strict=True):
             facts = describe_column(column, series)
-            if roles.get(column) == "sensitive":
+            if roles.get(column) == "sensitive" and column not in self.numbers:
                 _refuse_no_groups(facts, len(frame))
             read.append(self._role(facts, roles.get(column)))
         return RoleTable(tuple(read), len(frame))
