@@ -248,6 +248,12 @@ def check_choice(model: Any) -> None:
     if model.confidence is None:
         return
     check_number("confidence", model.confidence, "(0.5, 1)")
+    if model.given is not None:
+        raise InputError(
+            "confidence was set with given, and a gap within strata has no confidence limit. Leave "
+            "one of the two out.",
+            parameter="confidence",
+        )
     if model.max_gap is None:
         raise InputError(
             f"confidence={model.confidence:g} is about the bound max_gap, which is not given. Set "
@@ -406,6 +412,8 @@ class Bound:
     def resolution(self, people: People, spread: float = 0.0) -> tuple[float, Groups]:
         """Return how well the gap is known (a half-width), and the groups that limit it."""
         groups = people.groups
+        if people.strata is not None:
+            return self._chance(people) if self.outcome.decides else 0.0, groups
         if self.outcome.decides:
             positive = labels_of(people).positive
             compared = [
@@ -418,6 +426,14 @@ class Bound:
         if not sizes.all():
             return np.inf, groups
         return 1.96 * spread * float(np.sqrt((1.0 / sizes).sum())), groups
+
+    @staticmethod
+    def _chance(people: People) -> float:
+        """Return the mean absolute gap within strata that chance alone makes, at rates of 1/2."""
+        parts = people.comparisons(read_criterion("demographic_parity"))
+        sizes = np.array([(len(part.source_rows), len(part.target_rows)) for part in parts])
+        weights = [part.weight for part in parts]
+        return float(np.sqrt(0.5 / np.pi * (1.0 / sizes).sum(axis=1)) @ weights)
 
     def tell(self, trials: "Trials", place: int, *, reached: bool, limit: float | None) -> None:
         """Warn once of all that is wrong with the model that is kept, or raise if that is asked."""
@@ -450,13 +466,17 @@ class Bound:
         if not decides:
             category = category if not reached else ConstantModelWarning
             words.append(self._constant(kept, reached))
-        if few:
+        if few and people.strata is not None:
+            words.append(f"The strata are small: within them, chance alone makes a mean absolute "
+                         f"gap of up to about {half:.3f}, more than max_gap={self.max_gap:g}. "
+                         "Condition on fewer or coarser factors.")  # fmt: skip
+        elif few:
             what = "rates" if self.outcome.decides else "mean predictions"
-            most = min(1.0, gap + half) if self.outcome.decides else gap + half
             words.append(f"The groups are small ({groups.sized(groups.compared)} rows): a gap of "
                          f"{what} between them is known to about ±{_short(half)}, more than "
                          f"max_gap={self.max_gap:g}.")  # fmt: skip
             if reached:
+                most = min(1.0, gap + half) if self.outcome.decides else gap + half
                 words.append(f"The model that is kept has {self.measure} {_short(gap)} {where}; on "
                              f"new rows it may be up to {_short(most)}.")  # fmt: skip
         advice = "Take more rows, or allow a larger max_gap"

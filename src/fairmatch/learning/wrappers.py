@@ -1,7 +1,7 @@
 """Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from fairmatch.exceptions import GroupError, InputError, LabelError
+from fairmatch.exceptions import FairmatchError, GroupError, InputError, LabelError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.choice import Prepared, crossed_folds
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
@@ -90,6 +90,8 @@ class Wrapper(FairEstimator):
             unknown=self.unknown,
             optional=self._matches,
             adds_groups=not self.prefit,
+            given=self.given,
+            similarity=self.similarity,
         )
 
     def _learner(self) -> Learner:
@@ -98,24 +100,46 @@ class Wrapper(FairEstimator):
         return Learner(self.estimator, self._outcome, reader.classes_, reader.mean_, reader.scale_)
 
 
+Adjusted = tuple[ScoreAdjustment, dict[int, ScoreAdjustment]]
+
+
+def moved(
+    adjustment: ScoreAdjustment,
+    within: dict[int, ScoreAdjustment],
+    scores: FloatArray,
+    places: NDArray[np.intp],
+    strata: NDArray[Any] | None,
+) -> FloatArray:
+    """Return adjusted scores; people of a stratum with an adjustment of its own get that."""
+    found = adjustment.move(scores, places)
+    for code, own in within.items():
+        rows = np.flatnonzero(strata == code)
+        found[rows] = own.move(scores[rows], places[rows])
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class AlignmentScorer:
     """A model with an adjustment of its scores by group.
 
     ``places`` are the positions of the groups in the adjustment; -1 for groups that are not
-    compared.
+    compared. ``within`` are the adjustments of strata, by their codes.
     """
 
     learner: Learner
     model: Any
     adjustment: ScoreAdjustment
     places: NDArray[np.intp]
+    within: dict[int, ScoreAdjustment] = field(default_factory=dict)
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the adjusted score of every row."""
         assert inputs.codes is not None, "an adjustment needs the groups"
         raw = inputs.scored(self.learner, self.model)
-        return self.learner.standard(self.adjustment.move(raw, self.places[inputs.codes]))
+        places = self.places[inputs.codes]
+        return self.learner.standard(
+            moved(self.adjustment, self.within, raw, places, inputs.strata)
+        )
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -160,39 +184,54 @@ class AlignedModel(Wrapper):
             learner.check(weighted=people.weights is not None)
             scores = learner.unseen(table, people, self.cv)
         places, fitted = places_of(people.groups), [self.estimator] if self.prefit else []
+        plain = replace(people, table=None, strata=None)
 
-        def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[ScoreAdjustment]:
-            return adjust_people(
-                replace(people, table=None).take(rows),
-                scores[rows],
-                strengths=weights,
-                criterion=self.criterion,
-                decisions=self.decisions,
-                scale="probability" if self._outcome.decides else "real",
-            )
+        def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[Adjusted]:
+            def fit(part: IndexArray) -> list[ScoreAdjustment]:
+                return adjust_people(
+                    plain.take(part),
+                    scores[part],
+                    strengths=weights,
+                    criterion=self.criterion,
+                    decisions=self.decisions,
+                    scale="probability" if self._outcome.decides else "real",
+                )
+
+            within: list[dict[int, ScoreAdjustment]] = [{} for _ in weights]
+            strata = {} if people.strata is None else people.strata.rows_of(rows)
+            for code, part in strata.items():
+                try:
+                    found = fit(part)
+                except FairmatchError:  # too few people: the stratum is adjusted like everybody
+                    continue
+                for own, one in zip(within, found, strict=True):
+                    own[code] = one
+            return list(zip(fit(rows), within, strict=True))
 
         def train(weights: Sequence[float]) -> list[AlignmentScorer]:
             if not fitted:
                 fitted.append(learner.fit(table, labels_of(people).values, people.weights))
             return [
                 AlignmentScorer(
-                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places
+                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places, within
                 )
-                for one in adjusted(np.arange(len(people)), weights)
+                for one, within in adjusted(np.arange(len(people)), weights)
             ]
 
         def unseen(weights: Sequence[float]) -> list[FloatArray]:
             """Adjust every fold's out-of-fold scores by what the other folds have taught."""
             codes, found = places[people.groups.codes], np.empty((len(weights), len(people)))
-            everybody = np.arange(len(people))
+            strata = None if people.strata is None else people.strata.values
+            every = np.arange(len(people))
             try:
                 folds = crossed_folds(people, _ADJUSTMENT_FOLDS, 0)
                 parts = [(test, adjusted(rest, weights)) for rest, test in folds]
             except (GroupError, LabelError):  # a group, or a class of it, has too few rows to split
-                parts = [(everybody, adjusted(everybody, weights))]
+                parts = [(every, adjusted(every, weights))]
             for test, adjustments in parts:
-                for own, one in zip(found, adjustments, strict=True):
-                    own[test] = learner.standard(one.move(scores[test], codes[test]))
+                own = None if strata is None else strata[test]
+                for scored, one in zip(found, adjustments, strict=True):
+                    scored[test] = learner.standard(moved(*one, scores[test], codes[test], own))
             return list(found)
 
         return Prepared(train, unseen=unseen)
@@ -326,6 +365,11 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         classifier on rows that the estimator was not trained on. The estimator sees X without
@@ -418,6 +462,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         strength: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         decisions: str = "align",
+        given: str | Sequence[str] | None = None,
         prefit: bool = False,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -436,6 +481,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.strength = strength
         self.criterion = criterion
         self.decisions = decisions
+        self.given = given
         self.prefit = prefit
         self.cv = cv
         self.max_gap = max_gap
@@ -486,6 +532,16 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -574,6 +630,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         score_weight: float = 5.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -594,6 +652,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.score_weight = score_weight
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.cv = cv
         self.max_gap = max_gap
@@ -624,6 +684,11 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         every group but the first.
     strength : float or a list of float, default=1.0
         How far to go: 0 does not move the predictions, and 1 aligns them fully.
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         regressor on rows that the estimator was not trained on. The estimator sees X without added
@@ -709,6 +774,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         estimator: Any,
         *,
         strength: float | Sequence[float] = 1.0,
+        given: str | Sequence[str] | None = None,
         prefit: bool = False,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -725,6 +791,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     ) -> None:
         self.estimator = estimator
         self.strength = strength
+        self.given = given
         self.prefit = prefit
         self.cv = cv
         self.max_gap = max_gap
@@ -769,6 +836,16 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         trained on the other folds.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -854,6 +931,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         transport: str | Matcher = "marginal",
         score_weight: float = 1.25,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -873,6 +952,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         self.transport = transport
         self.score_weight = score_weight
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.cv = cv
         self.max_gap = max_gap

@@ -595,9 +595,9 @@ class TestInterface:
         assert "--epochs was given, and the learner is boosting" in capsys.readouterr().err
         assert main([*train, "--rounds", "3", "--transport", "predicted"]) == 0
         assert type(load(tmp_path)) is FTMBoostingClassifier
-        network = [*train[:3], "network", *train[4:], "--transport", "predicted"]
-        assert main(network) == 2
-        assert "transport must be 'marginal', 'joint' or a matcher" in capsys.readouterr().err
+        network = [*train[:3], "network", *train[4:], "--transport", "predicted", "--epochs", "1"]
+        assert main([*network, "--given", "job", "--similar", "relevance"]) == 0
+        assert (load(tmp_path).given, load(tmp_path).similarity) == (("job",), "relevance")
 
 
 class TestFiles:
