@@ -249,7 +249,7 @@ def test_measures_take_probabilities():
     same = gap_table(np.tile(labels, 2), both, sensitive_features=names, sample_weight=copies)
     assert found == pytest.approx(same)
     (pair,) = gaps_by_pair(None, scores, sensitive_features=groups, sample_weight=weights)
-    assert pair.gap == pytest.approx(abs(rates[0] - rates[1]))
+    assert pair.value == pytest.approx(abs(rates[0] - rates[1]))
 
 
 def test_probabilities_of_zero_and_one_are_groups_to_the_bit():

@@ -437,6 +437,9 @@ def gap_values(
     >>> gap_values(people, np.array([0.9, 0.2, 0.6, 0.7]))["demographic_parity_gap"]
     0.5
     """
+    if people.groups.memberships is not None:
+        people, rows = people.expanded()
+        scores = scores[rows]
     scored = ScoredPeople(people, scores, settings)
     found: dict[str, float] = {}
     for name, measure in applicable(scored.settings.outcome).items():
