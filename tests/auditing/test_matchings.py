@@ -20,7 +20,7 @@ def labelled():
 @pytest.fixture(scope="module")
 def found(labelled):
     scores, y, group, X = labelled
-    return audit(scores, sensitive_features=group, X=X, y_true=y, **QUICK)
+    return audit(scores, sensitive_features=group, X=X, y_true=y, similarity=None, **QUICK)
 
 
 def test_costs_are_those_of_the_matchers(labelled, found):

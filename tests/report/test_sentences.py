@@ -147,9 +147,9 @@ SAID = {
         "Decisions that differ from those of",
         ", as shares of each group, and how",
     ),
+    "all but bare few real": ("Distance is taken over all columns given, numbers",),
     "all but bare few": (
         "Every model stands for a matching of people",
-        "Distance is taken over all columns given, numbers",
         "Whoever has the file can read them. The",
         "read them. The same report can be written without any",
         "This file holds the rows of",

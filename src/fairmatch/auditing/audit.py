@@ -61,6 +61,7 @@ from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
 from fairmatch.people.outcome import NUMBER
 from fairmatch.people.people import People
+from fairmatch.people.similarity import AUTO
 
 # A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
@@ -81,7 +82,8 @@ def audit(
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
     known: ArrayLike | None = None,
     keep: Collection[str] = (),
     kind: str | None = None,
@@ -135,10 +137,13 @@ def audit(
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike in matchings. None counts every column by its range. A list
-        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
-        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
+    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
+        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
+        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
+        show it, and None otherwise. A list counts only these columns, and a mapping gives them
+        weights. An array has one row per person, such as an embedding.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
     known : array-like of shape (n_rows,), optional
         With estimated groups: the true group of some people, and None for the others. They must be
         a random sample.
@@ -244,11 +249,13 @@ def audit(
         keep=keep,
         given=given,
         similarity=similarity,
+        categorical=categorical,
     )
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
     if data.groups.memberships is not None:
-        _refuse_matching(given=given, similarity=similarity)
+        default = isinstance(similarity, str) and similarity == AUTO
+        _refuse_matching(given=given, similarity=None if default else similarity)
         return _build_estimated(roster, data, model_name, about, known)
     if known is not None:
         raise InputError(
@@ -271,7 +278,8 @@ def compare_models(
     sample_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
     keep: Collection[str] = (),
     pos_label: Any = 1,
     title: str | None = None,
@@ -303,10 +311,13 @@ def compare_models(
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike in matchings. None counts every column by its range. A list
-        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
-        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
+    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
+        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
+        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
+        show it, and None otherwise. A list counts only these columns, and a mapping gives them
+        weights. An array has one row per person, such as an embedding.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away.
     pos_label : default=1
@@ -374,6 +385,7 @@ def compare_models(
         keep=keep,
         given=given,
         similarity=similarity,
+        categorical=categorical,
         privileged=privileged,
     )
     groups = roster.people.groups

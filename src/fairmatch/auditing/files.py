@@ -20,6 +20,8 @@ from fairmatch.people.files import MISSING_WORDS, find_value, read_table
 from fairmatch.people.memberships import group_probabilities
 from fairmatch.people.roles import Roles, RoleTable, describe_column, split_names, suspect
 
+_SIMILARITIES = {"auto": "auto", "relevance": "relevance", "range": None}
+
 
 def audit_files(
     paths: Sequence[str],
@@ -55,7 +57,7 @@ def audit_files(
     first = tables[0]
     factors = split_names(given, names, "given")
     check_names(factors, names, table=paths[0])
-    alike: Any = split_names(similar, names, "similarity") or None
+    alike: Any = split_names(similar, names, "similarity") or ["auto"]
     roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
     _check_same_people(paths, tables, read)
@@ -97,7 +99,7 @@ def audit_files(
         "ids": None if roles.id is None else first[roles.id].to_numpy(),
         "keep": list(roles.kept),
         "given": first[factors] if factors else None,
-        "similarity": "relevance" if alike == ["relevance"] else alike,
+        "similarity": _SIMILARITIES.get(",".join(alike), alike),
         "pos_label": positive,
         "progress": progress,
         **settings,

@@ -29,7 +29,7 @@ from fairmatch.people.checks import (
     read_column,
     read_labels,
 )
-from fairmatch.people.columns import Column, split_column
+from fairmatch.people.columns import Column, looks_like_codes, split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder
 from fairmatch.people.groups import (
     SMALL,
@@ -46,7 +46,13 @@ from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
-from fairmatch.people.similarity import Similarity, read_similarity
+from fairmatch.people.similarity import (
+    AUTO,
+    RELEVANCE,
+    Similarity,
+    default_similarity,
+    read_similarity,
+)
 from fairmatch.people.strata import Codes, read_given
 from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
 
@@ -335,6 +341,10 @@ def identifies(n_levels: int, n_rows: int) -> bool:
     return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
+# Counts of up to this many people are written as rows of their own to measure relevance.
+_MOST_WRITTEN = 1_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class Roster:
     """The people to audit, read once for all models."""
@@ -348,6 +358,7 @@ class Roster:
     leaks: tuple[LeakFacts, ...]
     strata: Codes | None = None
     similarity: Similarity = field(default_factory=Similarity)
+    remarks: tuple[str, ...] = ()
     order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     copies: float = 0.0
     _samples: dict[int, Sample] = field(default_factory=dict)
@@ -432,7 +443,7 @@ class Roster:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader should know about how the rows count."""
-        weights, notes = self.weights, list[str]()
+        weights, notes = self.weights, list(self.remarks)
         if self.people.groups.apart:
             notes += self._written_unknown()
         if self.positions is not None:
@@ -491,14 +502,15 @@ def read_roster(
     keep: Collection[str],
     sensitive_column: Any,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
 ) -> Roster:
     """Read the people to audit. Rows of weight 0 stand for nobody and are left out."""
     n_given = len(sensitive_features)
     if not isinstance(sensitive_features, GroupProbabilities):
         n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
-    strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X))
+    strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X, categorical))
     if weights.values is not None and not (is_there := weights.values > 0.0).all():
         positions = np.flatnonzero(is_there)
         weights = weights.take(positions)
@@ -513,7 +525,7 @@ def read_roster(
     groups = read_groups(sensitive_features, unknown=UNKNOWN, estimated=True)
     check_known(groups)
     n_rows = len(groups)
-    table = None if X is None else Table(_without(X, sensitive_column))
+    table = None if X is None else Table(_without(X, sensitive_column), categorical)
     if table is not None and len(table) != n_rows:
         raise InputError(
             f"X has {len(table)} rows where sensitive_features has {n_rows}. Pass both for the "
@@ -543,17 +555,61 @@ def read_roster(
         None if weights.values is None else weights,
         ids=None if names is None else tuple(map(str, names.tolist())),
     )
-    alike = Similarity()
-    if similarity is not None:
-        if table is None:
-            raise InputError(
-                "similarity was given without X, and there is nothing to compare. Pass X.",
-                parameter="similarity",
-            )
-        alike = read_similarity(similarity, table, labels, weights.values, settings.random_state)
+    alike, why = _read_alike(similarity, people, weights, settings)
     return Roster(
-        people, X, sensitive_features, pos_label, positions, n_given, leaks, strata, alike
+        people,
+        X,
+        sensitive_features,
+        pos_label,
+        positions,
+        n_given,
+        leaks,
+        strata,
+        alike,
+        (*_codes(people), *(() if why is None else (why,))),
     )
+
+
+def _codes(people: People) -> Iterable[str]:
+    """Yield a note on every column of numbers that looks like codes."""
+    for column in [] if people.table is None else people.table.columns:
+        known = column.values if column.levels is None else np.empty(0)
+        if looks_like_codes(column.name, known[~column.missing] if len(known) else known):
+            yield (
+                f"Column {column.name!r} looks like codes of a category, and was read as a number. "
+                f"If it is one, pass categorical=[{column.name!r}]."
+            )
+
+
+def _read_alike(
+    similarity: Any, people: People, weights: Weights, settings: AuditSettings
+) -> tuple[Similarity, str | None]:
+    """Return what makes people alike, and why the labels do not decide it where they do not."""
+    chosen = isinstance(similarity, str)
+    if people.table is None:
+        if similarity is None or (chosen and similarity == AUTO):
+            return Similarity(), None
+        raise InputError(
+            "similarity was given without X, and there is nothing to compare. Pass X.",
+            parameter="similarity",
+        )
+    if chosen and similarity == AUTO and people.labels is None:
+        return Similarity(), None
+    if not chosen or similarity not in (AUTO, RELEVANCE) or people.labels is None:
+        return read_similarity(similarity, people.table, people.labels), None
+    # Relevance depends neither on the order of the rows, nor on whether a row that stands for
+    # several people is written once or several times.
+    known = [people.groups.codes], [people.labels.values]
+    rows = content_order(people.table.columns, *known, weights.values)
+    mass = weights.values
+    if weights.persons is not None:
+        rows = rows[np.sort(np.unique(weights.persons[rows], return_index=True)[1])]
+    elif mass is not None and weights.is_counts and weights.total <= _MOST_WRITTEN:
+        rows, mass = np.repeat(rows, mass[rows].astype(np.intp)), None
+    drawn = people.table.take(rows), people.labels.take(rows), None if mass is None else mass[rows]
+    if similarity == AUTO:
+        return default_similarity(*drawn, settings.random_state)
+    return read_similarity(similarity, *drawn, settings.random_state), None
 
 
 def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[LeakFacts, ...]:

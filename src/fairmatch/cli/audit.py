@@ -83,7 +83,9 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @options.columns("--given", help="Also compare people within the levels of these columns.")
 @options.columns(
-    "--similar", help="What makes people alike: columns, or relevance. By default all features."
+    "--similar",
+    help="What makes people alike: columns, relevance to the label, or range for all features by "
+    "their range. By default relevance, if there are labels.",
 )
 @options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @options.reading

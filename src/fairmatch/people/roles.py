@@ -14,6 +14,7 @@ import pandas as pd
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.people.checks import check_names, is_missing
+from fairmatch.people.columns import looks_like_codes, name_words
 from fairmatch.people.leaks import Leak, find_leaks
 
 MANY_LEVELS = 100
@@ -86,8 +87,7 @@ class ColumnFacts:
     @property
     def words(self) -> set[str]:
         """The words of the column's name, in lower case."""
-        apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name)
-        return set(re.findall(r"[^\W\d_]+", apart.casefold()))
+        return name_words(self.name)
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,8 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
             return found
     if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
         return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
+    if facts.type == "whole numbers" and looks_like_codes(facts.name, facts.values):
+        return Suspicion("looks like codes: if so, name it as categorical")
     if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
         return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
     return _careless_levels(facts)
