@@ -43,7 +43,7 @@ class BlindRule:
 
     Notes
     -----
-    The moved score is :math:`f - \sum_{y, s} \lambda_{ys} P(Y = y, S = s \mid X) / P(Y = y, S = s)`,
+    The moved score is :math:`f - \sum \lambda_{ys} P(Y = y, S = s \mid X) / P(Y = y, S = s)`,
     and one of at least one half is accepted. For demographic parity there is no class.
     """
 
@@ -147,6 +147,7 @@ class BlindScorer:
     model: Any
     groups: GroupModel
     rule: BlindRule
+    classes: list[int]
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the moved score of every row."""
@@ -154,8 +155,7 @@ class BlindScorer:
         if id(own) not in inputs._scored:
             inputs._scored[id(own)] = own, own.masses(inputs.table)
         masses = inputs._scored[id(own)][1]
-        n_classes = len(self.rule.multipliers)
-        return self.rule.move(raw, masses[:, -n_classes:] if n_classes < own.n_classes else masses)
+        return self.rule.move(raw, masses[:, self.classes])
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -315,6 +315,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         self, people: People, weights: Sequence[float], coupling: Coupling | None
     ) -> list[BlindScorer]:
         table, learner = encoded(people).inputs.table, self._learner()
+        people = replace(people, table=None)
         learner.check(weighted=people.weights is not None or _is_soft(people.groups))
         criterion, labels = read_criterion(self.criterion), labels_of(people)
         strata = people.groups.n_groups * labels.positive + people.groups.codes
@@ -328,13 +329,12 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
             masses = np.zeros((len(people), *found.shape[1:])) if masses is None else masses
             masses[test] = found
         assert masses is not None
-        compared = masses[:, [int(bool(label)) for label in criterion.labels]]
-        if not criterion.needs_labels:
-            compared = masses
-        rules = fit_rules(scores, compared, people.mass, weights)
+        # Probabilities with labels have the negative class first.
+        classes = [int(label) if label is not None else 0 for label in criterion.labels]
+        rules = fit_rules(scores, masses[:, classes], people.mass, weights)
         model = learner.fit(table, labels.values, people.weights)
         groups = self._fit_groups(table, people, criterion)
-        return [BlindScorer(learner, model, groups, rule) for rule in rules]
+        return [BlindScorer(learner, model, groups, rule, classes) for rule in rules]
 
     def _fit_groups(self, table: Any, people: People, criterion: Criterion) -> GroupModel:
         """Return a model of the group, and of the label with it if the criterion needs it."""

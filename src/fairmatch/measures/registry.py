@@ -248,6 +248,12 @@ class Measure:
         True
         """
         assert self.limit is not None
+        if scored.people.groups.memberships is not None:
+            raise InputError(
+                "There is no confidence limit for the gap of estimated groups. Leave confidence "
+                "out.",
+                parameter="confidence",
+            )
         if scored.people.strata is not None:
             raise InputError(
                 "There is no confidence limit for a gap within strata. Leave confidence out, or "
