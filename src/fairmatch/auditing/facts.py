@@ -16,6 +16,7 @@ import pandas as pd
 
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.measures.numbers import NumberDependence
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
 from fairmatch.people.groups import read_groups
@@ -1359,6 +1360,9 @@ class Audit(JsonFacts):
     estimated : EstimatedFacts or None
         Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
         then those of the weighted rates, and nobody is matched.
+    number : NumberDependence or None
+        Where the groups are bands of a number: the mean score along the number, and how much it
+        depends on it (generalised demographic parity).
 
     Examples
     --------
@@ -1406,6 +1410,7 @@ class Audit(JsonFacts):
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
     estimated: EstimatedFacts | None = None
+    number: NumberDependence | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.

@@ -147,12 +147,14 @@ def dependence(
     neighbouring cells, its estimate is unbiased: it gives the value and the lower limit. The gap of
     the cells themselves is on average too large, and gives the upper limit.
     """
-    cells = _cells(numbers)
+    cells = _cells(numbers, len(np.unique(persons)))
     n_cells = int(cells.max()) + 1
     mass = np.bincount(cells, weights, minlength=n_cells)
     total, mean = weights.sum(), float(np.average(scores, weights=weights))
     means = np.bincount(cells, weights * scores, minlength=n_cells) / mass
-    folds = np.random.default_rng(random_state).integers(2, size=int(persons.max()) + 1)[persons]
+    # A stream of its own, which no draw of the data from the same seed shares.
+    generator = np.random.default_rng([random_state, 10])
+    folds = generator.integers(2, size=int(persons.max()) + 1)[persons]
     signs = np.zeros(len(scores))
     for fold in (0, 1):
         own = np.where(folds == fold, 0.0, weights)
@@ -197,9 +199,10 @@ def dependence(
     )
 
 
-def _cells(numbers: FloatArray) -> NDArray[np.intp]:
+def _cells(numbers: FloatArray, n_people: int) -> NDArray[np.intp]:
     """Return cells of neighbouring numbers, in their order."""
-    cells = proxy_cells(numbers[:, None], max(LEAST, -(-len(numbers) // _MOST_CELLS)))
+    least = max(LEAST * len(numbers) / n_people, len(numbers) / _MOST_CELLS)
+    cells = proxy_cells(numbers[:, None], int(np.ceil(least)))
     means = np.bincount(cells, numbers) / np.bincount(cells)
     return np.argsort(np.argsort(means))[cells]
 
