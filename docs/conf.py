@@ -67,6 +67,7 @@ GALLERY = (
     "trees_with_a_bound.py",
     "audit_of_scores.py",
     "several_groups.py",
+    "estimated_groups.py",
     "equal_opportunity.py",
     "existing_model.py",
     "regression.py",
