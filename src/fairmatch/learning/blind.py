@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from fairmatch.exceptions import InputError, SolverError
 from fairmatch.learning.estimator import FairClassifier
-from fairmatch.learning.learners import Learner, SeenRows, WholeTableReader, read_folds
+from fairmatch.learning.learners import Learner, SeenRows, read_folds
 from fairmatch.learning.reading import Columns, SmallGroups, encoded, labels_of
 from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, Wrapper
 from fairmatch.matching.coupling import Coupling
@@ -263,6 +263,7 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         "Save model.estimator_ and model.group_estimator_ with their own libraries, and "
         "model.rule_.multipliers and model.rule_.shares as numbers."
     )
+    _estimated: ClassVar[bool] = True
     sensitive_at_prediction = False
 
     def __init__(
@@ -295,9 +296,6 @@ class GroupBlindClassifier(Wrapper, FairClassifier):
         self.small_groups = small_groups
         self.unknown = unknown
         self.random_state = random_state
-
-    def _reader(self) -> WholeTableReader:
-        return replace(super()._reader(), estimated=True)
 
     def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
         super()._check(weights, coupling)

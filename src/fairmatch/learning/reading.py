@@ -518,8 +518,13 @@ class Reader:
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
-        if groups.memberships is None:
-            People(groups, weight=weight).rows_with_mass()
+        if groups.memberships is not None and self.at_prediction:
+            raise InputError(
+                "sensitive_features holds probabilities of groups, and a model that sees the group "
+                "needs the group itself. Fit with sensitive_at_prediction=False.",
+                parameter="sensitive_at_prediction",
+            )
+        People(groups, weight=weight).rows_with_mass()
         table = _as_table(features)
         if not (self.at_prediction or self._has_own_encoder) and given.memberships is None:
             refuse_leaks(table, given)
