@@ -36,6 +36,7 @@ _HOMES = {
     "load": "learning.saving",
     "matching_curve": "matching.nearest",
     "nearest_fair_matching": "matching.nearest",
+    "to_onnx": "learning.deploy",
 }
 
 # Optional libraries, and the extra that installs each.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import isclose
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from weakref import finalize
 
@@ -14,11 +15,13 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.measures.numbers import NumberDependence
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
+from fairmatch.people.files import write_whole
 from fairmatch.people.groups import read_groups
 from fairmatch.people.people import People
 from fairmatch.people.roles import ColumnRole
@@ -896,8 +899,8 @@ class SubsetGap:
         The gap over rows that played no part in choosing the subset. Its interval holds for all
         listed subsets at once.
     found_by : {"level", "split", "pair", "search"}
-        How the subset was found: as a single level, as a median split, as a pair of these, or by
-        the search for the worst subset.
+        The simplest way to find the subset: as a single level, as a median split, as a pair of
+        these, or by the search for the worst subset.
     groups : tuple of two str, or None
         The two groups.
     excess : Estimate or None
@@ -1524,6 +1527,34 @@ class Audit(JsonFacts):
         kept = {name: v for name, v in people.columns.items() if name not in columns}
         hidden = (*people.hidden, *columns)
         return replace(self, individuals=replace(people, columns=kept, hidden=hidden))
+
+    def to_card(self, path: str | Path | None = None, *, limits: Sequence[str] = ()) -> str:
+        """Return a model card as Markdown: the groups, the gaps and the limits of use.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it. Hugging Face and skops call the file README.md.
+        limits : sequence of str, optional
+            Further limits of use, which stand before those that follow from the audit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairmatch import audit
+        >>> group = np.repeat(["a", "b"], 100)
+        >>> found = audit(np.linspace(0, 1, 200), sensitive_features=group, n_resamples=100)
+        >>> print(found.to_card(limits=["For loans below 5,000 euros only."])[:38])
+        ---
+        tags:
+        - fairness
+        - fairmatch
+        ---
+        """
+        card = model_card(self, limits)
+        if path is not None:
+            write_whole(path, card)
+        return card
 
     def __repr__(self) -> str:
         sizes = [f"{group.label!r} ({group.n_rows:,})" for group in self.groups]

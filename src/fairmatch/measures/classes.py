@@ -223,7 +223,9 @@ def simplex_distance(first: GroupScores, second: GroupScores) -> float:
     >>> simplex_distance(GroupScores(one, Weights(2)), GroupScores(two, Weights(2)))
     0.5
     """
-    (points, mass), (others, other_mass) = (_points(own, _MOST_POINTS) for own in (first, second))
+    (points, mass), (others, other_mass) = (
+        joined_points(own, _MOST_POINTS) for own in (first, second)
+    )
     return _transport(mass, other_mass, cdist(points, others, "cityblock") / 2.0)
 
 
@@ -243,7 +245,7 @@ def _transport(mass: FloatArray, other: FloatArray, cost: FloatArray) -> float:
     return float(value)
 
 
-def _points(group: GroupScores, most: int) -> tuple[FloatArray, FloatArray]:
+def joined_points(group: GroupScores, most: int) -> tuple[FloatArray, FloatArray]:
     """Return the different vectors of a group with their shares, joined if there are too many."""
     values, rows = np.unique(group.values, axis=0, return_inverse=True)
     counts = np.bincount(rows.ravel(), group.weights.values, minlength=len(values))
@@ -309,7 +311,7 @@ def _distance_interval(pair: GroupPair, means: Interval, confidence: float) -> I
     generator, value = pair.stream(3), simplex_distance(first, second)
     wrong = np.zeros(_DRAWS)
     for own in (first, second):
-        points, mass = _points(own, _CELLS)
+        points, mass = joined_points(own, _CELLS)
         cost = cdist(points, points, "cityblock") / 2.0
         size = max(round(own.weights.size), 1)
         drawn = generator.multinomial(size, mass / mass.sum(), size=_DRAWS) / size
