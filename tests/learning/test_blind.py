@@ -142,12 +142,12 @@ def test_a_bound_on_the_gap_of_estimated_groups():
 
 
 def test_other_estimators_refuse_probabilities():
-    from fairmatch import MatchSmoothingClassifier
+    from fairmatch import QuantileAlignmentClassifier
 
     X, y, _ = table(200)
     soft = group_probabilities(np.full((200, 2), 0.5))
     with pytest.raises(InputError, match="The groups are probabilities"):
-        MatchSmoothingClassifier(LogisticRegression()).fit(X, y, sensitive_features=soft)
+        QuantileAlignmentClassifier(LogisticRegression()).fit(X, y, sensitive_features=soft)
 
 
 def test_what_is_refused():
