@@ -66,6 +66,7 @@ GALLERY = (
     "first_classifier.py",
     "trees_with_a_bound.py",
     "audit_of_scores.py",
+    "like_with_like.py",
     "several_groups.py",
     "estimated_groups.py",
     "equal_opportunity.py",
@@ -73,6 +74,7 @@ GALLERY = (
     "regression.py",
     "reading_a_coupling.py",
     "own_matcher.py",
+    "texts.py",
     "own_study.py",
     "large_tables.py",
 )
