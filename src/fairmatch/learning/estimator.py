@@ -104,6 +104,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _prepares_unseen: ClassVar[bool] = False
     _searches: ClassVar[bool] = False
     _cross_fits: ClassVar[bool] = False
+    # Whether groups may be probabilities.
+    _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
     _matches: ClassVar[bool] = False
     _sees: ClassVar[str] = "numbers"
@@ -281,6 +283,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._sees,
             self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             given=self.given,
             similarity=self.similarity,
         )

@@ -566,6 +566,7 @@ class BoostedTrees(FairEstimator):
     """
 
     _sees: ClassVar[str] = "codes"
+    _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
     _searches: ClassVar[bool] = True
     _cross_fits: ClassVar[bool] = True
