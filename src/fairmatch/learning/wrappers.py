@@ -87,6 +87,7 @@ class Wrapper(FairEstimator):
             unknown=self.unknown,
             optional=self._matches,
             adds_groups=not self.prefit,
+            several=self._several,
         )
 
     def _learner(self) -> Learner:
@@ -295,7 +296,9 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
-        every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
+        every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
+        more than two classes, "align" moves the probability vectors towards the barycentre of the
+        groups (demographic parity only), and "threshold" adds offsets to them.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         classifier on rows that the estimator was not trained on. The estimator sees X without
@@ -372,6 +375,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     ...     split.X_test, sensitive_features=split.sensitive_features_test).shape
     (200,)
     """
+
+    _several: ClassVar[bool] = True
 
     def __init__(
         self,
