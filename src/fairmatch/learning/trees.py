@@ -160,6 +160,8 @@ objective=custom
 feature_names={names}
 feature_infos={infos}
 """
+_DECIMALS = ("threshold", "leaf_value", "split_gain")
+_MOST_TREES = 10_000  # in a file; more could take all memory
 _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many types there are
 
 
@@ -176,6 +178,7 @@ def _checked(text: str, n_inputs: int, n_classes: int = 1) -> str:
     _, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
     _hold(len(blocks) > 0, "there is no tree")
     _hold(len(blocks) % n_classes == 0, "a class lacks a tree")
+    _hold(len(blocks) <= _MOST_TREES, f"there are more than {_MOST_TREES:,} trees")
     header = _HEADER.format(
         last=n_inputs - 1,
         classes=n_classes,
@@ -201,6 +204,7 @@ class _Tree:
     leaf_value: FloatArray
     cat_boundaries: NDArray[np.int64]
     cat_threshold: NDArray[np.int64]
+    split_gain: FloatArray  # which feature_importances_ needs
 
     @classmethod
     def read(cls, block: str) -> "_Tree":
@@ -210,7 +214,7 @@ class _Tree:
             **{
                 name: np.array(
                     fields.get(name, "").split(),
-                    dtype=float if name in ("threshold", "leaf_value") else np.int64,
+                    dtype=float if name in _DECIMALS else np.int64,
                 )
                 for name in cls.__dataclass_fields__
             }
@@ -222,7 +226,8 @@ class _Tree:
         nodes, n_sets = np.arange(n_leaves - 1), max(len(self.cat_boundaries) - 1, 0)
         children = np.concatenate([self.left_child, self.right_child])
         parents = np.concatenate([nodes, nodes])
-        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child
+        gains = self.split_gain
+        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child, gains
         _hold(n_leaves > 0 and np.isfinite(self.leaf_value).all(), "a leaf has no value")
         _hold(all(len(part) == len(nodes) for part in decisions), "a decision is incomplete")
         # Every leaf and every node but the root is reached exactly once, and never backwards.
@@ -232,6 +237,7 @@ class _Tree:
         _hold(_within(self.split_feature, n_inputs), "a decision is on a column that is not there")
         _hold(_within(self.decision_type, _DECISIONS), "a decision is of an unknown type")
         _hold(not np.isnan(self.threshold).any(), "a threshold is not a number")
+        _hold(np.isfinite(gains).all(), "a gain is not a number")
         chosen = self.threshold[self.decision_type & _CATEGORICAL > 0]
         _hold(_within(chosen, n_sets), "a set of categories is not there")
         bounds = self.cat_boundaries if n_sets else np.array([0])
@@ -595,6 +601,11 @@ class TreeScorer:
 
     def state(self) -> State:
         """Return the state to save: the trees, their base margin and the watched objective."""
+        if self.trees.num_trees() > _MOST_TREES:
+            raise InputError(
+                f"The model has {self.trees.num_trees():,} trees, and a saved model holds at most "
+                f"{_MOST_TREES:,}. Fit fewer trees, with a larger learning rate."
+            )
         # JSON has no infinity, so null stands for rounds of the warm-up.
         watched = [v if np.isfinite(v) else None for v in self.watched.tolist()]
         base = np.asarray(self.base_margin).tolist()
@@ -758,6 +769,16 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -872,6 +893,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         warmup: float = 0.5,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -890,6 +913,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         self.warmup = warmup
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
@@ -934,6 +959,16 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         weight may keep the trees from learning them.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -1037,6 +1072,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         fairness_weight: float | Sequence[float] = 1.0,
         warmup: float = 0.5,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -1054,6 +1091,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         self.fairness_weight = fairness_weight
         self.warmup = warmup
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure

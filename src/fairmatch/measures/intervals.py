@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
-from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings, bin_borders
 from fairmatch.measures.exact import largest_gap_limit
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.weights import Moments, Weights
@@ -391,8 +391,7 @@ class ScoreGrid:
         if len(different) > _CELLS:
             at = np.linspace(0, last[-1] - 1, _CELLS + 1).astype(np.intp)[1:-1]
             different = np.unique(pooled[np.searchsorted(last, at, side="right")])
-        # The borders of numpy.histogram, whose last interval is closed.
-        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+        self._bin_borders = bin_borders(bins)
         borders = np.union1d(different, self._bin_borders)
         cells = [np.searchsorted(borders, s, side="right") for s in scores]
         n_cells = len(borders) + 1
@@ -619,8 +618,7 @@ class WeightedGrid(ScoreGrid):
         n_resamples: int,
         generator: np.random.Generator,
     ) -> None:
-        # The borders of numpy.histogram, whose last interval is closed.
-        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+        self._bin_borders = bin_borders(bins)
         self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
         shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
         borders = np.union1d(
