@@ -192,15 +192,23 @@ class Transport:
         # Several classes are kept where people of the same class are compared.
         halves = Labels(labels_of(people).positive.astype(np.float64), (0, 1))
         kept = self.outcome.several and read_criterion(self.criterion).needs_labels
-        return match_people(
+        people = replace(people, labels=people.labels if kept else halves, table=None)
+        rows = None
+        if people.groups.memberships is not None:
+            # Whoever may belong to both groups may be matched with herself.
+            n_rows = len(people)
+            people, rows = people.expanded()
+            points = points[rows]
+        found = match_people(
             matcher,
-            people if kept else replace(people, labels=halves),
+            people,
             points if ours else points.dense(),
             criterion=read_criterion(self.criterion),
             reference=self.reference,
             most_rows=None if self.match_rows is None else 2 * self.match_rows,
             random_state=seed,
         )
+        return found if rows is None else found.renumbered(rows, n_rows)
 
     def matcher(self) -> Matcher:
         """Return the matcher of a single part."""

@@ -85,6 +85,7 @@ class Wrapper(FairEstimator):
             self._encoder(),
             small_groups=self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             optional=self._matches,
             adds_groups=not self.prefit,
             several=self._several,
@@ -224,6 +225,7 @@ class SmoothedModel(Wrapper):
         "Save model.estimator_, which is the whole model, with its own library."
     )
     _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = True
 
     score_weight: float
 
