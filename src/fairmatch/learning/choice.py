@@ -37,7 +37,7 @@ from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.registry import MEASURES, applicable, gap_values
 from fairmatch.people.checks import BoolArray, FloatArray, check_flag, check_number
 from fairmatch.people.groups import Groups, read_criterion
-from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.outcome import PROBABILITY, Outcome, largest_class
 from fairmatch.people.people import IndexArray, People
 
 # A model counts as deciding if it accepts at least this share of the people that the plain model
@@ -205,6 +205,15 @@ def measure_scores(
     gaps = gap_values(people, scores, settings, coupling=coupling, undefined=True)
     if not outcome.decides:
         return {**errors_of(scores, labels.values, weights), **gaps}
+    if outcome.several:
+        decided = largest_class(scores)
+        counts = np.bincount(decided, weights, minlength=len(outcome.classes))
+        return {
+            "accuracy": float(np.average(decided == labels.values, weights=weights)),
+            # Those who do not get the class that most people get.
+            "acceptance_rate": float(1.0 - counts.max() / counts.sum()),
+            **gaps,
+        }
     accepted = outcome.decide(scores, 0.5)
     return {
         "accuracy": float(np.average(accepted == labels.positive, weights=weights)),
@@ -298,13 +307,18 @@ class _Ready(BaseEstimator):  # type: ignore[misc]
 
 
 class _ReadyClassifier(ClassifierMixin, _Ready):  # type: ignore[misc]
-    classes_ = np.array([0, 1])
+    @property
+    def classes_(self) -> NDArray[np.int64]:
+        return np.arange(self.predict_proba(None).shape[1])
 
     def predict_proba(self, X: Any) -> FloatArray:
+        if self.scores.ndim == 2:
+            return self.scores
         return np.column_stack([1.0 - self.scores, self.scores])
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        return (self.scores >= 0.5).astype(np.int64)
+        several = self.scores.ndim == 2
+        return np.asarray(largest_class(self.scores) if several else self.scores >= 0.5, np.int64)
 
 
 class _ReadyRegressor(RegressorMixin, _Ready):  # type: ignore[misc]
@@ -343,12 +357,18 @@ class Bound:
     strict: bool = False
 
     @classmethod
-    def of(cls, model: Any) -> "Bound":
+    def of(cls, model: Any, outcome: Outcome) -> "Bound":
         """Return the bound that an estimator asks for."""
         measure = model.gap_measure or model._gap_measure
+        if not MEASURES[measure].applies_to(outcome):
+            raise InputError(
+                f"gap_measure={measure!r} and {len(outcome.classes)} classes do not combine. "
+                f"Choose one of {', '.join(applicable(outcome))}.",
+                parameter="gap_measure",
+            )
         falls = set(MEASURES[measure].labels) <= set(read_criterion(model.criterion).labels)
         name = model._weight_name or "fairness_weight"
-        given = float(model.max_gap), measure, model.confidence, model._outcome
+        given = float(model.max_gap), measure, model.confidence, outcome
         return cls(*given, name, falls, model.strict)
 
     def expected(self, curve: pd.DataFrame) -> FloatArray:
@@ -415,10 +435,13 @@ class Bound:
         if people.strata is not None:
             return self._chance(people) if self.outcome.decides else 0.0, groups
         if self.outcome.decides:
-            positive = labels_of(people).positive
+            values = labels_of(people).values
+            known: Sequence[int | None] = MEASURES[self.measure].labels
+            if self.outcome.several:
+                known = MEASURES[self.measure].of_classes().labels(self.outcome)
             compared = [
-                groups if label is None else groups.take(np.flatnonzero(positive == label))
-                for label in MEASURES[self.measure].labels
+                groups if label is None else groups.take(np.flatnonzero(values == label))
+                for label in known
             ]
             halves = [noise(one) for one in compared]
             return float(np.mean(halves)), compared[int(np.argmax(halves))]
@@ -497,6 +520,8 @@ class Bound:
         what = f" with {self.measure} <= {self.max_gap:g}" if reached else ""
         if not self.outcome.decides:
             return f"The model{what} gives everyone nearly the same prediction."
+        if self.outcome.several:
+            return f"The model{what} gives nearly everybody the same class."
         rate = float(kept["acceptance_rate"])
         whom = "everybody" if rate > 0.5 else "nobody"
         nearly = "" if rate in (0.0, 1.0) else "nearly "
@@ -565,7 +590,7 @@ class Trials:
     """
 
     def __init__(self, model: Any, reader: Reader, people: People, rows: People) -> None:
-        self.bound, self.reader = Bound.of(model), reader
+        self.bound, self.reader = Bound.of(model, reader.outcome), reader
         self.plain = clone(model).set_params(max_gap=None, confidence=None)
         self.scorer = read_scorer(model)
         self.everybody, self.rows = people, rows
@@ -602,16 +627,18 @@ class Trials:
     def add(self, weights: Sequence[float]) -> None:
         """Train and measure candidates."""
         found = [training.models(weights) for training in self.trainings]
-        scored = np.empty((len(weights), len(self.everybody)))
         if unseen := self.trainings[0].prepared.unseen:
-            scored[:] = unseen(weights)
+            new = [scores[self.seen] for scores in unseen(weights)]
             if not self.bound.outcome.decides:
-                scored = self.reader.mean_ + self.reader.scale_ * scored
-        for (_, test), models in zip(self.folds, found, strict=False):
-            inputs = encoded(self.rows.take(test)).inputs
-            for own, one in zip(scored, models, strict=True):
-                own[test] = one._scores(inputs)
-        new = list(scored[:, self.seen])
+                new = [self.reader.mean_ + self.reader.scale_ * scores for scores in new]
+        else:
+            inputs = [encoded(self.rows.take(test)).inputs for _, test in self.folds]
+            order = np.concatenate([test for _, test in self.folds])
+            kept = ~np.isin(self.everybody.groups.codes[order], self.everybody.groups.apart)
+            new = [
+                np.concatenate([m._scores(i) for m, i in zip(models, inputs, strict=True)])[kept]
+                for models in zip(*found, strict=True)
+            ]
         if MEASURES[self.bound.measure].needs_coupling and self._coupling is None:
             self._coupling = found[0][0]._match(self.rows.take(self.seen))
         path = FairnessPath(np.asarray(weights, dtype=np.float64), found[0])
@@ -653,9 +680,9 @@ class Trials:
             wanted: Any = labels.values[rows]
             ready: Any = _ReadyRegressor(scores)
         else:
-            wanted, ready = labels.positive[rows].astype(np.int64), _ReadyClassifier(scores)
+            wanted, ready = labels.values[rows].astype(np.int64), _ReadyClassifier(scores)
             if self.scorer is None:
-                return float(np.average((scores >= 0.5) == wanted, weights=own))
+                return float(np.average(ready.predict(None) == wanted, weights=own))
         assert self.people.table is not None
         assert self.scorer is not None
         table = self.people.table.take(np.arange(len(labels))[rows]).native
@@ -667,7 +694,7 @@ class Trials:
         labels = labels_of(self.people)
         if len(labels) < 10 * _BLOCKS:
             return 0.0
-        order = np.argsort(labels.positive, kind="stable")
+        order = np.argsort(labels.values, kind="stable")
         try:
             parts = [self.score(self.scored[place], rows=order[k::_BLOCKS]) for k in range(_BLOCKS)]
         except ValueError:  # a block has rows of one class, and the score needs both
@@ -724,9 +751,10 @@ class Trials:
 
 def crossed_folds(people: People, n_folds: int, seed: Any) -> list[tuple[IndexArray, IndexArray]]:
     """Return folds in which every group, and every label of it, has its share."""
-    positive = labels_of(people).positive
+    labels = labels_of(people)
+    known = labels.positive if labels.classes is None else labels.values
     order = np.random.default_rng(seed_sequence(seed)).permutation(len(people))
-    order = order[np.argsort(2 * people.groups.codes[order] + positive[order], kind="stable")]
+    order = order[np.lexsort((known[order], people.groups.codes[order]))]
     fold = np.empty(len(people), dtype=np.intp)
     fold[order] = np.arange(len(people)) % n_folds
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
