@@ -473,7 +473,7 @@ def test_decisions_that_tell_nobody_apart_are_printed_as_such(run, threshold, wh
 def test_rates_ratio_and_direction_are_printed(run):
     _, printed, _ = run(*FEATURES, "--outcome", "hired")
     assert "score: 1,200 people; hired means a score at or above 0.5" in printed
-    assert "Smallest rate over the largest: 0." in printed
+    assert "Smallest ratio: 0." in printed
     line = next(line for line in printed.splitlines() if line.startswith("demographic_parity"))
     assert line.endswith(("male ahead of female", "female ahead of male"))
     _, turned, _ = run(*FEATURES, "--favourable", "low")

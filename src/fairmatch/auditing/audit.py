@@ -29,6 +29,7 @@ from fairmatch.auditing.facts import (
     remember_people,
 )
 from fairmatch.auditing.gaps import (
+    base_label,
     describe_groups,
     few_values,
     score_edges,
@@ -91,6 +92,7 @@ def audit(
     n_sample: int = 4096,
     n_subsets: int = 1000,
     min_group_size: int = SMALL,
+    reference: Any = None,
     random_state: int = 0,
     model_name: str = "model",
     title: str | None = None,
@@ -167,6 +169,10 @@ def audit(
         Number of random half-spaces to examine.
     min_group_size : int, default=30
         The audit states nothing about a group of fewer people, and says which group it is.
+    reference : a group label, optional
+        The group that every other group is compared with: in impact ratios, where the default is
+        the group with the highest selection rate among those with 2 % of the people and
+        ``min_group_size`` people, and in matchings and pairs, where the default is the largest.
     random_state : int, default=0
         Seed. The same seed gives the same audit.
     model_name : str, default="model"
@@ -224,6 +230,7 @@ def audit(
         outcome=outcome,
         weight_kind=weight_kind,
         kind=_kind(y_score) if kind is None else kind,
+        reference=None if reference is None else str(reference),
     )
     roster, scores = _read(
         {model_name: y_score},
@@ -314,6 +321,7 @@ def compare_models(
         - ``n_sample=4096``: how many people of each group are drawn for the matchings.
         - ``n_subsets=1000``: number of random half-spaces to examine.
         - ``min_group_size=30``: nothing is stated about a group of fewer people.
+        - ``reference=None``: the group that every other group is compared with.
         - ``random_state=0``: seed of all random draws.
 
     Returns
@@ -538,7 +546,9 @@ def _audited(
     measured = Settings(
         settings.threshold, SCORE_BINS, settings.favourable, settings.scores, within, spread
     )
-    return Audited(ScoredPeople(roster.people, scores[name], measured), settings)
+    data = Audited(ScoredPeople(roster.people, scores[name], measured), settings)
+    data.check_reference()
+    return data
 
 
 def _range(predictions: Sequence[FloatArray]) -> tuple[float, float]:
@@ -629,6 +639,7 @@ def build_audit(
         score_values=few_values(data),
         conditional=conditional_facts(data, roster),
         similarity=roster.similarity.weights,
+        ratio_reference=base_label(data),
     )
 
 
@@ -647,6 +658,7 @@ def _attributes(data: Audited) -> tuple[AttributeFacts, ...]:
                 pair_gaps=by_pair,
                 reference=own.labels[own.reference],
                 unknown=tuple(own.labels[code] for code in groups.apart),
+                ratio_reference=base_label(own),
             )
         )
     return tuple(facts)

@@ -173,6 +173,9 @@ class GroupFacts:
         Sum of the weights. It is None where every row is one person.
     effective_size : float or None
         How many people of equal weight the rows are worth. It is None without survey weights.
+    ratio : float or None
+        Selection rate over that of `Audit.ratio_reference`. It is None where one of the two is not
+        stated, and for people of unknown group.
     """
 
     label: str
@@ -189,6 +192,7 @@ class GroupFacts:
     calibration_error: float | None = None
     weight: float | None = None
     effective_size: float | None = None
+    ratio: float | None = None
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -266,16 +270,18 @@ class AttributeFacts:
     groups : tuple of GroupFacts
         Its groups.
     selection_ratio : Estimate
-        Smallest selection rate divided by the largest.
+        Smallest selection rate divided by that of `ratio_reference`.
     gaps : tuple of Gap
         Every gap that the data allow, each the largest over pairs of groups.
     pair_gaps : tuple of Gap
-        The gaps of each group with the largest one, and of the two groups that are farthest apart.
-        It is empty for two groups.
+        The gaps of each group with the reference group, and of the two groups that are farthest
+        apart. It is empty for two groups.
     reference : str
-        The largest group.
+        The largest group, or the value of the reference group that was named.
     unknown : tuple of str
         The group of people for whom the attribute is missing.
+    ratio_reference : str or None
+        The group whose selection rate others are divided by, as in `Audit`.
     """
 
     name: str
@@ -285,6 +291,7 @@ class AttributeFacts:
     pair_gaps: tuple[Gap, ...]
     reference: str
     unknown: tuple[str, ...] = ()
+    ratio_reference: str | None = None
 
 
 RULE = (
@@ -317,10 +324,10 @@ class CategoryImpact:
     selection_rate : Estimate
         Share of the people who are selected.
     impact_ratio : Estimate
-        Selection rate divided by that of the most selected category.
+        Selection rate divided by that of `ImpactTable.most_selected`.
     p_value : float or None
-        P-value of Fisher's exact test that the selection rate equals that of the most selected
-        category. It is None for that category itself, or if there is no such category.
+        P-value of Fisher's exact test that the selection rate equals that of the category it is
+        compared with. It is None for that category itself, or if there is no such category.
     scoring_rate : Estimate or None
         Share of the people whose score is better than the median of everybody. It is None where
         the scores are decisions.
@@ -336,12 +343,12 @@ class CategoryImpact:
     p_adjusted : float or None
         The p-value adjusted for the number of categories (Holm).
     standard_deviations : float or None
-        By how many standard deviations the selection rate differs from that of the most selected
-        category (two-sample z); negative if it is lower.
+        By how many standard deviations the selection rate differs from that of the category it is
+        compared with (two-sample z); negative if it is lower.
     exact_standard_deviations : float or None
         The number of standard deviations that has the p-value of Fisher's exact test.
     shortfall : float or None
-        How many more selections would bring the category to the highest rate.
+        How many more selections would bring the category to the rate it is compared with.
     flips : bool or None
         Whether one selection more or less changes the verdict of the four-fifths rule.
     weight, weight_selected, effective_size : float or None
@@ -388,7 +395,9 @@ class ImpactTable:
     n_unknown : int
         Number of people who were scored but whose category is unknown. They are left out.
     most_selected, highest_scoring : str or None
-        The categories that others are compared with; of several with the same rate, the first.
+        The categories that others are compared with: those with the highest rate among categories
+        with 2% of the people and ``min_group_size`` people (the first of several), or the
+        reference group that was named.
     median_score : float or None
         Median score of everybody. It is None where the scores are decisions.
     rule : str
@@ -405,7 +414,7 @@ class ImpactTable:
     rule: str = RULE
 
     def highest(self, rate: str) -> tuple[str, ...]:
-        """Return the categories that share the highest rate, of those that are not small.
+        """Return the categories that share the highest rate, of those that are large enough.
 
         The result is empty if all their rates are 0.
 
@@ -419,6 +428,8 @@ class ImpactTable:
             for category in self.categories
             if not category.is_small and getattr(category, rate) is not None
         }
+        few = {category.category for category in self.categories if category.is_few}
+        rates = {name: own for name, own in rates.items() if name not in few} or rates
         most = max(rates.values(), default=0.0)
         if most == 0.0:
             return ()
@@ -1218,7 +1229,8 @@ class Audit(JsonFacts):
     groups : tuple of GroupFacts
         The groups, in the order of their labels.
     selection_ratio : Estimate
-        Smallest selection rate divided by the largest. The four-fifths rule asks for 0.8.
+        Smallest selection rate divided by that of `ratio_reference`. The four-fifths rule asks for
+        0.8.
     gaps : tuple of Gap
         Every gap that the data allow. With more than two groups, each is the largest over pairs.
     matchings : tuple of Matching
@@ -1230,11 +1242,12 @@ class Audit(JsonFacts):
     provenance : Provenance
         What was audited, with what, and how.
     pair_gaps : tuple of Gap
-        With more than two groups, the gaps between each group and the largest group, and those
+        With more than two groups, the gaps between each group and the reference group, and those
         between the two groups that are farthest apart. The intervals hold for all pairs of groups
         at once (Bonferroni). It is empty for two groups.
     reference : str or None
-        The largest group, with which every other group is compared and matched.
+        The largest group, or the one that was named. Every other group is compared and matched with
+        it.
     unknown : tuple of str
         Groups of people for whom an attribute is missing. They are shown but not compared.
     attributes : tuple of AttributeFacts
@@ -1273,6 +1286,10 @@ class Audit(JsonFacts):
     similarity : dict or None
         Weight of each column in the distance of two people. None if every column counts by its
         range, or if an embedding decides.
+    ratio_reference : str or None
+        The group whose selection rate others are divided by: the reference group that was named,
+        or the group with the highest rate among those with at least 2% of the people and
+        ``min_group_size`` people. None for predictions, and where no group is large enough.
 
     Examples
     --------
@@ -1319,6 +1336,7 @@ class Audit(JsonFacts):
     score_values: tuple[float, ...] = ()
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
+    ratio_reference: str | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.
@@ -1373,6 +1391,16 @@ class Audit(JsonFacts):
             f"{who} is {self.outcome}: {'no' if self.n_selected == 0 else 'every'} score is "
             f"{side} the threshold {self.threshold:g}, so decisions tell nobody apart."
         )
+
+    @property
+    def is_reference_named(self) -> bool:
+        """Whether the reference group was named, rather than being the largest."""
+        return self.provenance.settings.get("reference") is not None
+
+    @property
+    def on_reference(self) -> str:
+        """How the reference group was chosen, in words."""
+        return "the reference group" if self.is_reference_named else "the largest group"
 
     @property
     def matching(self) -> Matching:

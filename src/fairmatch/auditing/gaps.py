@@ -19,7 +19,7 @@ from fairmatch.measures.intervals import (
     Limits,
     detectable,
     mean_interval,
-    rate_ratio,
+    rate_over_rate,
     weighted_mean_interval,
     wilson,
 )
@@ -49,7 +49,20 @@ def few_values(data: Audited) -> tuple[float, ...]:
 
 def describe_groups(data: Audited) -> tuple[GroupFacts, ...]:
     """Return the facts about each group."""
-    return tuple(_describe(data, code) for code in range(len(data.labels)))
+    facts = [_describe(data, code) for code in range(len(data.labels))]
+    most = None if data.base is None else facts[data.base].selection_rate.value
+    if not most:
+        return tuple(facts)
+    rates = [facts[code].selection_rate.value for code in range(len(facts))]
+    return tuple(
+        own if rate is None or code in data.groups.apart else replace(own, ratio=rate / most)
+        for code, (own, rate) in enumerate(zip(facts, rates, strict=True))
+    )
+
+
+def base_label(data: Audited) -> str | None:
+    """Return the label of the group whose selection rate others are divided by."""
+    return None if data.base is None else data.labels[data.base]
 
 
 def _describe(data: Audited, code: int) -> GroupFacts:
@@ -182,41 +195,49 @@ def _calibration_error(scores: FloatArray, positive: BoolArray, weights: Weights
 
 
 def selection_ratio(data: Audited) -> Estimate:
-    """Return the smallest selection rate divided by the largest, with its interval.
+    """Return the smallest ratio of a selection rate to that of the group that ratios refer to.
 
-    The limits are the smallest of the limits of all pairs, which hold at once.
+    It is the smallest over all pairs of a group and a group that may be referred to. So the limits
+    are the smallest of the limits of these pairs, which hold at once.
     """
     if not data.decides:
         return Estimate(None)
     if data.refused:
         return Estimate(None, refused=data.refused)
+    if not data.bases:
+        return Estimate(None, refused=NO_BASE)
     counts = {code: data.scored.counts(code) for code in data.compared}
     rates = {code: hits / size for code, (hits, size) in counts.items()}
-    smallest, largest = min(rates.values()), max(rates.values())
-    if largest == 0.0:
+    highest = max(rates[code] for code in data.bases)
+    if highest == 0.0:
         who = data.settings.named_outcome
         return Estimate(None, refused=f"Nobody is {who}, so the selection rates have no ratio.")
+    value = min(min(rates.values()) / highest, 1.0)
     if len(data.compared) > MANY_GROUPS:  # one Wilson interval for each group, which hold at once
         level = 1.0 - (1.0 - data.settings.confidence) / len(counts)
-        limits = np.array([wilson(hits, size, level) for hits, size in counts.values()])
-        high = limits[:, 1].min() / max(limits[:, 0].max(), 1e-300)
-        return Estimate(
-            smallest / largest,
-            float(limits[:, 0].min() / limits[:, 1].max()),
-            float(min(max(high, smallest / largest), 1.0)),
-        )
-    pairs = [
-        rate_ratio(
-            (counts[first][0], counts[second][0]),
-            (counts[first][1], counts[second][1]),
-            data.pair_confidence,
-        )
-        for first, second in data.pairs
-        if rates[first] + rates[second] > 0.0
-    ]
-    value = smallest / largest
-    low, high = (min(limits) for limits in zip(*pairs, strict=True))
-    return Estimate(value, min(low, value), max(high, value))
+        limits = {code: wilson(hits, size, level) for code, (hits, size) in counts.items()}
+        low = min(own[0] for own in limits.values()) / max(limits[code][1] for code in data.bases)
+        least = max(max(limits[code][0] for code in data.bases), 1e-300)
+        high = min(own[1] for own in limits.values()) / least
+    else:
+        pairs = []
+        for first, second in data.pairs:
+            if rates[first] + rates[second] == 0.0:
+                continue
+            (hits, size), (others, other) = counts[first], counts[second]
+            below, above = rate_over_rate((hits, others), (size, other), data.pair_confidence)
+            pairs += [(below, above)] if second in data.bases else []
+            inverse = 1.0 / max(above, 1e-300), 1.0 / max(below, 1e-300)
+            pairs += [inverse] if first in data.bases else []
+        low, high = (min(limits) for limits in zip(*pairs, strict=True))
+    return Estimate(value, float(min(low, value)), float(min(max(high, value), 1.0)))
+
+
+NO_BASE = (
+    "Every group has less than 2% of the people, so there is none to compare the others with. Name "
+    "one as the reference group."
+)
+"""Why there is no ratio where no group may be referred to."""
 
 
 def take_gaps(

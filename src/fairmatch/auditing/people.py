@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.auditing.facts import Estimate, LeakFacts
+from fairmatch.auditing.facts import SMALL_SHARE, Estimate, LeakFacts
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
@@ -82,6 +82,7 @@ class AuditSettings:
     outcome: str | None = None
     weight_kind: str = "survey"
     kind: str = "probability"
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
@@ -376,10 +377,13 @@ class Roster:
         return replace(self, order=order, copies=copies)
 
     def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
-        """Draw people of each group, as `draw_rows` does, by their order."""
-        groups, weights = self.people.groups.take(self.order), self.weights.take(self.order)
-        rows, drawn = draw_rows(groups, weights, n_people, generator)
-        return self.order[rows], drawn
+        """Draw people of each group, as `draw_rows` does, by their order; one row of a person."""
+        order, persons = self.order, self.weights.persons
+        if persons is not None:
+            order = order[np.sort(np.unique(persons[order], return_index=True)[1])]
+        groups, weights = self.people.groups.take(order), self.weights.take(order)
+        rows, drawn = draw_rows(groups, replace(weights, persons=None), n_people, generator)
+        return order[rows], drawn
 
     def sample(self, n_sample: int, generator: np.random.Generator) -> Sample:
         """Draw the sample once for all models. The nearest matching is then also found once."""
@@ -441,7 +445,7 @@ class Roster:
         if len(self.people.groups.compared) > MANY_GROUPS:
             notes.append(
                 f"There are more than {MANY_GROUPS} groups, so each group is compared with the "
-                "largest group only, and subsets are not searched."
+                "reference group only, and subsets are not searched."
             )
         if weights.persons is not None:
             notes.append(
@@ -649,8 +653,12 @@ class Audited:
 
     def of(self, groups: Groups) -> Audited:
         """Return the same people in other groups, such as those of one attribute."""
-        people = replace(self.people, groups=groups)
-        return replace(self, scored=ScoredPeople(people, self.scores, self.scored.settings))
+        people, settings = replace(self.people, groups=groups), self.settings
+        if settings.reference is not None:  # the part of the combination that is this attribute's
+            row = int(self.groups.rows(self.reference)[0])
+            settings = replace(settings, reference=str(groups.labels[groups.codes[row]]))
+        scored = ScoredPeople(people, self.scores, self.scored.settings)
+        return replace(self, scored=scored, settings=settings)
 
     @property
     def people(self) -> People:
@@ -774,8 +782,46 @@ class Audited:
 
     @cached_property
     def reference(self) -> int:
-        """Code of the largest known group, with which every other group is compared."""
-        return max(self.groups.compared, key=lambda code: self.totals[code])
+        """Code of the named group or the largest, with which every other group is compared."""
+        if self.settings.reference is None:
+            return max(self.groups.compared, key=lambda code: self.totals[code])
+        return self.labels.index(self.settings.reference)
+
+    def check_reference(self) -> None:
+        """Raise unless the named reference group is there and large enough."""
+        name = self.settings.reference
+        known = [self.labels[code] for code in self.groups.compared]
+        if name is None:
+            return
+        if name not in known:
+            raise GroupError(
+                f"reference={name!r} is not one of the groups: {listed(known)}. Name one of them.",
+                parameter="reference",
+            )
+        if self.reference not in self.compared:
+            reason = self.refuse(self.reference, self._group_weights[self.reference].size)
+            raise GroupError(f"reference: {reason} Name another group.", parameter="reference")
+
+    @cached_property
+    def bases(self) -> tuple[int, ...]:
+        """Codes of the groups by whose rates those of others may be divided.
+
+        It is the named reference group, or every group that holds at least 2% of the people and is
+        large enough for a statement.
+        """
+        if self.settings.reference is not None:
+            return (self.reference,)
+        least = SMALL_SHARE * sum(self.totals[code] for code in self.groups.compared)
+        large = tuple(code for code in self.groups.compared if self.totals[code] >= least)
+        return tuple(code for code in large if code in self.compared) or large
+
+    @cached_property
+    def base(self) -> int | None:
+        """Code of the group whose selection rate others are divided by: the highest of `bases`."""
+        if not self.decides or not self.bases:
+            return None
+        counts = {code: self.scored.counts(code) for code in self.bases}
+        return max(self.bases, key=lambda code: counts[code][0] / counts[code][1])
 
     @cached_property
     def matched_pairs(self) -> tuple[tuple[int, int], ...]:

@@ -54,6 +54,7 @@ from fairmatch.report.charts import (
 )
 from fairmatch.report.wording import (
     MATCHINGS,
+    base_words,
     by_size,
     certain,
     column_words,
@@ -313,7 +314,7 @@ def group_figure(audits: Sequence[Audit]) -> Figure:
     ratios = [
         f"{f'{shown_name(model.audit.model_name)}: the' if model.title else 'The'}{said}"
         for model in _models(audits)
-        if (said := _on_ratio(model.audit))
+        if (said := _on_ratio(model.audit, model.audit))
     ]
     return _figure(
         "groups",
@@ -348,7 +349,7 @@ def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
         for model in models
         for under in [f" under {shown_name(model.audit.model_name)}" if model.title else ""]
         for attribute in model.audit.attributes
-        if (said := _on_ratio(attribute))
+        if (said := _on_ratio(attribute, model.audit))
     ]
     return _figure("attributes", rows, _group_panels(audits[0], rows), ratios=ratios)
 
@@ -356,17 +357,12 @@ def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
 def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
     """Return one row per group, the largest first."""
     names = told_apart(group.label for group in facts.groups)
-    compared = [group for group in facts.groups if group.label not in facts.unknown]
-    most = max((group.selection_rate.value or 0.0 for group in compared), default=0.0)
     rows: list[Row] = []
     real = model.audit.kind == "number"
     for group in by_size(facts.groups):
-        rate = group.selection_rate.value
         own = _estimate(group.mean_score if real else group.selection_rate)
         if group.label in facts.unknown:
             own["note"] = own["note"] or "shown, and compared with nobody"
-            rate = None
-        ratio = rate / most if rate is not None and most > 0.0 else None
         rows.append(
             {
                 "label": names[group.label],
@@ -374,7 +370,7 @@ def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
                 "people": group.n_rows,
                 **_facts(group, "weight", "effective_size"),
                 **own,
-                "ratio": "" if real else ratio,
+                "ratio": "" if real else group.ratio,
             }
         )
     return rows
@@ -394,7 +390,7 @@ def _around(rows: Sequence[Row]) -> Domain:
     return min(ends) - margin, max(ends) + margin
 
 
-def _on_ratio(facts: Audit | AttributeFacts) -> str:
+def _on_ratio(facts: Audit | AttributeFacts, audit: Audit) -> str:
     """Return the end of the sentence on the ratio of selection rates, if it is stated."""
     ratio = facts.selection_ratio
     if ratio.value is None or ratio.low is None or ratio.high is None:
@@ -403,7 +399,9 @@ def _on_ratio(facts: Audit | AttributeFacts) -> str:
     n_stated = sum(group.selection_rate.value is not None for group in known)
     of = f" of {n_stated} of the {len(known)} groups" if n_stated < len(known) else ""
     limits = f"({ratio.low:.2f} to {ratio.high:.2f})"
-    return f" smallest rate{of} is {ratio.value:.2f} of the largest {limits}."
+    whose = group_words(facts.ratio_reference or "")
+    how = f", {base_words(audit)}" if len(known) > 2 or audit.is_reference_named else ""
+    return f" smallest rate{of} is {ratio.value:.2f} of that of {whose} {limits}{how}."
 
 
 # Gaps.
@@ -416,7 +414,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
     rows = [
         {
             **_gap_row(gap, model.audit, models[0].groups),
-            **({} if many else {"between": ""}),
+            **({"expected": gap.expected} if many else {"between": ""}),
             **model.row,
             "panel": _unit(name, model.audit),
             "meaning": gap_words(name, model.audit),
@@ -502,7 +500,7 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
         rows,
         _intervals(rows, _ALIKE),
         each=compared_groups(audits[0]).capitalize(),
-        reference="" if reference is None else group_words(reference),
+        reference=reference and f"{group_words(reference)}, {audits[0].on_reference}",
         level=level(audits),
     )
 
@@ -659,6 +657,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
             rule=found.impact[0].rule,
             rules=listed([*dict.fromkeys(map(_meaning, audits))]),
             side="" if found.impact[0].median_score is None else side,
+            base=base_words(found),
         )
     )
 
@@ -803,7 +802,10 @@ def _reference_legend(audit: Audit) -> dict[str, str]:
     """Return the legend of charts that show one of many groups beside the largest."""
     if len(_stated(audit)) <= 2:
         return {}
-    words = "the group named above the chart", f"{shown_name(_reference(audit))}, the largest group"
+    words = (
+        "the group named above the chart",
+        (f"{shown_name(_reference(audit))}, {audit.on_reference}"),
+    )
     return dict(zip(words, GROUP_COLOURS, strict=True))
 
 

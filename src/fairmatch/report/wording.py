@@ -471,8 +471,8 @@ def _on_nearest(
     if len([matching for matching in audit.matchings if not matching.refused]) > 1:
         reference = group_words(audit.reference or "")
         matched, gap = (
-            f"the people of {compared_groups(audit)} are matched with {reference}, the largest "
-            "group,",
+            f"the people of {compared_groups(audit)} are matched with {reference}, "
+            f"{audit.on_reference},",
             "",
         )
         if not nowhere:
@@ -490,6 +490,14 @@ def _on_nearest(
         f"{said}; {column_words(largest.name)} adds most to what sets them farther apart than the "
         "nearest."
     )
+
+
+def base_words(audit: Audit) -> str:
+    """Return which group's selection rate others are divided by, in words."""
+    if audit.is_reference_named:
+        return "the reference group"
+    least = audit.provenance.settings.get("min_group_size")
+    return f"the highest of all with at least 2% of the people and {least} people"
 
 
 def reach_sentences(matching: Matching) -> list[str]:
