@@ -122,6 +122,7 @@ class CalibrationBin:
     ----------
     low, high : float
         The ends of the interval. The lower end belongs to it; in the last interval both ends do.
+        Scores that take few values have an interval each, whose ends are equal.
     n_rows : int
         Number of people in the interval.
     mean_score : float or None
@@ -168,7 +169,8 @@ class GroupFacts:
         Scores and labels by interval of scores. It is empty without labels.
     calibration_error : float or None
         Distance between mean score and share of positive labels, averaged over the bins with the
-        number of people as weight. It is None without labels.
+        number of people as weight. It is None without labels, and for scores that are no
+        probabilities: decisions, and scores with a range of their own.
     weight : float or None
         Sum of the weights. It is None where every row is one person.
     effective_size : float or None
@@ -748,8 +750,8 @@ class Individuals:
         Positions of their groups in `Audit.groups`.
     scores : tuple of float
         Their scores.
-    labels : tuple of int
-        1 where the label is positive, else 0. It is empty without labels.
+    labels : tuple of int or None
+        1 where the label is positive, else 0; None where it is missing. It is empty without labels.
     columns : dict
         Column name to the values of the people: numbers, text, or None where missing.
     hidden : tuple of str
@@ -772,7 +774,7 @@ class Individuals:
     rows: tuple[int, ...]
     group: tuple[int, ...]
     scores: tuple[float, ...]
-    labels: tuple[int, ...]
+    labels: tuple[int | None, ...]
     columns: dict[str, tuple[str | float | None, ...]]
     hidden: tuple[str, ...]
     pairs: dict[str, Pairs]
@@ -1290,6 +1292,8 @@ class Audit(JsonFacts):
         The group whose selection rate others are divided by: the reference group that was named,
         or the group with the highest rate among those with at least 2% of the people and
         ``min_group_size`` people. None for predictions, and where no group is large enough.
+    score_range : tuple of two float, or None
+        The least and the greatest possible score, where scores are no probabilities.
 
     Examples
     --------
@@ -1337,6 +1341,7 @@ class Audit(JsonFacts):
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
     ratio_reference: str | None = None
+    score_range: tuple[float, float] | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.

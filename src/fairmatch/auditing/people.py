@@ -26,6 +26,7 @@ from fairmatch.people.checks import (
     check_count,
     check_length,
     check_number,
+    is_missing,
     read_column,
     read_labels,
 )
@@ -41,7 +42,7 @@ from fairmatch.people.groups import (
     read_groups,
 )
 from fairmatch.people.leaks import find_leaks
-from fairmatch.people.outcome import NUMBER, OUTCOMES, Outcome
+from fairmatch.people.outcome import MARK, NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
 from fairmatch.people.similarity import Similarity, read_similarity
@@ -83,9 +84,14 @@ class AuditSettings:
     weight_kind: str = "survey"
     kind: str = "probability"
     reference: str | None = None
+    score_range: tuple[float, float] | None = None
+    top: int | float | None = None
 
     def __post_init__(self) -> None:
-        check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
+        if self.score_range is not None:
+            self._check_range(*self.score_range)
+        elif self.top is None:
+            check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
         check_number("confidence", self.confidence, "[0.5, 1)")
         if self.confidence > _SUREST:
             raise InputError(
@@ -109,18 +115,41 @@ class AuditSettings:
                 "outcome is empty. Name what happens to the selected, such as 'granted bail'.",
                 parameter="outcome",
             )
-        if not self.scores.decides and (self.threshold != _HALF or self.outcome is not None):
+        chosen = self.threshold != _HALF or self.outcome is not None or self.top is not None
+        if not self.scores.decides and chosen:
             given = "outcome" if self.outcome is not None else "threshold"
+            given = given if self.top is None else "top"
             raise InputError(
                 f"{given}={getattr(self, given)!r} was given with kind='number', and predictions "
                 f"in units of the target select nobody. Leave {given} out.",
                 parameter=given,
             )
 
+    def _check_range(self, low: float, high: float) -> None:
+        """Raise unless scores may have this range, with a threshold in it."""
+        if self.kind == "number":
+            raise InputError(
+                "score_range was given with kind='number', and predictions have the range that "
+                "they take. Leave one of the two out.",
+                parameter="score_range",
+            )
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise InputError(
+                f"score_range must be the least and the greatest score, such as (1, 10), got "
+                f"({low:g}, {high:g}).",
+                parameter="score_range",
+            )
+        if self.top is None and not low <= self.threshold <= high:
+            raise InputError(
+                f"threshold={self.threshold:g} is not between {low:g} and {high:g}, the range of "
+                "the scores. Pass the score from which people are selected.",
+                parameter="threshold",
+            )
+
     @property
     def scores(self) -> Outcome:
         """What the scores are."""
-        return OUTCOMES[self.kind]
+        return OUTCOMES[self.kind] if self.score_range is None else MARK
 
     @property
     def named_outcome(self) -> str:
@@ -136,6 +165,65 @@ class AuditSettings:
     def generator(self, *part: int) -> np.random.Generator:
         """Return the random stream of one part of the audit. No part depends on another."""
         return np.random.default_rng([self.random_state, *part])
+
+
+def read_top(top: Any) -> int | float | None:
+    """Return how many people are selected by rank: a number, or a share of all people.
+
+    Examples
+    --------
+    >>> read_top(100), read_top("10%"), read_top(0.25)
+    (100, 0.1, 0.25)
+    """
+    if top is None:
+        return None
+    try:
+        number = float(str(top).removesuffix("%")) / (100.0 if str(top).endswith("%") else 1.0)
+    except ValueError:
+        number = float("nan")
+    if number >= 1.0 and number == int(number) and not str(top).endswith("%"):
+        return int(number)
+    if 0.0 < number < 1.0:
+        return number
+    raise InputError(
+        f"top={top!r} is neither a number of people, such as 100, nor a share of them, such as "
+        "0.1 or '10%'.",
+        parameter="top",
+    )
+
+
+def cut_at_rank(
+    scores: FloatArray, weights: Weights, top: float, favourable: str
+) -> tuple[float, int]:
+    """Return the threshold that selects the best so many people, and how many tie at the cut.
+
+    People who tie with the last one selected are selected too.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.7, 0.7, 0.2])
+    >>> cut_at_rank(scores, Weights(4), 2, "high"), cut_at_rank(scores, Weights(4), 1, "low")
+    ((0.7, 2), (0.7, 1))
+    """
+    is_share = not isinstance(top, int)
+    ones = np.ones(len(scores))
+    mass = (
+        weights.values if weights.values is not None and (is_share or weights.is_counts) else ones
+    )
+    order = np.argsort(-scores if favourable == "high" else scores, kind="stable")
+    upto = np.cumsum(mass[order])
+    wanted = top * upto[-1] if is_share else float(top)
+    if wanted > upto[-1]:
+        raise InputError(
+            f"top={top} is more than the {upto[-1]:g} people in the table. Select fewer.",
+            parameter="top",
+        )
+    cut = float(scores[order[int(np.searchsorted(upto, wanted * (1.0 - 1e-12)))]])
+    tied = weights.take(scores == cut).people
+    if favourable == "high":
+        return cut, tied
+    worse = scores[scores > cut]  # below the next score, or below a score that nobody has
+    return float(worse.min() if len(worse) else np.nextafter(cut, np.inf)), tied
 
 
 def content_order(
@@ -234,8 +322,10 @@ class SamplePair:
     @property
     def has_both_labels(self) -> bool:
         """Whether there are labels of both classes."""
-        positive = self.people.positive
-        return positive is not None and 0 < positive.sum() < len(positive)
+        positive, labels = self.people.positive, self.people.labels
+        if positive is None or labels is None or not labels.known.all():
+            return False
+        return bool(0 < positive.sum() < len(positive))
 
     @cached_property
     def marginal(self) -> Coupling:
@@ -352,6 +442,7 @@ class Roster:
     similarity: Similarity = field(default_factory=Similarity)
     order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     copies: float = 0.0
+    told: tuple[str, ...] = ()
     _samples: dict[int, Sample] = field(default_factory=dict)
 
     @property
@@ -437,11 +528,11 @@ class Roster:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader should know about how the rows count."""
-        weights, notes = self.weights, list[str]()
+        weights, notes = self.weights, list(self.told)
         if self.people.groups.apart:
             notes += self._written_unknown()
-        if self.positions is not None:
-            notes.append("Rows of weight 0 were left out.")
+        for own in self.people.groups.crossed or (self.people.groups,):
+            notes += _odd_groups([str(own.labels[code]) for code in own.compared])
         if len(self.people.groups.compared) > MANY_GROUPS:
             notes.append(
                 f"There are more than {MANY_GROUPS} groups, so each group is compared with the "
@@ -484,6 +575,30 @@ class Roster:
                 )
 
 
+# What tables write where they do not know a person's group.
+_NOTHING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "missing", "not available",
+            "not stated", "unspecified", "n.a."}  # fmt: skip
+
+
+def _odd_groups(labels: list[str]) -> Iterable[str]:
+    """Yield a note on labels that read like a missing value, or like each other."""
+    for label in labels:
+        if label.strip().casefold() in _NOTHING:
+            yield (
+                f"The group {label!r} reads like a missing value, and is compared as a group. If "
+                f"these people's group is not known, write {UNKNOWN!r} or leave the cell empty."
+            )
+    spelt: dict[str, list[str]] = {}
+    for label in labels:
+        spelt.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    for alike in spelt.values():
+        if len(alike) > 1:
+            yield (
+                f"The groups {' and '.join(map(repr, alike))} differ only in capitals or spaces, "
+                "and are compared with each other. If they are one group, write them alike."
+            )
+
+
 def read_roster(
     settings: AuditSettings,
     sensitive_features: Any,
@@ -497,12 +612,21 @@ def read_roster(
     sensitive_column: Any,
     given: Any = None,
     similarity: Any = None,
+    scored: BoolArray | None = None,
 ) -> Roster:
-    """Read the people to audit. Rows of weight 0 stand for nobody and are left out."""
+    """Read the people to audit. Rows of weight 0 or without a score are left out."""
     n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
+    told: list[str] = []
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
     strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X))
-    if weights.values is not None and not (is_there := weights.values > 0.0).all():
+    is_there = np.ones(n_given, dtype=bool) if scored is None else scored
+    check_length(is_there, n_given, "y_score")
+    if not is_there.all():
+        told.append(_unscored(sensitive_features, ~is_there))
+    if weights.values is not None and not (weights.values > 0.0).all():
+        told.append("Rows of weight 0 were left out.")
+        is_there = is_there & (weights.values > 0.0)
+    if not is_there.all():
         positions = np.flatnonzero(is_there)
         weights = weights.take(positions)
         sensitive_features = _take(sensitive_features, positions, n_given, "sensitive_features")
@@ -532,11 +656,10 @@ def read_roster(
             ones = np.ones(n_rows) if weights.values is None else weights.values
             weights = Weights(n_rows, ones, persons=persons)
     labels = None
-    if y_true is not None and settings.scores.has_unit:
-        labels = Labels(NUMBER.read(y_true, name="y_true", n_rows=n_rows))
-    elif y_true is not None:
-        positive = read_labels(y_true, n_rows=n_rows, pos_label=pos_label)
-        labels = Labels(positive.astype(np.float64), (None, pos_label))
+    if y_true is not None:
+        labels = _read_labels(y_true, n_rows, settings, pos_label)
+        if n_missing := int((~labels.known).sum()):
+            told.append(_unlabelled(groups, ~labels.known, n_missing))
     people = People(
         groups,
         table,
@@ -551,10 +674,76 @@ def read_roster(
                 "similarity was given without X, and there is nothing to compare. Pass X.",
                 parameter="similarity",
             )
+        if similarity == "relevance" and labels is not None and not labels.known.all():
+            raise InputError(
+                "similarity='relevance' learns from the labels, and some are missing. Leave those "
+                "rows out, or name the columns that count.",
+                parameter="similarity",
+            )
         alike = read_similarity(similarity, table, labels, weights.values, settings.random_state)
     return Roster(
-        people, X, sensitive_features, pos_label, positions, n_given, leaks, strata, alike
+        people,
+        X,
+        sensitive_features,
+        pos_label,
+        positions,
+        n_given,
+        leaks,
+        strata,
+        alike,
+        told=tuple(told),
     )
+
+
+MOST_MISSING = 0.2
+"""An audit is refused if a larger share of the scores, or of the labels, is missing."""
+
+
+def refuse_missing(missing: BoolArray, what: str, parameter: str) -> None:
+    """Raise if too many scores or labels are missing for the others to stand for everybody."""
+    if missing.mean() > MOST_MISSING:
+        raise InputError(
+            f"{parameter} has {int(missing.sum()):,} missing {what} in {len(missing):,} rows, more "
+            f"than {MOST_MISSING:.0%}. Find out why, or leave these rows out yourself.",
+            parameter=parameter,
+        )
+
+
+def _read_labels(y_true: Any, n_rows: int, settings: AuditSettings, pos_label: Any) -> Labels:
+    """Return the labels, with NaN where one is missing."""
+    column = read_column(y_true, "y_true")
+    check_length(column, n_rows, "y_true")
+    missing = is_missing(column)
+    refuse_missing(missing, "labels", "y_true")
+    values, known = np.full(n_rows, np.nan), column[~missing]
+    if not settings.scores.decides:
+        numbers = NUMBER.read(np.array(known.tolist(), dtype=float) if missing.any() else known)
+        values[~missing] = numbers
+        return Labels(values)
+    values[~missing] = read_labels(known, n_rows=len(known), pos_label=pos_label)
+    return Labels(values, (None, pos_label))
+
+
+def _unscored(sensitive_features: Any, missing: BoolArray) -> str:
+    groups = read_groups(sensitive_features, unknown=UNKNOWN)
+    return (
+        f"{missing.sum():,} rows have no score and were left out of everything "
+        f"({_by_group(groups, missing)})."
+    )
+
+
+def _unlabelled(groups: Groups, missing: BoolArray, n_missing: int) -> str:
+    return (
+        f"{n_missing:,} rows have no label ({_by_group(groups, missing)}). They count in selection "
+        "rates and in gaps of scores, and are left out of error rates, calibration and the "
+        "matching within labels."
+    )
+
+
+def _by_group(groups: Groups, rows: BoolArray) -> str:
+    counts = np.bincount(groups.codes[rows], minlength=groups.n_groups).tolist()
+    each = [f"{label}: {n:,}" for label, n in zip(groups.labels, counts, strict=True) if n]
+    return ", ".join(each[:10]) + (", …" if len(each) > 10 else "")
 
 
 def _check_known(groups: Groups) -> None:

@@ -28,6 +28,8 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
+    "top": (None, "Their ranks are not known before all of them are read."),
+    "score_range": (None, "Their scores lie in [0, 1]."),
     "similar": ((), "Nobody is matched in many files."),
     "categorical": ((), "Their columns are read as they are."),
     "weight_kind": ("survey", "They have a row for every person, and no weights."),
@@ -96,9 +98,20 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
-    default=0.5,
-    help="Scores at or above it are selected.",
+    type=float,
+    help="Scores at or above it are selected. By default 0.5; needed with --score-range.",
+)
+@click.option(
+    "--top",
+    metavar="N|P%",
+    help="Select the best N people, or the best P%, by rank instead of a threshold.",
+)
+@click.option(
+    "--score-range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="The least and the greatest score, where scores are no probabilities, such as 1 10.",
 )
 @click.option(
     "--favourable",
@@ -207,7 +220,10 @@ def audit(
     from fairmatch.people.roles import Roles, split_names
 
     kind = settings["kind"]
-    gates = read_gates(fail_above, fail_below, has_labels=y_true is not None, kind=kind)
+    low, high = settings["score_range"] or (0.0, 1.0)
+    gates = read_gates(
+        fail_above, fail_below, has_labels=y_true is not None, kind=kind, width=high - low
+    )
     _check_outputs(tables, out, json, folder, kind)
     write_report = _report_writer() if out else None
     roles = Roles(
@@ -323,10 +339,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
     names = [gap.name for gap in audits[0].gaps]
     print_table(
         [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
-        [
-            [name, *(_shown_gap(audit.gap(name), many=bool(audit.pair_gaps)) for audit in audits)]
-            for name in names
-        ],
+        [[name, *(_shown_gap(audit, name) for audit in audits)] for name in names],
     )
     if any(audit.pair_gaps for audit in audits):
         print(

@@ -147,7 +147,7 @@ class Outcome:
         self, y_score: ArrayLike, *, name: str = "y_score", n_rows: int | None = None
     ) -> FloatArray:
         """Return scores as float64. Raise unless they are scores of this kind."""
-        if self.decides:
+        if self.decides and not self.has_unit:
             return read_scores(y_score, name=name, n_rows=n_rows)
         numbers = read_numbers(y_score, name)
         check_length(numbers, n_rows, name)
@@ -167,6 +167,8 @@ class Outcome:
 
 PROBABILITY = Outcome("probability", LOGISTIC, decides=True, has_unit=False)
 NUMBER = Outcome("number", SQUARED, decides=False, has_unit=True)
+MARK = Outcome("mark", LOGISTIC, decides=True, has_unit=True)
+"""Marks or points, which decide and have a range of their own. Only audits read them."""
 OUTCOMES: dict[str, Outcome] = {outcome.name: outcome for outcome in (PROBABILITY, NUMBER)}
 
 

@@ -40,7 +40,7 @@ class Labels:
     Attributes
     ----------
     values : array of shape (n_rows,)
-        1 for the positive class and 0 for the other one, or the numbers.
+        1 for the positive class and 0 for the other one, or the numbers; NaN where unknown.
     classes : tuple of two labels, or None
         The negative class and the positive one; None for numbers.
     """
@@ -55,6 +55,11 @@ class Labels:
     def positive(self) -> BoolArray:
         """Which rows have the positive label."""
         return np.asarray(self.values > 0.0)
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Which rows have a label."""
+        return ~np.isnan(self.values)
 
     def take(self, rows: IndexArray) -> Labels:
         """Return the labels of some of the rows."""

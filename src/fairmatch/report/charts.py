@@ -392,10 +392,11 @@ def cumulative_chart(rows: Sequence[Row], *, title: str) -> Any:
     return base.mark_line(strokeWidth=2, point={"size": 28, "filled": True}).properties(height=190)
 
 
-def calibration_chart(rows: Sequence[Row]) -> Any:
+def calibration_chart(rows: Sequence[Row], within: tuple[float, float] | None = None) -> Any:
     """Draw the share of positive labels against the mean score, in intervals of the score.
 
-    Rows have ``series``, ``mean_score``, ``value``, ``low``, ``high`` and ``n_rows``.
+    Rows have ``series``, ``mean_score``, ``value``, ``low``, ``high`` and ``n_rows``. Scores that
+    are no probabilities have a range of their own, and no diagonal.
     """
     alt = load_altair()
     rows = [row for row in rows if row["value"] is not None]
@@ -403,7 +404,7 @@ def calibration_chart(rows: Sequence[Row]) -> Any:
     diagonal = _base([{"score": 0.0, "rate": 0.0}, {"score": 1.0, "rate": 1.0}])
     diagonal = diagonal.mark_line(strokeDash=[4, 3], color=INK, opacity=0.55, strokeWidth=1)
     base = _base(rows).encode(
-        x=alt.X("mean_score:Q", title="mean score", scale=unit),
+        x=alt.X("mean_score:Q", title="mean score", scale=alt.Scale(domain=within or [0.0, 1.0])),
         color=_colour(_different(rows, "series"), GROUP_COLOURS),
         tooltip=_tips(
             ("series:N", "group"),
@@ -420,7 +421,9 @@ def calibration_chart(rows: Sequence[Row]) -> Any:
     )
     line = base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=share)
     dots = base.mark_point(filled=True, size=60, opacity=1.0).encode(y=share)
-    layers = [diagonal.encode(x="score:Q", y="rate:Q"), bars, line, dots]
+    layers = [bars, line, dots]
+    if within is None:
+        layers.insert(0, diagonal.encode(x="score:Q", y="rate:Q"))
     return alt.layer(*layers).properties(height=260)
 
 

@@ -943,7 +943,9 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             {
                 "model": model.title,
                 "series": model.groups[group.label],
-                "range": f"{part.low:.1f} to {part.high:.1f}",
+                "range": f"{part.low:g}"
+                if part.low == part.high
+                else f"{part.low:g} to {part.high:g}",
                 **_facts(part, "n_rows", "mean_score"),
                 **_estimate(part.positive_rate),
             }
@@ -954,8 +956,9 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
         rows += own
         n_groups = sum(bool(group.calibration) for group in model.audit.groups)
         charts = [(model.title, own)] if n_groups <= 2 else _beside_reference(model, own)
+        within = model.audit.score_range
         panels += [
-            Panel(finished(calibration_chart(drawn), legend=n_groups <= 2), title)
+            Panel(finished(calibration_chart(drawn, within), legend=n_groups <= 2), title)
             for title, drawn in charts
             if drawn
         ]
@@ -966,6 +969,8 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
         panels,
         _reference_legend(audits[0]),
         errors="; ".join(filter(None, errors)),
+        marks=audits[0].score_range is not None,
+        few=len(audits[0].score_values) > 2,
     )
 
 
