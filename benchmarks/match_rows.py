@@ -36,9 +36,8 @@ def curve(name, sensitive, seed, per_group):
     y, group = np.asarray(data.y), np.asarray(data.sensitive_features)
     used = np.random.default_rng(seed).permutation(len(y))[:MOST]
     train, test = train_test_split(used, test_size=0.2, random_state=seed)
-    # Of two groups that are larger than this, each gives half of match_rows.
     estimator = FTMBoostingClassifier(
-        LGBMClassifier(n_estimators=ROUNDS, n_jobs=1), random_state=0, match_rows=2 * per_group
+        LGBMClassifier(n_estimators=ROUNDS, n_jobs=1), random_state=0, match_rows=per_group
     )
     start = time.process_time()
     path = fairness_path(

@@ -53,8 +53,9 @@ for gap in found.gaps:
 # %%
 # Two people who are treated alike
 # --------------------------------
-# A model that gives two groups similar scores treats some women like some men. These two get the
-# same rank in their groups, and differ most in what the table knows of them.
+# A model that gives two groups similar scores treats some women like some men. The nearest fair
+# matching pairs people with nearly equal scores who are as alike as possible. These two are the
+# least alike of all pairs.
 
 people = found.individuals
 pair = people.most_unlike(1)[0]

@@ -54,11 +54,11 @@ print(pairs)
 # %%
 # Train
 # -----
-# Optimal transport of all rows would take long, so beyond ``match_rows`` people (50,000 by
-# default) a sample is matched. The penalty sees the pairs of the sample; the loss sees every row.
+# Optimal transport of all rows would take long, so a sample of ``match_rows`` people of each group
+# (2,500 by default) is matched. The penalty sees the pairs of the sample; the loss sees every row.
 
 trees = LGBMClassifier(n_estimators=50, n_jobs=1)
-model = FTMBoostingClassifier(trees, fairness_weight=1.0, match_rows=10_000, random_state=0)
+model = FTMBoostingClassifier(trees, fairness_weight=1.0, match_rows=5_000, random_state=0)
 timed("train 50 trees", lambda: model.fit(X, y, sensitive_features=group))
 fair = model.predict_proba(X, sensitive_features=group)[:, 1]
 after = gap_table(y, fair, sensitive_features=group)

@@ -139,7 +139,10 @@ Judge: TypeAlias = Callable[[Answers], Judgement]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The paper's claim in other words, what the records say of it, and the numbers behind that."""
+    """The paper's claim in other words, what the records say of it, and the numbers behind that.
+
+    The first sentence of the numbers sums them up.
+    """
 
     claim: str
     state: str
@@ -175,12 +178,15 @@ def _competitive(answers: Answers) -> Judgement:
             f"{dataset}: accuracy less a rival's {-max(leads):+.4f} to {-min(leads):+.4f} at "
             f"{len(compared)} of {len(cells)} levels, least ΔWDP {smallest:.3f}"
         )
-    limit = (
-        f"Competitive ({n_competitive} of {n_tables} tables) is taken as at most {COMPETITIVE:g} "
-        f"below every rival at every level compared, any level ({n_any} of {n_tables}) as a gap of "
-        f"at most {ANY_LEVEL:g} by a model that decides anything"
+    counts = (
+        f"Competitive on {n_competitive} of {n_tables} tables; reaches any level on {n_any} of "
+        f"{n_tables}"
     )
-    return graded(n_competitive + n_any, 2 * n_tables), f"{limit}. {'; '.join(told)}."
+    limit = (
+        f"Competitive means at most {COMPETITIVE:g} below every rival at every level compared, any "
+        f"level a gap of at most {ANY_LEVEL:g} by a model that decides anything"
+    )
+    return graded(n_competitive + n_any, 2 * n_tables), f"{counts}. {limit}. {'; '.join(told)}."
 
 
 def _german(answers: Answers) -> Judgement:
@@ -219,7 +225,8 @@ def _joint_map(answers: Answers) -> Judgement:
                 n_all += 1
                 held += question.better * gain.mean > 0.0
             told.append(f"{question.label} at {question.level:g}, {name}: {show_change(gain)}")
-    return graded(held, n_all), f"Joint less marginal: {'; '.join(told)}."
+    counts = f"The joint map is better in {held} of {n_all} comparisons"
+    return graded(held, n_all), f"{counts}. Joint less marginal: {'; '.join(told)}."
 
 
 def _at_label_weights(answers: Answers, level: float, quantity: str) -> dict[float, Reading]:
@@ -249,7 +256,8 @@ def _saturation(answers: Answers) -> Judgement:
     if not above or not below:
         return UNKNOWN, ""
     equal = [value for value, change in below.items() if change <= ALMOST]
-    told = f"Above 100 mean accuracy changes by at most {max(above):.4f}. "
+    told = f"Above 100 mean accuracy changes by at most {max(above):.4f}"
+    told += f", and α = {min(equal):g} already gives the same. " if equal else ". "
     told += "; ".join(f"α = {a:g} differs from 100 by at most {c:.4f}" for a, c in below.items())
     limit = f"all rows, {count_splits(compared)}; a change up to {ALMOST:g} counts as none"
     return graded((max(above) <= ALMOST) + (not equal), 2), f"{told} ({limit})."
@@ -282,7 +290,11 @@ def _cost_trend(answers: Answers) -> Judgement:
         f"a change of accuracy up to {ALMOST:g} counts as none, any of the cost as one; what stays "
         "at the looser level counts only if something rises at the tighter"
     )
-    return state, f"From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
+    counts = (
+        f"From α = 0 to 100 accuracy changes by {gains[0]:+.4f} and cost by {rises[0]:+.4f} at ΔDP "
+        f"{tight:g}; at {loose:g} accuracy changes by {gains[1]:+.4f}"
+    )
+    return state, f"{counts}. From α = 0 to 100, {'; '.join(told)} (all rows; {limit})."
 
 
 def _stability(answers: Answers) -> Judgement:
@@ -298,7 +310,11 @@ def _stability(answers: Answers) -> Judgement:
     told = ", ".join(f"{name} {value:.4f}" for name, value in spreads.items())
     rule = f"as stable is taken as at most {AS_STABLE:g} times the rivals' median"
     splits = count_splits(found.values())
-    return state, f"Standard deviation of the accuracy ({splits}): FTM {mine:.4f}, {told}; {rule}."
+    counts = (
+        f"The accuracy of FTM has a standard deviation of {mine:.4f}; that of its rivals is "
+        f"{min(spreads.values()):.4f} to {max(spreads.values()):.4f}"
+    )
+    return state, f"{counts}. FTM {mine:.4f}, {told} ({splits}); {rule}."
 
 
 def _representations(answers: Answers) -> Judgement:
@@ -313,7 +329,8 @@ def _representations(answers: Answers) -> Judgement:
                 n_all += 1
                 held += gain.mean > 0.0
             told.append(f"{question.dataset} over {found[key].series.label} {show_change(gain)}")
-    return graded(held, n_all), f"FTM's accuracy: {'; '.join(told)}."
+    counts = f"FTM is more accurate in {held} of {n_all} comparisons"
+    return graded(held, n_all), f"{counts}. FTM's accuracy: {'; '.join(told)}."
 
 
 def _counted(experiment: str, label: str | None = None, **how: Any) -> Judge:

@@ -321,6 +321,28 @@ def _trees(make: Make) -> Fit:
     return fit
 
 
+# Defaults of the library that changed after the runs were recorded, as they were then.
+_ROWS_OF_A_GROUP, _FOLDS = 25_000, 5
+
+
+def _searched(search: str) -> Make:
+    """Return what makes a method of the search for alternatives, with the recorded defaults."""
+
+    def make(n_rounds: int, **given: Any) -> Any:
+        if search == "thresholds by group":
+            own: dict[str, Any] = {"cv": _FOLDS}
+        else:
+            own = {"match_rows": _ROWS_OF_A_GROUP}
+        if search == "match smoothing":
+            own["cv"] = _FOLDS
+        made = SEARCHED[search].make(n_rounds, **{**own, **given})
+        if not search.startswith("FTM"):
+            return made
+        return rivals.RecordedTrees(**made.get_params(deep=False))
+
+    return make
+
+
 def _plain_boosting(n_rounds: int, **given: Any) -> Any:
     from lightgbm import LGBMClassifier
 
@@ -330,7 +352,7 @@ def _plain_boosting(n_rounds: int, **given: Any) -> Any:
 
 def _aligned(n_rounds: int, *, random_state: int) -> Any:
     trees = plain_trees(n_rounds, random_state)
-    return fairmatch.QuantileAlignmentClassifier(trees, random_state=random_state)
+    return fairmatch.QuantileAlignmentClassifier(trees, cv=_FOLDS, random_state=random_state)
 
 
 def _gradients(problem: Problem, settings: Mapping[str, Any], seed: int, **given: Any) -> Curve:
@@ -350,8 +372,9 @@ def _gradients(problem: Problem, settings: Mapping[str, Any], seed: int, **given
 
 def _tuned(search: str, **own: Any) -> Fit:
     def fit(problem: Problem, settings: Mapping[str, Any], seed: int) -> Curve:
-        given = {"criterion": problem.criterion, "match_rows": problem.match_rows}
-        make = SEARCHED[search].make
+        rows = None if problem.match_rows is None else problem.match_rows // 2
+        given = {"criterion": problem.criterion, "match_rows": rows}
+        make = _searched(search)
         estimator = make(settings["rounds"], random_state=seed, **given, **own)
         return _path(estimator, problem.train, settings["weights"])
 
@@ -444,8 +467,6 @@ EPSILONS = (0.002, 0.005, 0.01, 0.02, 0.04)
 _TREES: dict[str, Any] = {"schedule": "trees", "reference": "trees-unfair"}
 _TUNED: dict[str, Any] = {"schedule": "tuned", "reference": None}
 _NO_LABELS = {"label_weight": 0}
-_searched = {name: _trees(method.make) for name, method in SEARCHED.items()}
-_predicted = _searched["FTM with the predicted map"]
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -461,15 +482,25 @@ METHODS: dict[str, Method] = {
         Method("repair", rivals.REPAIR_AMOUNTS, _repaired, settings={"small_group_neighbors": 10}),
         Method("trees-unfair", (0.0,), _trees(_plain_boosting), "trees", None),
         Method("trees-reg", rivals.REG_WEIGHTS, _trees(_plain_boosting), **_TREES),
-        Method("trees-ftm", PAPER_WEIGHTS, _searched["FTM"], **_TREES, settings=_NO_LABELS),
-        Method("trees-predicted", PAPER_WEIGHTS, _predicted, **_TREES),
+        Method("trees-ftm", PAPER_WEIGHTS, _trees(_searched("FTM")), **_TREES, settings=_NO_LABELS),
+        Method(
+            "trees-predicted",
+            PAPER_WEIGHTS,
+            _trees(_searched("FTM with the predicted map")),
+            **_TREES,
+        ),
         Method("trees-eg", REDUCTION_BOUNDS, _gradients, **_TREES),
         Method("trees-alignment", ALIGNMENT_STRENGTHS, _trees(_aligned), **_TREES),
-        Method("trees-thresholds", ALIGNMENT_STRENGTHS, _searched["thresholds by group"], **_TREES),
+        Method(
+            "trees-thresholds",
+            ALIGNMENT_STRENGTHS,
+            _trees(_searched("thresholds by group")),
+            **_TREES,
+        ),
         Method(
             "trees-smoothing",
             SMOOTHING_WEIGHTS,
-            _searched["match smoothing"],
+            _trees(_searched("match smoothing")),
             **_TREES,
             settings={"score_weight": 5},
         ),

@@ -202,20 +202,32 @@ def _span(counts: Sequence[int]) -> str:
 
 def _claims(answers: Answers) -> str:
     rule = (
-        "*Holds*: in every case that the claim speaks of (in more than half where it says *most*); "
-        "*holds in part*: in some; *does not hold*: in none (in at most half). FTM means the "
-        "paper's, with maps of mini-batches, unless all rows are named. Methods are compared split "
-        "by split, interpolated to the level, and only where at least half of the splits have both "
-        "there. In brackets: who is better, and by how much."
+        "*Holds*: in every case that the claim is about (in more than half where it says *most*); "
+        "*holds in part*: in some; *does not hold*: in none (in at most half). FTM is the paper's, "
+        "with mini-batch maps, unless all rows are named. Methods are compared split by split, "
+        "interpolated to the level, and only where at least half of the splits have both there."
     )
     judged = verdicts(answers)
     if (ours := matching_verdict(answers))[0] != UNKNOWN:
         judged.append(Verdict(CLAIM, *ours))
-    lines = [
-        f"{number}. {verdict.claim}: **{verdict.state}**. {verdict.numbers}".rstrip()
-        for number, verdict in enumerate(judged, start=1)
+    rows = [
+        [f"{number}", one.claim, f"**{one.state}**", one.numbers.partition(". ")[0]]
+        for number, one in enumerate(judged, start=1)
     ]
-    return "\n".join(["## The paper's claims", "", rule, "", *lines])
+    details = [
+        f"{number}. {verdict.numbers}"
+        for number, verdict in enumerate(judged, start=1)
+        if verdict.numbers
+    ]
+    return _joined(
+        "The paper's claims",
+        rule,
+        table(["", "claim", "verdict", "in short"], rows),
+        "<details><summary>Every number behind the verdicts</summary>",
+        "A method in brackets is better than FTM, by the amount given.",
+        "\n".join(details),
+        "</details>",
+    )
 
 
 def _title(name: str) -> str:

@@ -9,6 +9,7 @@ _HOMES = {
     "GapRegularizedBoostingClassifier": "paper.rivals.trees",
     "GapRegularizedClassifier": "paper.rivals.networks",
     "LAFTRTransformer": "paper.rivals.representations",
+    "RecordedTrees": "paper.rivals.trees",
     "ReductionClassifier": "paper.rivals.networks",
     "RepresentationClassifier": "paper.rivals.representations",
     "SIPMTransformer": "paper.rivals.representations",

@@ -1,4 +1,4 @@
-"""Boosted trees with the squared gap of mean scores as their penalty."""
+"""Boosted trees of the records: FTM's, and those that penalise the gap of mean scores."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -7,12 +7,19 @@ import lightgbm as lgb
 
 from fairmatch.learning.estimator import FairClassifier
 from fairmatch.learning.reading import Columns, SmallGroups
-from fairmatch.learning.trees import BoostedTrees
+from fairmatch.learning.trees import BoostedTrees, FTMBoostingClassifier
 from fairmatch.matching.coupling import Coupling
 from fairmatch.people.groups import read_criterion
 from fairmatch.people.people import People
 from paper.rivals import REG_WEIGHTS
 from paper.rivals.penalties import SquaredMeanGap
+
+
+class RecordedTrees(FTMBoostingClassifier):
+    """FTM's trees as they were recorded: people are matched on scores of five folds."""
+
+    _score_folds: ClassVar[int] = 5
+    _score_rounds: ClassVar[float] = 1.0
 
 
 class GapRegularizedBoostingClassifier(BoostedTrees, FairClassifier):

@@ -29,11 +29,13 @@ _HOMES = {
     "explain": "auditing.explain",
     "fair_matching": "matching.fair",
     "find_alternatives": "auditing.alternatives",
+    "group_probabilities": "people.memberships",
     "fairness_path": "learning.path",
     "fit_adjustment": "learning.adjust",
     "load": "learning.saving",
     "matching_curve": "matching.nearest",
     "nearest_fair_matching": "matching.nearest",
+    "to_onnx": "learning.deploy",
 }
 
 # Optional libraries, and the extra that installs each.

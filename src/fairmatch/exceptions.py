@@ -18,6 +18,7 @@ and a program in which the parameter is called otherwise, such as the command li
     ├── GapNotReachedWarning             no model or adjustment is within ``max_gap``
     ├── ConstantModelWarning             the chosen model treats nearly everybody alike
     ├── SmallGroupWarning                groups too small to say much about them
+    ├── UnknownGroupWarning              many rows have no group
     ├── LeakWarning                      a column nearly gives the group away
     └── TrainingInterruptedWarning       training was ended early and kept
 """
@@ -102,6 +103,10 @@ class ConstantModelWarning(FairmatchWarning):
 
 class SmallGroupWarning(FairmatchWarning):
     """Groups are so small that a measured gap says little about them."""
+
+
+class UnknownGroupWarning(FairmatchWarning):
+    """Many rows have no group, so that gaps are those of the other people."""
 
 
 class LeakWarning(FairmatchWarning):

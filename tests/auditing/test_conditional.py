@@ -8,6 +8,7 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 
 from fairmatch import audit
 from fairmatch.auditing.facts import Audit
+from fairmatch.exceptions import ColumnError
 from fairmatch.report import write_report
 
 FEW = {"n_resamples": 100, "n_subsets": 20}
@@ -121,16 +122,72 @@ def test_the_report_has_a_section(tmp_path):
     assert "The strata of" in bare.read_text("utf-8")
 
 
-def test_random_columns_hardly_move_the_position_under_relevance():
-    people = staff(800)
-    score = np.where(people.sex == "f", 1 - people.label * 0.6, people.label * 0.6 + 0.2)
-    described = people[["title"]].assign(merit=people.label + np.random.default_rng(3).random(800))
+def opposite(n_rows=1000):
+    """Return a model that scores one group exactly opposite to the other, and its people."""
+    random = np.random.default_rng(3)
+    sex, merit = random.choice(["f", "m"], n_rows), random.random(n_rows)
+    label = (merit + random.normal(0, 0.1, n_rows) > 0.5).astype(int)
+    score = np.where(sex == "f", merit, 1.0 - merit)
+    return score, sex, label, pd.DataFrame({"merit": merit}), random
 
-    def position(X):
-        found = audit(score, sensitive_features=people.sex, X=X, y_true=people.label,
-                      similarity="relevance", **FEW)  # fmt: skip
+
+def test_random_columns_hardly_move_the_position_if_there_are_labels():
+    score, sex, label, X, random = opposite()
+    noisy = X.assign(**{f"z{k}": random.integers(4, size=len(X)).astype(str) for k in range(10)})
+
+    def position(X, **more):
+        found = audit(score, sensitive_features=sex, X=X, **more, **FEW)
         return found.matchings[0].nearest_fair.position
 
-    random = np.random.default_rng(5)
-    noisy = described.assign(**{f"z{k}": random.integers(4, size=800) for k in range(10)})
-    assert position(noisy) == pytest.approx(position(described), abs=0.03)
+    alone = position(X, y_true=label)
+    assert alone > 1.8
+    assert position(noisy, y_true=label) == pytest.approx(alone, abs=0.03)
+    assert position(noisy, y_true=label, similarity=None) < 0.5  # every column counts the same
+
+
+def test_without_relevance_every_column_counts_and_the_audit_says_why():
+    score, sex, label, X, random = opposite(300)
+    silent = audit(score, sensitive_features=sex, X=X, **FEW)
+    assert silent.similarity is None
+    assert not silent.notes
+    noise = audit(score, sensitive_features=sex, X=X, y_true=random.permutation(label), **FEW)
+    assert noise.similarity is None
+    assert "labels do not show which columns matter" in noise.notes[0]
+    wide = pd.concat([X.rename(columns=lambda name, k=k: f"{name}{k}") for k in range(201)], axis=1)
+    many = audit(score, sensitive_features=sex, X=wide, y_true=label, **FEW)
+    assert "more than 200 columns" in many.notes[0]
+
+
+def test_relevance_is_that_of_people_in_any_order_and_in_counts():
+    people = staff(500).sort_values(["title", "age"])
+    people = people.assign(score=people.score.round(1), n=1 + np.arange(500) % 3)
+    written = people.loc[people.index.repeat(people.n)].sample(frac=1.0, random_state=0)
+    known = [
+        audit(own.score, sensitive_features=own.sex, X=own[["title", "age"]], y_true=own.label,
+              sample_weight=weight, weight_kind="counts", **FEW).similarity
+        for own, weight in ((people, people.n), (written, np.ones(len(written))))
+    ]  # fmt: skip
+    assert known[0] is not None
+    assert known[0] == pytest.approx(known[1])
+
+
+def test_codes_are_noticed_and_can_be_named_categories():
+    random = np.random.default_rng(1)
+    job = random.choice(random.integers(100, 9999, 30), 1500)
+    X = pd.DataFrame({"job": job, "pay": 100 * random.integers(10, 90, 1500)})
+    score, sex = random.random(1500), random.choice(["f", "m"], 1500)
+    plain = audit(score, sensitive_features=sex, X=X, **FEW)
+    assert [note for note in plain.notes if "codes" in note] == [
+        "Column 'job' looks like codes of a category, and was read as a number. If it is one, pass "
+        "categorical=['job']."
+    ]
+    named = audit(score, sensitive_features=sex, X=X, categorical=["job"], given="job", **FEW)
+    assert not named.notes
+    text = X.assign(job=X.job.astype(str))
+    words = audit(score, sensitive_features=sex, X=text, given="job", **FEW)
+    near = [found.matchings[0].nearest_fair for found in (named, words)]
+    assert near[0].random == pytest.approx(near[1].random)
+    assert near[0].position == pytest.approx(near[1].position, abs=0.02)
+    assert len(named.conditional[0].strata) == len(words.conditional[0].strata) == 30
+    with pytest.raises(ColumnError, match="Did you mean 'job'"):
+        audit(score, sensitive_features=sex, X=X, categorical=["jop"], **FEW)

@@ -1,5 +1,7 @@
 """Explanations, beside brute force and beside the library's own nearest fair matching."""
 
+import shutil
+import subprocess
 import time
 
 import numpy as np
@@ -82,17 +84,17 @@ def test_sentences_facts_and_the_plain_model():
     assert difference.change is None or np.isfinite(difference.change)
 
 
-def test_prototypes_show_nobody_and_letters_need_them(tmp_path):
+def test_prototypes_show_nobody_and_letters_show_them(tmp_path):
     frame, group, scores = people(80)
     near = explain(scores, frame, sensitive_features=group, rows=3)
-    with pytest.raises(InputError, match="prototype=10"):
-        near.letter(tmp_path / "letter.html")
     found = explain(scores, frame, sensitive_features=group, rows=3, prototype=10)
+    assert (near.prototypes, near.flip_prototype) == (found.nearest, found.flip)
     shown = [*found.nearest, found.flip]
     assert [one.id for one in shown] == [None, None]
     assert [one.n_people for one in shown] == [10, 10]
     assert found.matched == ()
     text = found.letter(tmp_path / "letter.html", sender="<Bank>").read_text()
+    assert near.letter(tmp_path / "same.html", sender="<Bank>").read_text() == text
     assert "&lt;Bank&gt;" in text
     assert "size: A4" in text
     points = TableEncoder().fit(frame).to_points(frame)
@@ -104,6 +106,42 @@ def test_prototypes_show_nobody_and_letters_need_them(tmp_path):
         explain(scores, frame, sensitive_features=group, rows=3, prototype=5)
 
 
+def test_too_few_people_for_a_prototype_are_not_called_nobody():
+    frame, group, _ = people(40)
+    scores = np.where(np.arange(40) < 6, 0.9, 0.1)
+    found = explain(scores, frame, sensitive_features=group, rows=20, prototype=10)
+    assert (found.flip, found.n_other) == (None, 3)
+    assert "Too few people in group a" in str(found)
+    alone = explain(np.full(40, 0.1), frame, sensitive_features=group, rows=20)
+    assert "Nobody in group a has the other decision" in str(alone)
+
+
+def test_somebody_without_a_group_has_nearest_people_and_no_match():
+    frame, group, scores = people(60)
+    unknown = np.where(np.arange(60) == 5, None, group)
+    found = explain(scores, frame, sensitive_features=unknown, rows=5)
+    assert {one.group for one in found.nearest} == {"a", "b"}
+    assert found.matched == ()
+
+
+@pytest.mark.parametrize("n_groups", [2, 8])
+def test_a_letter_fits_on_one_side(tmp_path, n_groups):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no browser")
+    frame, group, scores = people(20 * n_groups, groups="abcdefgh"[:n_groups])
+    frame = frame.assign(**{f"a column with a long name {k}": np.roll(scores, k) for k in range(9)})
+    found = explain(scores, frame, sensitive_features=group, rows=0, plain=scores)
+    path = found.letter(tmp_path / "letter.html", sender="The bank")
+    printed = tmp_path / "letter.pdf"
+    how = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    subprocess.run(
+        [chromium, *how, f"--print-to-pdf={printed}", path.as_uri()], check=True, timeout=120
+    )
+    pdf = printed.read_bytes()
+    assert pdf.count(b"/Type /Page\n") == 1
+
+
 def test_an_audit_explains_everybody_and_a_file_its_sample():
     frame, group, scores = people(120)
     ids = [f"p{k}" for k in range(120)]
@@ -111,6 +149,7 @@ def test_an_audit_explains_everybody_and_a_file_its_sample():
     everybody = [found.explain(one) for one in ids[::17]]
     expected = explain(scores, frame, sensitive_features=group, rows=range(0, 120, 17), ids=ids)
     assert everybody == expected
+    assert found._neighbourhood() is found._neighbourhood()  # so the second call is quick
     again = Audit.from_json(found.to_json())
     known = again.individuals.ids[5]
     assert again.explain(known).score == found.explain(known).score

@@ -20,7 +20,7 @@ def labelled():
 @pytest.fixture(scope="module")
 def found(labelled):
     scores, y, group, X = labelled
-    return audit(scores, sensitive_features=group, X=X, y_true=y, **QUICK)
+    return audit(scores, sensitive_features=group, X=X, y_true=y, similarity=None, **QUICK)
 
 
 def test_costs_are_those_of_the_matchers(labelled, found):
@@ -124,7 +124,7 @@ def test_counterparts_are_people_of_the_other_group_with_their_differences(found
     for person in (0, 17, 250):
         partners = people.counterparts(person)
         assert partners
-        pairs = people.pairs["fair"]
+        pairs = people.pairs["nearest_fair"]
         for k in partners:
             both = {pairs.first[k], pairs.second[k]}
             assert person in both
@@ -139,7 +139,7 @@ def test_counterparts_are_people_of_the_other_group_with_their_differences(found
 
 
 def test_the_most_unlike_pairs_are_farthest_apart(found):
-    distance = found.individuals.pairs["fair"].distance
+    distance = found.individuals.pairs["nearest_fair"].distance
     order = found.individuals.most_unlike(5)
     assert [distance[k] for k in order] == sorted(distance, reverse=True)[:5]
 

@@ -11,6 +11,7 @@ import pytest
 from fairmatch import audit
 from fairmatch.auditing import streaming
 from fairmatch.auditing.facts import Audit
+from fairmatch.auditing.files import audit_files
 from fairmatch.auditing.streaming import audit_dataset
 from fairmatch.cli.main import main
 from fairmatch.exceptions import GroupError, InputError, LabelError
@@ -251,3 +252,100 @@ def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert main(["audit", str(tmp_path), "--score", "score", "--sensitive", "race"]) == 2
     assert "pip install 'fairmatch[stream]'" in capsys.readouterr().err
+
+
+def test_names_are_names_and_only_a_pattern_is_a_pattern(people, tmp_path, monkeypatch):
+    """Brackets and stars in the names of folders and files are read once, as they stand."""
+    monkeypatch.chdir(tmp_path)
+    places = ["scores[2024]/a*.parquet", "scores[2024]/ab.parquet", "scores2/a.parquet"]
+    for place, rows in zip(places, np.array_split(np.arange(600), 3), strict=True):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        people.iloc[rows].to_parquet(place, index=False)
+
+    def ids(name):
+        files = streaming.ParquetFiles(name)
+        return files.files, len(files.ask("SELECT score FROM rows"))
+
+    assert ids("scores[2024]") == (places[:2], 400)
+    assert ids(places[0]) == (places[:1], 200)
+    assert ids("scores*/*.parquet") == (sorted(places), 600)
+    assert not streaming.is_dataset(places[0])
+    assert streaming.is_dataset("scores[2024]")
+    assert streaming.is_dataset("scores[0-9]/*.parquet")
+    found = audit_dataset("scores[2024]", ROLES, pos_label="yes", **QUICK)
+    assert found.n_rows == 400
+
+
+def test_a_file_with_brackets_is_read_as_one_table(people, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    people[:500].to_csv("people[1].csv", index=False)
+    people[500:900].to_csv("people1.csv", index=False)
+    asked = ["audit", "people[1].csv", "--score", "score", "--sensitive", "race"]
+    assert main([*asked, "--resamples", "100", "--sample", "100", "--json", "a.json"]) == 0
+    assert Audit.from_json((tmp_path / "a.json").read_text()).n_rows == 500
+
+
+@pytest.mark.parametrize("second", ["age", "File_Row_Number"])
+def test_columns_may_be_called_as_duckdb_calls_its_own(people, tmp_path, monkeypatch, second):
+    monkeypatch.setattr(streaming, "_DRAWN", 500)
+    people = people.rename(columns={"race": "filename", "age": second})
+    for k, part in enumerate(np.array_split(np.arange(len(people)), 3)):
+        people.iloc[part].to_parquet(tmp_path / f"{k}.parquet", index=False, row_group_size=100)
+    roles = Roles(scores=["score"], sensitive="filename", label="repaid")
+    one, two = (audit_dataset(str(tmp_path), roles, pos_label="yes", **QUICK) for _ in range(2))
+    assert one.individuals == two.individuals
+    assert set(one.individuals.columns) == {"sex", second}
+    counts = people["filename"].value_counts()
+    assert {group.label: group.n_rows for group in one.groups} == dict(counts)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "bool", "float64"])
+def test_groups_with_nulls_are_those_in_memory(people, tmp_path, kind):
+    people = people[:1000]
+    values = pd.Series(np.arange(1000) % 2).astype(kind)
+    people = people.assign(group=values.astype(object) if kind == "bool" else values)
+    people.loc[:99, "group"] = None
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    roles = Roles(scores=["score"], sensitive=["group", "sex"])
+    found = audit_dataset(str(tmp_path), roles, **QUICK)
+    known = audit_files([str(tmp_path / "one.parquet")], roles, **QUICK)
+    assert [(g.label, g.n_rows) for g in found.groups] == [
+        (g.label, g.n_rows) for g in known.groups
+    ]
+    assert found.gaps[0].value == pytest.approx(known.gaps[0].value, abs=1e-12)
+
+
+def test_what_folders_are_called_is_said_and_adds_no_column(people, tmp_path):
+    (tmp_path / "race=b").mkdir()
+    people.to_parquet(tmp_path / "race=b" / "a.parquet", index=False)
+    found = audit_dataset(str(tmp_path), ROLES, pos_label="yes", **QUICK)
+    assert [group.label for group in found.groups] == ["a", "b", "c"]
+    assert any("Names of folders ('race=b') add none" in note for note in found.notes)
+
+
+def test_an_attribute_of_which_one_value_is_known(people, tmp_path):
+    people = people[:600].assign(race=np.where(np.arange(600) < 50, None, "a"))
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    roles = Roles(scores=["score"], sensitive=["race", "sex"])
+    for found in (
+        audit_dataset(str(tmp_path), roles, **QUICK),
+        audit_files([str(tmp_path / "one.parquet")], roles, **QUICK),
+    ):
+        assert "Only one group is known" in str(found.attributes)
+        assert len(found.groups) == 4
+
+
+def test_a_damaged_file_is_told_without_the_query(people, tmp_path):
+    people.to_parquet(tmp_path / "one.parquet", index=False)
+    content = bytearray((tmp_path / "one.parquet").read_bytes())
+    for damaged in (
+        b"",
+        content[:100],
+        b"PAR1" + bytes(40) + b"PAR1",
+        content[:-300] + content[-8:],
+    ):
+        (tmp_path / "one.parquet").write_bytes(damaged)
+        with pytest.raises(InputError, match="cannot be read as Parquet") as caught:
+            audit_dataset(str(tmp_path), ROLES, pos_label="yes", **QUICK)
+        assert "read_parquet" not in str(caught.value)
+        assert "SELECT" not in str(caught.value)

@@ -97,7 +97,7 @@ def test_a_sample_does_what_everybody_does(criterion):
         **fit
     )
     whole = MatchSmoothingClassifier(LogisticRegression(), match_rows=None, **given).fit(**fit)
-    sample = MatchSmoothingClassifier(LogisticRegression(), match_rows=500, **given).fit(**fit)
+    sample = MatchSmoothingClassifier(LogisticRegression(), match_rows=250, **given).fit(**fit)
     base, all_rows, some = (
         model.predict_proba(X, sensitive_features=group)[:, 1] for model in (plain, whole, sample)
     )
@@ -117,7 +117,7 @@ def test_the_sample_carries_the_weight_of_all():
     X, _, group = people(900, 5)
     y = X[:, 0] + 0.1 * X[:, 1]
     model = MatchSmoothingRegressor(
-        LinearRegression(), match_rows=300, cv=3, fairness_weight=5.0, random_state=0
+        LinearRegression(), match_rows=150, cv=3, fairness_weight=5.0, random_state=0
     ).fit(X, y, sensitive_features=group)
     whole = MatchSmoothingRegressor(
         LinearRegression(), match_rows=None, cv=3, fairness_weight=5.0, random_state=0
@@ -130,7 +130,7 @@ def test_the_sample_carries_the_weight_of_all():
 
 def test_all_rows_matched_are_smoothed_as_they_are():
     X, y, group = people(200, 6)
-    model = MatchSmoothingClassifier(LogisticRegression(), cv=3, match_rows=200)
+    model = MatchSmoothingClassifier(LogisticRegression(), cv=3, match_rows=100)
     same = MatchSmoothingClassifier(LogisticRegression(), cv=3, match_rows=None)
     first, second = (m.fit(X, y, sensitive_features=group).targets_ for m in (model, same))
     assert_array_equal(first, second)

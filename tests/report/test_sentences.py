@@ -42,10 +42,8 @@ SAID = {
     ),
     "crossed unknown sampled tiny planted": ("adds most to what sets them farther apart",),
     "all but bare three crossed few tiny": ("the gap between the groups' mean scores",),
-    "decided nobody deciles file predicted sampled survey": (
-        "of them with people enough for a statement",
-    ),
     "decided nobody deciles file predicted sampled survey three tiny": (
+        "of them with people enough for a statement",
         "its gap between mean scores is not",
     ),
     "all but bare crossed unknown few same planted": ("certain to differ from 0 on fresh rows.",),
@@ -149,9 +147,9 @@ SAID = {
         "Decisions that differ from those of",
         ", as shares of each group, and how",
     ),
+    "all but bare few real": ("Distance is taken over all columns given, numbers",),
     "all but bare few": (
         "Every model stands for a matching of people",
-        "Distance is taken over all columns given, numbers",
         "Whoever has the file can read them. The",
         "read them. The same report can be written without any",
         "This file holds the rows of",

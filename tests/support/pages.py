@@ -123,7 +123,8 @@ def _python(block: Block, names: dict[str, object]) -> str:
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", FairmatchWarning)
-        warnings.filterwarnings("ignore", module=r"fairlearn\.")  # which older pandas suits
+        # Older pandas suits fairlearn, and MLflow warns of its own types.
+        warnings.filterwarnings("ignore", module=r"(fairlearn|mlflow)\.")
         exec(compile(block.body, str(block), "exec"), names)
     return printed.getvalue()
 

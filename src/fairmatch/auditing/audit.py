@@ -14,6 +14,7 @@ from sklearn.base import is_regressor
 
 from fairmatch import __version__
 from fairmatch.auditing.conditional import conditional_facts
+from fairmatch.auditing.estimated import UNMATCHED, estimate_gaps
 from fairmatch.auditing.excess import matched_excess
 from fairmatch.auditing.facts import (
     About,
@@ -53,6 +54,7 @@ from fairmatch.auditing.people import (
     sha256,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
+from fairmatch.auditing.unknown import unknown_notes, unknown_ranges
 from fairmatch.exceptions import InputError
 from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.fair import match_quantiles
@@ -72,6 +74,7 @@ from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
 from fairmatch.people.outcome import NUMBER
 from fairmatch.people.people import People
+from fairmatch.people.similarity import AUTO
 
 # A table with more numbers than this is not encoded whole.
 _MOST_CELLS = 50_000_000
@@ -92,7 +95,9 @@ def audit(
     weight_kind: str = "survey",
     ids: ArrayLike | None = None,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
+    known: ArrayLike | None = None,
     keep: Collection[str] = (),
     kind: str | None = None,
     threshold: float | None = None,
@@ -127,7 +132,8 @@ def audit(
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. With several attributes, the groups are the combinations that occur,
         and each attribute is described by itself too. People whose value is missing, or reads
-        "unknown", form the group "unknown", which is shown but not compared.
+        "unknown", form the group "unknown", which is shown but not compared. Estimated groups
+        (`fairmatch.group_probabilities`) have gaps with bounds, and nobody is matched.
     X : table or array of shape (n_rows, n_columns), optional
         What is known of the people: a table of pandas, polars or pyarrow, or a NumPy array.
         Missing values are allowed. Without X there are gaps, intervals and the matching by score
@@ -149,10 +155,16 @@ def audit(
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike in matchings. None counts every column by its range. A list
-        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
-        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
+    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
+        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
+        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
+        show it, and None otherwise. A list counts only these columns, and a mapping gives them
+        weights. An array has one row per person, such as an embedding.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
+    known : array-like of shape (n_rows,), optional
+        With estimated groups: the true group of some people, and None for the others. They must be
+        a random sample.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away. A column of
         that kind that is not listed here is an error.
@@ -269,9 +281,20 @@ def audit(
         keep=keep,
         given=given,
         similarity=similarity,
+        categorical=categorical,
     )
     about = About(title, author, date, purpose)
     data = _audited(roster, scores, model_name, settings)
+    if data.groups.memberships is not None:
+        default = isinstance(similarity, str) and similarity == AUTO
+        _refuse_matching(given=given, similarity=None if default else similarity)
+        return _build_estimated(roster, data, model_name, about, known)
+    if known is not None:
+        raise InputError(
+            "known was given, and sensitive_features holds the groups themselves. Leave known out, "
+            "or pass fairmatch.group_probabilities(…) as sensitive_features.",
+            parameter="known",
+        )
     found = build_audit(roster, data, model_name, about, progress)
     remember_people(found, roster.people, data.scores)
     return found
@@ -287,7 +310,8 @@ def compare_models(
     sample_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
     keep: Collection[str] = (),
     pos_label: Any = 1,
     title: str | None = None,
@@ -319,10 +343,13 @@ def compare_models(
     given : names of columns of X, array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared too, such as job title and grade. A number
         with more than ten different values is cut into five bands of about as many rows.
-    similarity : None, list of columns, mapping, "relevance" or array, optional
-        What makes two people alike in matchings. None counts every column by its range. A list
-        counts only these columns, and a mapping gives them weights. "relevance" weighs columns by
-        how much they matter to ``y_true``. An array has one row per person, such as an embedding.
+    similarity : "auto", "relevance", None, list of columns, mapping or array, default="auto"
+        What makes two people alike in matchings. "relevance" weighs columns by how much they matter
+        to ``y_true``. None counts every column by its range. "auto" is "relevance" with labels that
+        show it, and None otherwise. A list counts only these columns, and a mapping gives them
+        weights. An array has one row per person, such as an embedding.
+    categorical : collection of str, default=()
+        Columns of X whose numbers are codes, such as occupation 4510. They are read as categories.
     keep : collection of str, default=()
         Columns of X to keep although they identify people or give their group away.
     pos_label : default=1
@@ -394,9 +421,16 @@ def compare_models(
         keep=keep,
         given=given,
         similarity=similarity,
+        categorical=categorical,
         privileged=privileged,
     )
     groups = roster.people.groups
+    if groups.memberships is not None:
+        raise InputError(
+            "Groups are estimated, and models are compared for people whose group is known. Audit "
+            "each model by itself with fairmatch.audit.",
+            parameter="sensitive_features",
+        )
     favoured = None if privileged is None else favoured_groups(groups, privileged)
     about = About(title, author, date, purpose)
     every = {name: _audited(roster, scores, name, governed) for name in scores}
@@ -695,6 +729,7 @@ def build_audit(
     if roster.columns and not data.refused and len(data.compared) <= MANY_GROUPS:
         excesses = {codes: matched_excess(data, roster, codes) for codes in data.matched_pairs}
     gaps, by_pair = take_gaps(data, excesses)
+    gaps, by_pair = unknown_ranges(data, gaps, by_pair)
     step("subsets")
     subsets = None
     if roster.columns:
@@ -731,7 +766,11 @@ def build_audit(
         if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
         else settings.weight_kind,
         leaks=roster.leaks,
-        notes=(*roster.notes(), *_hints(data, roster, model_name, groups)),
+        notes=(
+            *roster.notes(),
+            *_hints(data, roster, model_name, groups),
+            *unknown_notes(data, gaps),
+        ),
         impact=impact_tables(data) if decides else (),
         kind=settings.kind,
         spread=None if decides else _spread(roster, data.scores),
@@ -775,6 +814,51 @@ def _hints(
         yield f"The score is called {model_name!r}, which sounds like a {found[0]}. {advice}"
     elif limits and max(limits) < 0.5:
         yield f"People with a positive label have lower scores than others. {advice}"
+
+
+def _refuse_matching(**given: Any) -> None:
+    """Raise if something was given that needs groups which are known."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} was given, and groups are estimated. People are compared one by one only "
+                f"if their groups are known. Leave {name} out.",
+                parameter=name,
+            )
+
+
+def _build_estimated(
+    roster: Roster, data: Audited, model_name: str, about: About, known: Any
+) -> Audit:
+    """Return the audit of one model where groups are known only as probabilities."""
+    found, settings = estimate_gaps(data, known, roster.positions, roster.n_given), data.settings
+    largest = max(found.groups, key=lambda group: group.n_rows)
+    return Audit(
+        model_name=model_name,
+        n_rows=data.weights.people,
+        threshold=settings.threshold if data.decides else None,
+        confidence=settings.confidence,
+        score_edges=score_edges(data),
+        groups=found.groups,
+        selection_ratio=found.selection_ratio,
+        gaps=found.gaps,
+        matchings=(Matching((0, 0), False, refused=UNMATCHED),),
+        subsets=None,
+        individuals=None,
+        provenance=_provenance(data, roster),
+        pair_gaps=found.pair_gaps,
+        reference=largest.label,
+        n_selected=data.weights.take(data.selected).people if data.decides else None,
+        favourable=settings.favourable,
+        outcome=settings.named_outcome,
+        about=about,
+        weights=None if data.people.weight is None else settings.weight_kind,
+        notes=(*roster.notes(), *found.notes),
+        kind=settings.kind,
+        spread=None if data.decides else _spread(roster, data.scores),
+        score_values=few_values(data),
+        estimated=found.facts,
+    )
 
 
 def _attributes(data: Audited) -> tuple[AttributeFacts, ...]:
@@ -881,7 +965,11 @@ def _provenance(data: Audited, roster: Roster) -> Provenance:
         version=__version__,
         seed=settings.pop("random_state"),
         scores_sha256=sha256(data.scores.tobytes()),
-        groups_sha256=sha256(data.groups.codes.tobytes()),
+        groups_sha256=sha256(
+            (
+                data.groups.codes if data.groups.memberships is None else data.groups.memberships
+            ).tobytes()
+        ),
         labels_sha256=None if labels is None else sha256(labels.tobytes()),
         features_sha256=roster.sha256,
         source=None,

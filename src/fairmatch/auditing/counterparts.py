@@ -34,6 +34,7 @@ _SAMPLE = 1000
 # the least score gap, and among those matchings the nearest.
 _PRICE = 1000.0
 _SHOWN = 6
+_TABLES = 4
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,13 @@ class Explanation:
         features, among real people, at which the decision differs. None if there is nobody.
     outcome : str
         What the selected are called.
+    prototypes : tuple of Counterpart
+        Medians of the ten nearest people, or of ``prototype`` of them, of every other group that
+        has so many. A letter shows these and no single person.
+    flip_prototype : Counterpart or None
+        The same of people of the own group with the other decision.
+    n_other : int
+        How many people of the own group have the other decision.
     """
 
     id: str
@@ -138,6 +146,9 @@ class Explanation:
     matched: tuple[Counterpart, ...]
     flip: Counterpart | None
     outcome: str = "selected"
+    prototypes: tuple[Counterpart, ...] = ()
+    flip_prototype: Counterpart | None = None
+    n_other: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values."""
@@ -161,7 +172,9 @@ class Explanation:
             lines.append(f"Nearest in group {self.group} with the other decision: "
                          f"{self._told(self.flip)}.")  # fmt: skip
         elif self.selected is not None:
-            lines.append(f"Nobody in group {self.group} has the other decision.")
+            few = "Too few people in group {} have the other decision to show their medians."
+            told = few if self.n_other else "Nobody in group {} has the other decision."
+            lines.append(told.format(self.group))
         return lines
 
     def __str__(self) -> str:
@@ -201,17 +214,11 @@ class Explanation:
 
         Notes
         -----
-        A letter must not show another person, so the explanation must be made of prototypes
-        (``prototype=10``).
+        The letter shows medians of ten people or more and no other person, even if the explanation
+        shows single people.
         """
-        shown = [*self.nearest, *self.matched, *([self.flip] if self.flip else [])]
-        if any(one.id is not None for one in shown):
-            raise InputError(
-                "A letter must not show another person, and this explanation does. Explain with "
-                "prototype=10, which shows medians of ten people or more.",
-                parameter="prototype",
-            )
-        return write_whole(path, _LETTER.format(body=self._letter_body(), sender=escape(sender)))
+        body = _LETTER.format(body=self._letter_body(), sender=escape(sender))
+        return write_whole(path, body, private=True)
 
     def _letter_body(self) -> str:
         parts = [f"<h1>About the decision for {escape(self.id)}</h1>"]
@@ -232,18 +239,25 @@ class Explanation:
                 "<p>The model takes care to treat groups of people alike. Without that, your "
                 f"score would have been {_written(self.plain_score)}.{decision}</p>"
             )
+        # One side of A4 has room for so many tables, and for fewer rows in each if there are more.
+        others = sorted(self.prototypes, key=lambda one: one.distance)[:_TABLES]
+        flip = self.flip_prototype
+        n_rows = min(_SHOWN, max(1, 34 // (len(others) + (flip is not None) or 1) - 5))
         parts += [
             f"<p>We compared you with the {one.n_people} people of group "
             f"“{escape(one.group)}” who are most like you. Their median score is "
-            f"{_written(one.score)}.{self._majority(one)}</p>{_difference_table(one)}"
-            for one in self.nearest
+            f"{_written(one.score)}.{self._majority(one)}</p>{_difference_table(one, n_rows)}"
+            for one in others
         ]
-        if self.flip is not None:
+        if flip is not None:
             parts.append(
-                f"<p>The {self.flip.n_people} people of your own group who are most like you and "
-                f"whose decision was “{escape(self._word(self.flip.selected))}” differ from you "
-                f"as follows.</p>{_difference_table(self.flip)}"
+                f"<p>The {flip.n_people} people of your own group who are most like you and whose "
+                f"decision was “{escape(self._word(flip.selected))}” differ from you as follows."
+                f"</p>{_difference_table(flip, n_rows)}"
             )
+        if len(others) < len(self.prototypes):
+            parts.append(f"<p>There are {len(self.prototypes)} other groups. The {_TABLES} nearest "
+                         "to you are shown.</p>")  # fmt: skip
         parts.append(
             "<p>This describes other people's data and decisions. It does not promise that a "
             "change of your data would change the decision.</p>"
@@ -271,13 +285,13 @@ td, th {{ text-align: left; padding: 0.1em 1em 0.1em 0 }}
 """
 
 
-def _difference_table(one: Counterpart) -> str:
+def _difference_table(one: Counterpart, n_rows: int) -> str:
     if not one.differing:
         return "<p>They have the same values as you.</p>"
     rows = "".join(
         f"<tr><td>{escape(found.column)}</td><td>{escape(_written(found.own))}</td>"
         f"<td>{escape(_written(found.other))}</td></tr>"
-        for found in one.differing[:_SHOWN]
+        for found in one.differing[:n_rows]
     )
     return f"<table><tr><th></th><th>you</th><th>they</th></tr>{rows}</table>"
 
@@ -409,19 +423,24 @@ class Neighbourhood:
         own = int(self.groups.codes[row])
         distance = self._distances(row)
         nearest: list[Counterpart] = []
+        prototypes: list[Counterpart] = []
         matched: list[Counterpart] = []
         for code in self.groups.compared:
             if code == own:
                 continue
             rows = np.flatnonzero(self.groups.is_group(code))
-            nearest += self._shown(row, rows, distance, n_nearest, prototype)
+            median = self._shown(row, rows, distance, 1, prototype or LEAST_PROTOTYPE)
+            prototypes += median
+            nearest += median if prototype else self._shown(row, rows, distance, n_nearest, None)
             if prototype is None and own in self.groups.compared:
                 partner = self._partner(row, own, code)
                 matched.append(self._person(row, partner, float(distance[partner])))
-        flip: list[Counterpart] = []
+        others = np.empty(0, dtype=np.intp)
         if self.decides:
-            others = self.groups.is_group(own) & (self.selected != self.selected[row])
-            flip = self._shown(row, np.flatnonzero(others), distance, 1, prototype)
+            same = self.groups.is_group(own)
+            others = np.flatnonzero(same & (self.selected != self.selected[row]))
+        median = self._shown(row, others, distance, 1, prototype or LEAST_PROTOTYPE)
+        flip = median if prototype else self._shown(row, others, distance, 1, None)
         plain = None if self.plain is None else float(self.plain[row])
         decided = plain is not None and self.decides
         return Explanation(
@@ -436,6 +455,9 @@ class Neighbourhood:
             tuple(matched),
             flip[0] if flip else None,
             self.outcome,
+            tuple(prototypes),
+            median[0] if median else None,
+            len(others),
         )
 
     def _checked(self, row: Any) -> int:

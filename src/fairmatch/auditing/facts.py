@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import isclose
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from weakref import finalize
 
@@ -14,10 +15,12 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
+from fairmatch.people.files import write_whole
 from fairmatch.people.groups import read_groups
 from fairmatch.people.people import People
 from fairmatch.people.roles import ColumnRole
@@ -241,6 +244,10 @@ class Gap:
         part, so they say nothing without ``raw_expected``.
     raw_expected : tuple of two float, or None
         What the two would average if group played no part.
+    unknown_range : tuple of two float, or None
+        Where there are people without a group: the smallest and the largest gap over all ways in
+        which they could belong to the compared groups. It is None for gaps that have no such
+        range, and where every group is known.
     """
 
     name: str
@@ -259,6 +266,7 @@ class Gap:
     ends: tuple[float, float] | None = None
     raw: tuple[float, float] | None = None
     raw_expected: tuple[float, float] | None = None
+    unknown_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -783,30 +791,37 @@ class Individuals:
     near: tuple[NearPeople, ...] = ()
     across: dict[str, Pairs] = field(default_factory=dict)
 
-    def is_flip(self, pair: int, *, matching: str = "fair") -> bool:
+    def _pairs(self, matching: str | None) -> Pairs:
+        if matching is None:
+            matching = "nearest_fair" if "nearest_fair" in self.pairs else "fair"
+        return self.pairs[matching]
+
+    def is_flip(self, pair: int, *, matching: str | None = None) -> bool:
         """Return whether one person of a pair is selected and the other is not.
 
         Parameters
         ----------
         pair : int
             Position of the pair.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
         """
-        pairs = self.pairs[matching]
+        pairs = self._pairs(matching)
         return self.selected[pairs.first[pair]] != self.selected[pairs.second[pair]]
 
-    def differences(self, pair: int, *, matching: str = "fair") -> list[Difference]:
+    def differences(self, pair: int, *, matching: str | None = None) -> list[Difference]:
         """Return the columns in which the two people of a pair differ.
 
         Parameters
         ----------
         pair : int
             Position of the pair.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
         """
-        pairs = self.pairs[matching]
+        pairs = self._pairs(matching)
         first, second = pairs.first[pair], pairs.second[pair]
         return [
             Difference(name, values[first], values[second])
@@ -814,37 +829,39 @@ class Individuals:
             if values[first] != values[second]
         ]
 
-    def counterparts(self, person: int, *, matching: str = "fair") -> list[int]:
+    def counterparts(self, person: int, *, matching: str | None = None) -> list[int]:
         """Return the positions of the pairs that a person is part of, with the heaviest first.
 
         Parameters
         ----------
         person : int
             Position of the person in the lists.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
         """
-        pairs = self.pairs[matching]
+        pairs = self._pairs(matching)
         both = enumerate(zip(pairs.first, pairs.second, strict=True))
         found = [k for k, members in both if person in members]
         return sorted(found, key=lambda k: -pairs.mass[k])
 
-    def most_unlike(self, n_pairs: int = 10, *, matching: str = "fair") -> list[int]:
+    def most_unlike(self, n_pairs: int = 10, *, matching: str | None = None) -> list[int]:
         """Return the positions of the pairs whose people are farthest apart.
 
         Parameters
         ----------
         n_pairs : int, default=10
             How many pairs to return at most.
-        matching : str, default="fair"
-            The matching, a key of ``pairs``.
+        matching : str, optional
+            The matching, a key of ``pairs``. By default it is "nearest_fair" if there is one, and
+            otherwise "fair", which pairs equal ranks of the scores whoever holds them.
 
         Returns
         -------
         list of int
             Positions of the pairs. It is empty without features.
         """
-        distance = self.pairs[matching].distance
+        distance = self._pairs(matching).distance
         return sorted(range(len(distance)), key=lambda k: -distance[k])[:n_pairs]
 
 
@@ -1148,6 +1165,72 @@ class ConditionalFacts:
 
 
 @dataclass(frozen=True)
+class EstimatedGap:
+    """The answers about one gap between groups that are known only as probabilities.
+
+    Attributes
+    ----------
+    name, symbol : str
+        Name of the measure in `fairmatch.measures`, and the paper's symbol.
+    assumed : Estimate
+        The gap of the weighted rates. It is right if scores and groups are independent given the
+        probabilities.
+    low, high : float
+        Bounds without that assumption: every gap between them agrees with the scores and with
+        probabilities that are calibrated within cells of people.
+    low_limit, high_limit : float
+        Confidence limits of the bounds.
+    calibrated : Estimate or None
+        The gap by people whose group is known, made more precise by the probabilities. It is None
+        where too few groups are known.
+    thresholded : float or None
+        What the gap would be if everybody belonged to the most probable group. It is no estimate of
+        the gap: it may be too large or too small.
+    """
+
+    name: str
+    symbol: str
+    assumed: Estimate
+    low: float
+    high: float
+    low_limit: float
+    high_limit: float
+    calibrated: Estimate | None = None
+    thresholded: float | None = None
+
+
+@dataclass(frozen=True)
+class EstimatedFacts:
+    """What is known of gaps between groups that are known only as probabilities.
+
+    Attributes
+    ----------
+    n_people : int
+        Number of people, each of whom has a probability of every group.
+    n_cells, smallest_cell : int
+        Number of cells of people with similar probabilities within which the bounds hold, and the
+        number of people in the smallest.
+    gaps : tuple of EstimatedGap
+        The gaps of rates and of means.
+    n_known : int
+        Number of people whose group is known.
+    calibration_error : float or None
+        Largest distance between a group's mean probability and its share among the known people,
+        over the groups and fifths of its probability. It is None with fewer than 50 known people.
+    calibration_p_value : float or None
+        P-value of a test that the probabilities are calibrated for the known people.
+    """
+
+    n_people: int
+    n_cells: int
+    smallest_cell: int
+    gaps: tuple[EstimatedGap, ...]
+    n_known: int = 0
+    calibration_error: float | None = None
+    calibration_p_value: float | None = None
+
+
+@dataclass(frozen=True)
 class Spread:
     """The standard deviation in which relative gaps of predictions are taken.
 
@@ -1200,13 +1283,16 @@ class Provenance:
 
 # The people and scores behind the audits of this process, for `Audit.explain`. They are no part of
 # the facts, so they are neither written to files nor copied with an audit.
-_BEHIND: dict[int, tuple[People, FloatArray]] = {}
+_BEHIND: dict[int, Neighbourhood] = {}
 
 
 def remember_people(audit: Audit, people: People, scores: FloatArray) -> None:
-    """Keep the people behind an audit as long as the audit itself."""
-    _BEHIND[id(audit)] = people, scores
-    finalize(audit, _BEHIND.pop, id(audit), None)
+    """Keep the people behind an audit as long as the audit itself, if there is a table."""
+    if people.table is not None:
+        how = audit._deciding()
+        near = Neighbourhood(people.table, people.groups, scores, ids=people.ids, **how)
+        _BEHIND[id(audit)] = near
+        finalize(audit, _BEHIND.pop, id(audit), None)
 
 
 @dataclass(frozen=True)
@@ -1294,6 +1380,9 @@ class Audit(JsonFacts):
         ``min_group_size`` people. None for predictions, and where no group is large enough.
     score_range : tuple of two float, or None
         The least and the greatest possible score, where scores are no probabilities.
+    estimated : EstimatedFacts or None
+        Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
+        then those of the weighted rates, and nobody is matched.
 
     Examples
     --------
@@ -1342,6 +1431,7 @@ class Audit(JsonFacts):
     similarity: dict[str, float] | None = None
     ratio_reference: str | None = None
     score_range: tuple[float, float] | None = None
+    estimated: EstimatedFacts | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.
@@ -1365,16 +1455,9 @@ class Audit(JsonFacts):
 
     def _neighbourhood(self) -> Neighbourhood:
         """Return the people behind the audit: everybody, or the sample of a file."""
-        known, sample = _BEHIND.get(id(self)), self.individuals
-        how: dict[str, Any] = {
-            "threshold": self.threshold,
-            "high": self.favourable == "high",
-            "outcome": self.outcome,
-        }
-        table = None if known is None else known[0].table
-        if known is not None and table is not None:
-            people, scores = known
-            return Neighbourhood(table, people.groups, scores, ids=people.ids, **how)
+        if id(self) in _BEHIND:
+            return _BEHIND[id(self)]
+        sample = self.individuals
         if sample is None or not sample.columns:
             raise InputError(
                 "This audit knows nobody: it was made without X, or read from a file without "
@@ -1383,7 +1466,15 @@ class Audit(JsonFacts):
         labels = np.array([group.label for group in self.groups], dtype=object)
         groups = read_groups(labels[list(sample.group)], unknown="unknown")
         rows = Table(pd.DataFrame(sample.columns))
-        return Neighbourhood(rows, groups, np.array(sample.scores), ids=sample.ids, **how)
+        scores = np.array(sample.scores)
+        return Neighbourhood(rows, groups, scores, ids=sample.ids, **self._deciding())
+
+    def _deciding(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "high": self.favourable == "high",
+            "outcome": self.outcome,
+        }
 
     @property
     def undecided(self) -> str | None:
@@ -1464,6 +1555,34 @@ class Audit(JsonFacts):
         kept = {name: v for name, v in people.columns.items() if name not in columns}
         hidden = (*people.hidden, *columns)
         return replace(self, individuals=replace(people, columns=kept, hidden=hidden))
+
+    def to_card(self, path: str | Path | None = None, *, limits: Sequence[str] = ()) -> str:
+        """Return a model card as Markdown: the groups, the gaps and the limits of use.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it. Hugging Face and skops call the file README.md.
+        limits : sequence of str, optional
+            Further limits of use, which stand before those that follow from the audit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairmatch import audit
+        >>> group = np.repeat(["a", "b"], 100)
+        >>> found = audit(np.linspace(0, 1, 200), sensitive_features=group, n_resamples=100)
+        >>> print(found.to_card(limits=["For loans below 5,000 euros only."])[:38])
+        ---
+        tags:
+        - fairness
+        - fairmatch
+        ---
+        """
+        card = model_card(self, limits)
+        if path is not None:
+            write_whole(path, card)
+        return card
 
     def __repr__(self) -> str:
         sizes = [f"{group.label!r} ({group.n_rows:,})" for group in self.groups]

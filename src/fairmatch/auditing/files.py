@@ -18,7 +18,10 @@ from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import MISSING_WORDS, find_value, read_table
+from fairmatch.people.memberships import group_probabilities
 from fairmatch.people.roles import Roles, RoleTable, describe_column, split_names, suspect
+
+_SIMILARITIES = {"auto": "auto", "relevance": "relevance", "range": None}
 
 
 def audit_files(
@@ -35,6 +38,8 @@ def audit_files(
     given: Sequence[str] = (),
     similar: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    estimated: bool = False,
+    known: str | None = None,
     **settings: Any,
 ) -> Audit | Comparison:
     """Audit the scores in one or several tables of the same people."""
@@ -53,14 +58,19 @@ def audit_files(
     first = tables[0]
     factors = split_names(given, names, "given")
     check_names(factors, names, table=paths[0])
-    alike: Any = split_names(similar, names, "similarity") or None
+    alike: Any = split_names(similar, names, "similarity") or ["auto"]
     roles = roles.among(list(first.columns))
     read = roles.read(first, name=paths[0])
     _check_same_people(paths, tables, read)
     if show is not None:
         show(read)
     attributes = list(roles.sensitive)
-    sensitive = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
+    sensitive: Any = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
+    if estimated:
+        sensitive = group_probabilities(first[attributes])
+        if known is not None:
+            check_names([known], names, table=paths[0])
+            settings["known"] = first[known].to_numpy()
     is_real = settings.get("kind") == "number"
     if roles.label is not None and not is_real:
         positive = find_value(first[roles.label], pos_label, "pos_label")
@@ -90,7 +100,7 @@ def audit_files(
         "ids": None if roles.id is None else first[roles.id].to_numpy(),
         "keep": list(roles.kept),
         "given": first[factors] if factors else None,
-        "similarity": "relevance" if alike == ["relevance"] else alike,
+        "similarity": _SIMILARITIES.get(",".join(alike), alike),
         "pos_label": positive,
         "progress": progress,
         **settings,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
@@ -27,7 +26,7 @@ from fairmatch.exceptions import InputError
 from fairmatch.measures.contingency import flips, holm, shortfall, standard_deviations
 from fairmatch.measures.intervals import rate_over_rate, wilson
 from fairmatch.people.checks import BoolArray, FloatArray
-from fairmatch.people.files import write_whole
+from fairmatch.people.files import csv_text, write_whole
 from fairmatch.people.groups import Groups
 from fairmatch.people.weights import Weights
 
@@ -286,9 +285,13 @@ def write_tables(audits: Sequence[Audit], folder: str | Path) -> list[Path]:
     return written
 
 
+_LONGEST = 150  # bytes; a file system takes 255, and a partial file adds some
+
+
 def _file_name(text: str, taken: set[str]) -> str:
     """Return a file name made from a text, different from all names taken, and remember it."""
-    name = plain = re.sub(r"[^\w-]+", "_", text).strip("_") or "table"
+    plain = re.sub(r"[^\w-]+", "_", text).strip("_")
+    name = plain = plain.encode()[:_LONGEST].decode(errors="ignore") or "table"
     number = 1
     while name.casefold() in taken:  # some file systems do not tell A from a
         number += 1
@@ -298,19 +301,7 @@ def _file_name(text: str, taken: set[str]) -> str:
 
 
 def _csv(rows: list[list[object]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(
-        [[_safe(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-    )
-    return text.getvalue()
-
-
-def _safe(text: str) -> str:
-    """Return the text in a form that a spreadsheet does not take for a formula."""
-    is_number = re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", text)
-    return (
-        f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") and not is_number else text
-    )
+    return csv_text(pd.DataFrame(rows, dtype=object), header=False)
 
 
 def _rows(table: ImpactTable) -> list[list[object]]:

@@ -39,8 +39,9 @@ MONITORED = {
     "equalized_odds_gap": True,
 }
 # The shares of the capital that are bet. Small ones find small gaps, large ones find large gaps
-# quickly. The capital is divided among them.
+# quickly. The capital is divided among them, and large ones get more of it.
 _BETS = np.geomspace(0.01, 0.7, 12)
+_SHARES = np.sqrt(_BETS) / np.sqrt(_BETS).sum()
 # So many people of a group may wait for a partner. If more wait, several are compared at once.
 _QUEUE = 256
 _VERSION = 1
@@ -131,8 +132,9 @@ class GapMonitor:
 
     grows beyond :math:`1 / \alpha` with probability at most :math:`\alpha` if the mean of
     :math:`D` is at most :math:`\varepsilon`. The evidence is the mean of the capitals of several
-    :math:`\lambda`, both directions and all pairs of groups. For equalised odds, which is the mean
-    of two gaps, the alarm sounds when the lower limit exceeds the bound.
+    :math:`\lambda`, weighted by :math:`\sqrt\lambda`, of both directions and of all pairs of
+    groups. For equalised odds, which is the mean of two gaps, the alarm sounds when the lower limit
+    exceeds the bound.
 
     The limits come from one confidence sequence per group, at a level of
     :math:`1 - \alpha / K`: all rates :math:`p` with
@@ -193,7 +195,7 @@ class GapMonitor:
         self._sums = np.zeros((2, *shape))
         self._sizes = np.zeros((2, *shape))
         # People of each side of a pair who have no partner yet, by class, pair and side.
-        empty = np.empty(0)
+        empty: NDArray[Any] = np.empty(0, dtype=np.bool_ if MONITORED[measure] else np.float64)
         self._open = [[[empty, empty] for _ in self._pairs] for _ in self._classes]
         # Logarithm of the capital, by class, pair, direction and bet.
         start = 0.0 if window is None else -np.inf
@@ -242,10 +244,10 @@ class GapMonitor:
         period : str, optional
             What to call this update in the history, such as a date.
         """
-        values = read_scores(scores, name="scores")
+        values: NDArray[Any] = read_scores(scores, name="scores")
         codes = self._codes(sensitive_features, len(values))
         if MONITORED[self.measure]:
-            values = (values >= self.threshold).astype(np.float64)
+            values = values >= self.threshold
         if self._classes == (None,):
             return self._take_in(values, codes, None, period)
         if y_true is not None:
@@ -292,29 +294,29 @@ class GapMonitor:
             )
         taken = [self._waiting.pop(name) for name in names]
         codes = np.array([code for code, _ in taken], dtype=np.intp)
-        values = np.array([value for _, value in taken], dtype=np.float64)
+        values = np.array([value for _, value in taken], dtype=self._open[0][0][0].dtype)
         return self._take_in(values, codes, np.asarray(labels == self.pos_label), period)
 
     def _codes(self, sensitive_features: Any, n_rows: int) -> NDArray[np.intp]:
-        codes, names = _factorise(sensitive_features)
-        check_length(codes, n_rows, "sensitive_features")
-        places = {label: code for code, label in enumerate(self.groups)}
-        found = np.array([*(places.get(plain_value(name), -1) for name in names), -1])
-        own: NDArray[np.intp] = found[codes]
-        n_known = int(np.count_nonzero(own >= 0))
-        self.n_unknown += n_rows - n_known
-        if n_known == 0 and (codes >= 0).all():
-            raise GroupError(
-                f"sensitive_features holds none of the groups {listed(self.groups)}; the first "
-                f"value is {plain_value(names[codes[0]])!r}. Correct groups=, or pass another "
-                "column.",
-                parameter="sensitive_features",
-            )
+        own = _look_up(sensitive_features, self.groups)
+        if own is None or not (own >= 0).any():
+            codes, names = _factorise(sensitive_features)
+            places = {label: code for code, label in enumerate(self.groups)}
+            own = np.array([*(places.get(plain_value(name), -1) for name in names), -1])[codes]
+            if n_rows and (codes >= 0).all() and not (own >= 0).any():
+                raise GroupError(
+                    f"sensitive_features holds none of the groups {listed(self.groups)}; the "
+                    f"first value is {plain_value(names[codes[0]])!r}. Correct groups=, or pass "
+                    "another column.",
+                    parameter="sensitive_features",
+                )
+        check_length(own, n_rows, "sensitive_features")
+        self.n_unknown += n_rows - int(np.count_nonzero(own >= 0))
         return own
 
     def _take_in(
         self,
-        values: FloatArray,
+        values: NDArray[Any],
         codes: NDArray[np.intp],
         positive: BoolArray | None,
         period: str | None,
@@ -332,7 +334,7 @@ class GapMonitor:
             self._sums[1], self._sizes[1] = 0.0, 0.0
         return self._note(period, n_new=int((codes >= 0).sum()), n_rows=len(codes))
 
-    def _bet(self, place: int, at: int, first: FloatArray, second: FloatArray) -> None:
+    def _bet(self, place: int, at: int, first: NDArray[Any], second: NDArray[Any]) -> None:
         """Compare the people of two groups in their order, and let the capitals grow or shrink."""
         waiting = self._open[place][at]
         sides = [np.concatenate(own) for own in zip(waiting, (first, second), strict=True)]
@@ -340,15 +342,22 @@ class GapMonitor:
         if n_pairs == 0:
             waiting[:] = sides
             return
-        means = []
+        means, decided = [], MONITORED[self.measure]
         for side, values in enumerate(sides):
             step = 1 if len(values) - n_pairs <= _QUEUE else len(values) // n_pairs
+            decided = decided and step == 1
             taken = values[: step * n_pairs]
             means.append(taken if step == 1 else taken.reshape(n_pairs, step).mean(axis=1))
             waiting[side] = values[step * n_pairs :]
-        differences, counts = means[0] - means[1], np.ones(n_pairs)
+        differences = np.subtract(*means, dtype=np.float64)
+        counts = np.ones(n_pairs)
         if self.window is None:  # the order does not matter, and decisions have few differences
-            differences, numbers = np.unique(differences, return_counts=True)
+            if decided:
+                above, below = (np.count_nonzero(op(*means)) for op in (np.greater, np.less))
+                numbers = np.array([below, n_pairs - above - below, above])
+                differences = np.arange(-1.0, 2.0)
+            else:
+                differences, numbers = np.unique(differences, return_counts=True)
             counts = numbers.astype(np.float64)
         bets = _BETS / (1.0 + self.max_gap)
         for side, sign in enumerate((1.0, -1.0)):
@@ -373,7 +382,9 @@ class GapMonitor:
         if sizes.all():
             rates = sums / sizes
             gaps = float(np.mean([max(abs(r[a] - r[b]) for a, b in self._pairs) for r in rates]))
-        evidence = float(np.exp(min(logsumexp(self._capital) - np.log(self._capital.size), 700.0)))
+        several = self._capital.size / len(_BETS)
+        grown = logsumexp(self._capital, b=_SHARES / several)
+        evidence = float(np.exp(min(grown, 700.0)))
         wanted = 1.0 / (1.0 - self.confidence) if self.window is None else float(self.window)
         # The mean of two gaps may keep a bound that one of them breaks.
         shown = low > self.max_gap if len(self._classes) > 1 else evidence >= wanted
@@ -457,7 +468,10 @@ class GapMonitor:
                     raise ValueError(name)
                 setattr(monitor, f"_{name}", array)
             monitor.n_unknown = int(content["n_unknown"])
-            kept = [[[_values(v) for v in pair] for pair in own] for own in content["open"]]
+            kind = monitor._open[0][0][0].dtype
+            kept = [
+                [[_values(v).astype(kind) for v in pair] for pair in own] for own in content["open"]
+            ]
             if [[len(pair) for pair in own] for own in kept] != [
                 [len(pair) for pair in own] for own in monitor._open
             ]:
@@ -489,6 +503,21 @@ class GapMonitor:
 
 
 _ARRAYS = ("sums", "sizes", "capital")
+
+
+def _look_up(column: Any, groups: Sequence[Hashable]) -> NDArray[np.intp] | None:
+    """Return the group of every row of a pandas column of Arrow text; None for other input."""
+    kept = getattr(getattr(column, "array", None), "_pa_array", None)
+    if kept is None or not all(isinstance(group, str) for group in groups):
+        return None
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_large_string(kept.type) or pa.types.is_string(kept.type)):
+        return None
+    found = pc.index_in(kept, pa.array(groups, kept.type)).fill_null(-1)
+    codes: NDArray[np.intp] = found.to_numpy().astype(np.intp)
+    return codes
 
 
 def _factorise(sensitive_features: Any) -> tuple[NDArray[np.intp], Any]:

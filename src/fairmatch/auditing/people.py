@@ -30,27 +30,32 @@ from fairmatch.people.checks import (
     read_column,
     read_labels,
 )
-from fairmatch.people.columns import Column, split_column
+from fairmatch.people.columns import Column, looks_like_codes, split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder
 from fairmatch.people.groups import (
     SMALL,
+    UNKNOWN,
     Groups,
     attribute_columns,
+    check_known,
     is_word,
-    listed,
     read_criterion,
     read_groups,
 )
 from fairmatch.people.leaks import find_leaks
+from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import MARK, NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
-from fairmatch.people.similarity import Similarity, read_similarity
+from fairmatch.people.similarity import (
+    AUTO,
+    RELEVANCE,
+    Similarity,
+    default_similarity,
+    read_similarity,
+)
 from fairmatch.people.strata import Codes, read_given
 from fairmatch.people.weights import KINDS, Weights, draw_people, read_row_weights
-
-UNKNOWN = "unknown"
-"""The group of people for whom an attribute is missing. It is shown, but compared with no other."""
 
 MANY_GROUPS = 50
 """With more groups than this, every group is compared with the reference group only."""
@@ -427,6 +432,10 @@ def identifies(n_levels: int, n_rows: int) -> bool:
     return n_levels > _MOST_LEVELS or (n_levels > _FEW_LEVELS and n_levels > n_rows / 2)
 
 
+# Counts of up to this many people are written as rows of their own to measure relevance.
+_MOST_WRITTEN = 1_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class Roster:
     """The people to audit, read once for all models."""
@@ -440,9 +449,9 @@ class Roster:
     leaks: tuple[LeakFacts, ...]
     strata: Codes | None = None
     similarity: Similarity = field(default_factory=Similarity)
+    remarks: tuple[str, ...] = ()
     order: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     copies: float = 0.0
-    told: tuple[str, ...] = ()
     _samples: dict[int, Sample] = field(default_factory=dict)
 
     @property
@@ -528,7 +537,7 @@ class Roster:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader should know about how the rows count."""
-        weights, notes = self.weights, list(self.told)
+        weights, notes = self.weights, list(self.remarks)
         if self.people.groups.apart:
             notes += self._written_unknown()
         for own in self.people.groups.crossed or (self.people.groups,):
@@ -611,14 +620,16 @@ def read_roster(
     keep: Collection[str],
     sensitive_column: Any,
     given: Any = None,
-    similarity: Any = None,
+    similarity: Any = AUTO,
+    categorical: Collection[str] = (),
     scored: BoolArray | None = None,
 ) -> Roster:
     """Read the people to audit. Rows of weight 0 or without a score are left out."""
-    n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
-    told: list[str] = []
+    n_given, told = len(sensitive_features), list[str]()
+    if not isinstance(sensitive_features, GroupProbabilities):
+        n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
-    strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X))
+    strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X, categorical))
     is_there = np.ones(n_given, dtype=bool) if scored is None else scored
     check_length(is_there, n_given, "y_score")
     if not is_there.all():
@@ -637,17 +648,19 @@ def read_roster(
             None if given is None else _take(given, positions, n_given, name)
             for name, given in {"X": X, "y_true": y_true, "ids": ids}.items()
         )
-    groups = read_groups(sensitive_features, unknown=UNKNOWN)
-    _check_known(groups)
+    groups = read_groups(sensitive_features, unknown=UNKNOWN, estimated=True)
+    check_known(groups)
     n_rows = len(groups)
-    table = None if X is None else Table(_without(X, sensitive_column))
+    table = None if X is None else Table(_without(X, sensitive_column), categorical)
     if table is not None and len(table) != n_rows:
         raise InputError(
             f"X has {len(table)} rows where sensitive_features has {n_rows}. Pass both for the "
             "same people.",
             parameter="X",
         )
-    leaks = () if table is None else _read_leaks(table, groups, keep)
+    leaks: tuple[LeakFacts, ...] = ()
+    if table is not None and groups.memberships is None:
+        leaks = _read_leaks(table, groups, keep)
     names = None if ids is None else read_column(ids, "ids")
     if names is not None:
         check_length(names, n_rows, "ids")
@@ -667,20 +680,7 @@ def read_roster(
         None if weights.values is None else weights,
         ids=None if names is None else tuple(map(str, names.tolist())),
     )
-    alike = Similarity()
-    if similarity is not None:
-        if table is None:
-            raise InputError(
-                "similarity was given without X, and there is nothing to compare. Pass X.",
-                parameter="similarity",
-            )
-        if similarity == "relevance" and labels is not None and not labels.known.all():
-            raise InputError(
-                "similarity='relevance' learns from the labels, and some are missing. Leave those "
-                "rows out, or name the columns that count.",
-                parameter="similarity",
-            )
-        alike = read_similarity(similarity, table, labels, weights.values, settings.random_state)
+    alike, why = _read_alike(similarity, people, weights, settings)
     return Roster(
         people,
         X,
@@ -691,7 +691,7 @@ def read_roster(
         leaks,
         strata,
         alike,
-        told=tuple(told),
+        (*told, *_codes(people), *(() if why is None else (why,))),
     )
 
 
@@ -725,11 +725,11 @@ def _read_labels(y_true: Any, n_rows: int, settings: AuditSettings, pos_label: A
 
 
 def _unscored(sensitive_features: Any, missing: BoolArray) -> str:
+    said = f"{missing.sum():,} rows have no score and were left out of everything"
+    if isinstance(sensitive_features, GroupProbabilities):
+        return f"{said}."
     groups = read_groups(sensitive_features, unknown=UNKNOWN)
-    return (
-        f"{missing.sum():,} rows have no score and were left out of everything "
-        f"({_by_group(groups, missing)})."
-    )
+    return f"{said} ({_by_group(groups, missing)})."
 
 
 def _unlabelled(groups: Groups, missing: BoolArray, n_missing: int) -> str:
@@ -746,17 +746,46 @@ def _by_group(groups: Groups, rows: BoolArray) -> str:
     return ", ".join(each[:10]) + (", …" if len(each) > 10 else "")
 
 
-def _check_known(groups: Groups) -> None:
-    """Raise unless at least two groups are known."""
-    if len(groups.compared) < 2:
-        known = [groups.labels[code] for code in groups.compared]
-        n_unknown = int(np.isin(groups.codes, groups.apart).sum())
-        raise GroupError(
-            f"sensitive_features has {n_unknown} missing or unknown values, and the others hold "
-            f"{len(known)} group ({listed(known)}). At least two known groups are needed to "
-            "compare. Pass rows of another group too, or another column.",
-            parameter="sensitive_features",
+def _codes(people: People) -> Iterable[str]:
+    """Yield a note on every column of numbers that looks like codes."""
+    for column in [] if people.table is None else people.table.columns:
+        known = column.values if column.levels is None else np.empty(0)
+        if looks_like_codes(column.name, known[~column.missing] if len(known) else known):
+            yield (
+                f"Column {column.name!r} looks like codes of a category, and was read as a number. "
+                f"If it is one, pass categorical=[{column.name!r}]."
+            )
+
+
+def _read_alike(
+    similarity: Any, people: People, weights: Weights, settings: AuditSettings
+) -> tuple[Similarity, str | None]:
+    """Return what makes people alike, and why the labels do not decide it where they do not."""
+    chosen = isinstance(similarity, str)
+    if people.table is None:
+        if similarity is None or (chosen and similarity == AUTO):
+            return Similarity(), None
+        raise InputError(
+            "similarity was given without X, and there is nothing to compare. Pass X.",
+            parameter="similarity",
         )
+    if chosen and similarity == AUTO and people.labels is None:
+        return Similarity(), None
+    if not chosen or similarity not in (AUTO, RELEVANCE) or people.labels is None:
+        return read_similarity(similarity, people.table, people.labels), None
+    # Relevance depends neither on the order of the rows, nor on whether a row that stands for
+    # several people is written once or several times.
+    known = [people.groups.codes], [people.labels.values]
+    rows = content_order(people.table.columns, *known, weights.values)
+    rows, mass = rows[people.labels.known[rows]], weights.values
+    if weights.persons is not None:
+        rows = rows[np.sort(np.unique(weights.persons[rows], return_index=True)[1])]
+    elif mass is not None and weights.is_counts and weights.total <= _MOST_WRITTEN:
+        rows, mass = np.repeat(rows, mass[rows].astype(np.intp)), None
+    drawn = people.table.take(rows), people.labels.take(rows), None if mass is None else mass[rows]
+    if similarity == AUTO:
+        return default_similarity(*drawn, settings.random_state)
+    return read_similarity(similarity, *drawn, settings.random_state), None
 
 
 def _read_leaks(table: Table, groups: Groups, keep: Collection[str]) -> tuple[LeakFacts, ...]:
@@ -828,6 +857,8 @@ def _without(X: Any, column: Any) -> Any:
 def _take(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
     """Return some rows of what was given. Raise unless it has the expected number of rows."""
     check_length(given, n_rows, name)
+    if isinstance(given, GroupProbabilities):
+        return given[rows]
     if not nw.dependencies.is_into_dataframe(given):
         return np.asarray(given)[rows]
     return nw.from_native(given, eager_only=True)[rows].to_native()
@@ -967,7 +998,8 @@ class Audited:
         if self.pairs:
             return None
         sizes = ((code, self._group_weights[code].size) for code in self.groups.compared)
-        return next(reason for code, size in sizes if (reason := self.refuse(code, size)))
+        reasons = (self.refuse(code, size) for code, size in sizes)
+        return next(filter(None, reasons), "Only one group is known, and a gap needs two.")
 
     @cached_property
     def reference(self) -> int:
@@ -984,7 +1016,7 @@ class Audited:
             return
         if name not in known:
             raise GroupError(
-                f"reference={name!r} is not one of the groups: {listed(known)}. Name one of them.",
+                f"reference={name!r} is not one of the groups: {', '.join(map(repr, known[:20]))}. Name one of them.",
                 parameter="reference",
             )
         if self.reference not in self.compared:

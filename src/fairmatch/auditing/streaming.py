@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from glob import glob
+from glob import escape, glob
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -38,14 +38,16 @@ _DRAWN = 25_000
 
 
 def is_dataset(path: str) -> bool:
-    """Return whether a name stands for many Parquet files: a pattern, or a folder.
+    """Return whether a name stands for many Parquet files: a folder, or a pattern.
+
+    The name of a file that exists is never a pattern, whatever signs it holds.
 
     Examples
     --------
     >>> is_dataset("scores/*.parquet"), is_dataset("people.csv")
     (True, False)
     """
-    return any(sign in path for sign in "*?[") or Path(path).is_dir()
+    return Path(path).is_dir() or (any(sign in path for sign in "*?[") and not Path(path).exists())
 
 
 def quoted(name: str) -> str:
@@ -64,7 +66,9 @@ class ParquetFiles:
         """Names of the files, in order."""
         pattern = self.pattern
         if Path(pattern).is_dir():
-            pattern = str(Path(pattern) / "**" / "*.parquet")
+            pattern = str(Path(escape(pattern)) / "**" / "*.parquet")
+        elif Path(pattern).exists():
+            pattern = escape(pattern)
         found = sorted(glob(pattern, recursive=True))
         if not found:
             raise InputError(
@@ -77,6 +81,12 @@ class ParquetFiles:
                 "all of them are Parquet. Name a pattern such as 'scores/*.parquet'."
             )
         return found
+
+    @cached_property
+    def levels_in_path(self) -> list[str]:
+        """Parts of the files' folders that look like the levels of a column, such as sex=f."""
+        parts = (part for file in self.files for part in Path(file).parent.parts)
+        return [part for part in dict.fromkeys(parts) if part.partition("=")[2]]
 
     @cached_property
     def _spilled(self) -> str:
@@ -131,10 +141,15 @@ class ParquetFiles:
     def ask(self, query: str, **values: Any) -> pd.DataFrame:
         """Return the result of a query."""
         # A folder such as sex=f/ must not replace the column of that name in its files.
-        source = (
-            "SELECT * FROM read_parquet($files, filename = true, file_row_number = true, "
-            "hive_partitioning = false)"
-        )
+        read = f"read_parquet($files, filename = '{_FILE}', hive_partitioning = false"
+        if "file_row_number" in map(str.lower, self.columns):  # then DuckDB cannot add it
+            self._connection.execute("SET preserve_insertion_order = true")
+            source = f'SELECT *, row_number() OVER () AS "{_PLACE}" FROM {read})'
+        else:
+            source = (
+                f'SELECT * EXCLUDE (file_row_number), file_row_number AS "{_PLACE}" FROM {read}, '
+                "file_row_number = true)"
+            )
         return self._run(f"WITH rows AS ({source}) {query}", self.files, **values)
 
     def _run(self, question: str, files: list[str], **values: Any) -> pd.DataFrame:
@@ -143,10 +158,10 @@ class ParquetFiles:
 
         try:
             answer: pd.DataFrame = connection.execute(
-                question, {"files": files, **values}
+                question, {"files": [escape(file) for file in files], **values}
             ).fetchdf()
         except duckdb.Error as error:
-            said = " ".join(str(error).split())
+            said = " ".join(str(error).partition("\nLINE ")[0].split())  # without the query
             if isinstance(error, duckdb.OutOfMemoryException) or self._spilled in said:
                 raise InputError(
                     f"Counting {self.pattern} takes more than {_MEMORY} of memory, and the rest "
@@ -154,7 +169,9 @@ class ParquetFiles:
                     "name another folder with TMPDIR. Or first sum the rows up by score, group and "
                     "label, and audit that table with weight_kind='counts'."
                 ) from error
-            raise InputError(f"{self.pattern} cannot be read: {said}") from error
+            raise InputError(
+                f"{self.pattern} cannot be read as Parquet: {said} Write the file again."
+            ) from error
         return answer
 
 
@@ -317,8 +334,9 @@ class ScoredFiles:
         if self.roles.id is not None:
             person = quoted(self.roles.id)
         else:
+            name = quoted(_FILE)
             unique = len({Path(file).name for file in self.files.files}) == len(self.files.files)
-            person = f"{'parse_filename(filename)' if unique else 'filename'}, file_row_number"
+            person = f"{f'parse_filename({name})' if unique else name}, {quoted(_PLACE)}"
         # A few more than needed pass the hash in every group, and the first ones are taken.
         shares = (1.2 * _DRAWN + 50) / self.groups["n"]
         limits = [min(int(share * 2**64), 2**64 - 1) for share in shares]
@@ -332,7 +350,7 @@ class ScoredFiles:
                 for k, name in enumerate(self.attributes)
             )
             cases.append(f"WHEN {same} THEN {limit}::UBIGINT")
-        drawn, place = quoted(_DRAWN_AT), "filename, file_row_number"
+        drawn, place = quoted(_DRAWN_AT), f"{quoted(_FILE)}, {quoted(_PLACE)}"
         people = self.files.ask(
             f"SELECT *, hash({person}, {int(seed)}) AS {drawn} FROM rows WHERE {drawn} <= "
             f"{max(limits)}::UBIGINT AND {drawn} <= CASE {' '.join(cases)} END ORDER BY {place}",
@@ -344,13 +362,13 @@ class ScoredFiles:
             people = people.drop_duplicates(self.roles.id)
         order = people.sort_values(_DRAWN_AT).groupby(self.attributes, sort=False, dropna=False)
         chosen = people.loc[np.sort(order.head(_DRAWN).index)].reset_index(drop=True)
-        return chosen.drop(columns=["filename", "file_row_number", _DRAWN_AT])
+        return chosen.drop(columns=[_FILE, _PLACE, _DRAWN_AT])
 
 
 # A score of 1 as a whole number: sums of whole numbers do not depend on their order.
 _ONE = 2**40
-# A column that is added to those of the files.
-_DRAWN_AT = "drawn at, by fairmatch"
+# Columns that are added to those of the files.
+_FILE, _PLACE, _DRAWN_AT = "file, by fairmatch", "row, by fairmatch", "drawn at, by fairmatch"
 
 
 def audit_dataset(
@@ -416,6 +434,9 @@ def audit_dataset(
         progress=progress,
         **settings,
     )
+    if files.levels_in_path:
+        shown = ", ".join(map(repr, files.levels_in_path[:3]))
+        joined.append(f"Columns are those in the files. Names of folders ({shown}) add none.")
     return _joined(whole, drawn, data, read, [*joined, *notes])
 
 

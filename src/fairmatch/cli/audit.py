@@ -25,6 +25,7 @@ _STEPS = 4
 # Options that say nothing about many Parquet files: the value where they are not typed, and why.
 _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
+    "group_probabilities": ((), "Estimated groups need one file."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
@@ -47,7 +48,14 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--score", "y_score", help="Scores in [0, 1] or decisions; each column is a model."
 )
-@options.sensitive("The group of each person", required=True)
+@options.sensitive("The group of each person")
+@options.columns(
+    "--group-probabilities",
+    help="Columns with the probability of each group, instead of --sensitive.",
+)
+@click.option(
+    "--known", metavar="COL", help="With --group-probabilities: the true group, where it is known."
+)
 @click.option(
     "--label",
     "y_true",
@@ -77,7 +85,9 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @options.columns("--given", help="Also compare people within the levels of these columns.")
 @options.columns(
-    "--similar", help="What makes people alike: columns, or relevance. By default all features."
+    "--similar",
+    help="What makes people alike: columns, relevance to the label, or range for all features by "
+    "their range. By default relevance, if there are labels.",
 )
 @options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @options.reading
@@ -185,6 +195,8 @@ def audit(
     tables: tuple[str, ...],
     y_score: tuple[str, ...],
     sensitive_features: tuple[str, ...],
+    group_probabilities: tuple[str, ...],
+    known: str | None,
     y_true: str | None,
     pos_label: str,
     accepted: str | None,
@@ -219,6 +231,13 @@ def audit(
     from fairmatch.people.files import write_whole
     from fairmatch.people.roles import Roles, split_names
 
+    if bool(sensitive_features) == bool(group_probabilities):
+        raise click.UsageError(
+            "Name the group of each person with --sensitive, or the probabilities of the groups "
+            "with --group-probabilities."
+        )
+    if known is not None and not group_probabilities:
+        raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
     kind = settings["kind"]
     low, high = settings["score_range"] or (0.0, 1.0)
     gates = read_gates(
@@ -228,13 +247,14 @@ def audit(
     write_report = _report_writer() if out else None
     roles = Roles(
         scores=y_score,
-        sensitive=sensitive_features,
+        sensitive=sensitive_features or group_probabilities,
         label=y_true,
         id=ids,
         weight=sample_weight,
         features=features or None,
-        ignored=drop,
+        ignored=drop if known is None else (*drop, known),
         kept=keep,
+        numbers=group_probabilities,
     )
     found: Audit | Comparison
     with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
@@ -252,6 +272,8 @@ def audit(
                 accepted=accepted,
                 privileged=privileged or None,
                 reading=reading,
+                estimated=bool(group_probabilities),
+                known=known,
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found
@@ -265,7 +287,8 @@ def audit(
     held = without_baseline(audits, baseline)
     print_audits(audits)
     if json:
-        write_whole(json, found.to_json(indent=2))
+        private = any(one.individuals is not None for one in audits)
+        write_whole(json, found.to_json(indent=2), private=private)
         print(f"Facts: {json}")
     if write_report is not None:
         write_report(found, out)

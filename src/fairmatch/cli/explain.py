@@ -84,9 +84,8 @@ def explain(
         plain=None if plain is None else load(plain),
         ids=None if id_column is None else frame[id_column].to_numpy(),
     )
-    row = explainer.row_of(id)
-    found = explainer.explain(row, n_nearest=n_nearest)
+    found = explainer.explain(explainer.row_of(id), n_nearest=n_nearest)
     print(json.dumps(found.to_dict()) if as_json else found)
     if letter is not None:
-        explainer.explain(row, prototype=10).letter(letter)
+        found.letter(letter)
         print(f"Letter written to {letter}")

@@ -60,6 +60,7 @@ def read_labelled(
     target: str | None,
     sensitive_features: Sequence[str] = (),
     positive: str | None = None,
+    unknown: str = "error",
     **reading: Any,
 ) -> LabelledTable:
     """Read a file with its label and group columns, or a dataset, which knows its own.
@@ -75,6 +76,8 @@ def read_labelled(
     positive : str, optional
         The positive label, as it is written in the file. Labels become 1 where they equal it, and
         0 elsewhere. It is not used for a dataset.
+    unknown : {"error", "ignore", "group"}, default="error"
+        Whether a missing group is an error here, or is left to the learner.
     **reading
         Further arguments of `fairmatch.people.files.read_table`.
 
@@ -105,7 +108,8 @@ def read_labelled(
         raise ColumnError(
             f"--target and --sensitive are the same column, {target!r}. Name two columns."
         )
-    missing = {c: int(frame[c].isna().sum()) for c in (target, *attributes)}
+    needed = (target, *attributes) if unknown == "error" else (target,)
+    missing = {c: int(frame[c].isna().sum()) for c in needed}
     if any(missing.values()):
         said = " and ".join(
             f"{column!r} is missing in {n:,} row{'s' * (n > 1)}"
@@ -146,7 +150,7 @@ def _from_dataset(name: str, target: str | None, sensitive: Sequence[str]) -> La
 
 
 def open_labelled(
-    options: Mapping[str, Any], *, criterion: str, sees_groups: bool
+    options: Mapping[str, Any], *, criterion: str, sees_groups: bool, unknown: str = "error"
 ) -> LabelledTable:
     """Read the table that `fairmatch.cli.options.labelled` names, and print how it is read.
 
@@ -160,6 +164,8 @@ def open_labelled(
         The criterion. Some compare people of the positive label, which must then be known.
     sees_groups : bool
         Whether the model is meant to see the group.
+    unknown : {"error", "ignore", "group"}, default="error"
+        What happens to rows without a group.
     """
     from dataclasses import replace
 
@@ -169,7 +175,7 @@ def open_labelled(
     ids, name, positive = options["ids"], options["table"], options["positive"]
     columns = options["target"], options["sensitive_features"]
     text = [] if ids is None else [ids]
-    table = read_labelled(name, *columns, positive, text=text, **options["reading"])
+    table = read_labelled(name, *columns, positive, unknown, text=text, **options["reading"])
     labels = table.frame[table.target].unique().tolist()
     in_words = positive is None and len(labels) == 2 and not isinstance(labels[0], int | float)
     if in_words and read_criterion(criterion).needs_labels:

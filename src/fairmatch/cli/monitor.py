@@ -26,7 +26,9 @@ _MEASURES = (
 )
 @click.argument("table", type=FILE)
 @click.option("--time", required=True, metavar="COL", help="Column with the day or time.")
-@click.option("--score", required=True, metavar="COL", help="Column with scores or decisions.")
+@click.option(
+    "--score", default="score", metavar="COL", help="Column with scores or decisions [score]."
+)
 @options.sensitive("Column with the groups", required=True)
 @click.option("--label", metavar="COL", help="Column with labels, for gaps of error rates.")
 @click.option("--max-gap", type=float, default=0.05, help="The bound.")
@@ -86,7 +88,10 @@ def monitor(
     for name in (time, score, *attributes, *([label] if label else [])):
         if name not in frame.columns:
             raise InputError(f"{table} has no column {name!r}.")
+    # Text is compared once, not once for every period.
     given: Any = frame[attributes] if len(attributes) > 1 else frame[attributes[0]]
+    if len(attributes) == 1 and not pd.api.types.is_numeric_dtype(given.dtype):
+        given = given.astype("category")
     if path.exists():
         watching = GapMonitor.load(path)
         asked = {"max_gap": max_gap, "measure": measure, "confidence": confidence,
@@ -98,11 +103,11 @@ def monitor(
                     f"{value!r}. Keep the setting, or begin another file with --state."
                 )
     else:
-        known = given.dropna()
         if len(attributes) > 1:
+            known = given.dropna().drop_duplicates()
             named = {", ".join(map(str, row)) for row in known.itertuples(index=False)}
         else:
-            named = set(known.tolist())
+            named = set(given.dropna().unique().tolist())
         found = groups or sorted(named, key=str)
         watching = GapMonitor(
             max_gap,
@@ -117,9 +122,9 @@ def monitor(
         raise InputError(f"{table}: {time!r} is missing in {int(periods.isna().sum())} rows.")
     seen = {one.period: one.n_rows for one in watching.history if one.period is not None}
     order = np.argsort(periods.to_numpy(), kind="stable")
-    values, starts, sizes = np.unique(
-        periods.to_numpy()[order], return_index=True, return_counts=True
-    )
+    moments = periods.to_numpy()[order]
+    starts = np.flatnonzero(np.append(True, moments[1:] != moments[:-1]))
+    values, sizes = moments[starts], np.diff(np.append(starts, len(moments)))
     written = [str(value) for value in pd.Index(values)]
     written = [value.removesuffix(" 00:00:00") for value in written]
     read = [place for place, period in enumerate(written) if period in seen]

@@ -131,6 +131,17 @@ def small_groups(ignored: str) -> Callable[[Function], Function]:
     )
 
 
+def unknown(ignored: str) -> Callable[[Function], Function]:
+    """Declare the option that says what happens to rows without a group."""
+    return click.option(
+        "--unknown",
+        type=click.Choice(("ignore", "error", "group")),
+        default="ignore",
+        help=f"Rows without a group: ignore {ignored}, error refuses them, and group makes one "
+        "group of them.",
+    )
+
+
 def seed(what: str) -> Callable[[Function], Function]:
     """Declare the option that sets the seed."""
     told = f"Same seed, same {what}."

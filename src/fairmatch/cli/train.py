@@ -60,6 +60,7 @@ _TEST_SIZE = 0.2
     help="Hold the upper confidence limit of the gap to --max-gap, at a level such as 0.95.",
 )
 @options.small_groups("learns from them without comparing them")
+@options.unknown("learns from them without comparing them")
 @click.option(
     "--reference",
     metavar="GROUP",
@@ -95,6 +96,7 @@ def train(
     out: str,
     transport: str | None,
     small_groups: Any,
+    unknown: str,
     reference: str | None,
     random_state: int,
     **labelled: Any,
@@ -129,7 +131,9 @@ def train(
     check_place(out)
     if not no_picture:
         require_charts()  # before the training, not after it
-    table = open_labelled(labelled, criterion=criterion, sees_groups=not without_sensitive)
+    table = open_labelled(
+        labelled, criterion=criterion, sees_groups=not without_sensitive, unknown=unknown
+    )
     trained = train_model(
         table,
         learner,
@@ -142,6 +146,7 @@ def train(
         gap_measure=gap,
         confidence=confidence,
         small_groups=small_groups or "warn",
+        unknown=unknown,
         sensitive_at_prediction=not without_sensitive,
         random_state=random_state,
     )
@@ -214,22 +219,16 @@ def train_model(
     import fairmatch
     from fairmatch.learning.estimator import PAPER_WEIGHTS
     from fairmatch.learning.path import fairness_path
-    from fairmatch.learning.reading import (
-        read_small_groups,
-        settle_small_groups,
-        stratified_split,
-    )
+    from fairmatch.learning.reading import settle_small_groups, stratified_split
     from fairmatch.people.encoding import TableEncoder
     from fairmatch.people.files import find_value
-    from fairmatch.people.groups import read_groups
+    from fairmatch.people.groups import read_known
 
     y, attributes = table.frame[table.target], table.attributes
     X = table.frame.drop(columns=[table.target, *table.left_out])
-    given = read_groups(table.groups, name="sensitive_features")
+    given = read_known(table.groups, settings["unknown"])
     groups = settle_small_groups(given, settings["small_groups"])
-    # Groups that are learned from but not compared are split like one group.
-    by = groups.pooled(read_small_groups(settings["small_groups"])[1]) if groups.apart else groups
-    train, test = stratified_split(y.to_numpy(), by, _TEST_SIZE, settings["random_state"])
+    train, test = stratified_split(y.to_numpy(), groups, _TEST_SIZE, settings["random_state"])
     verbose = int(sys.stderr.isatty())
     kind = getattr(fairmatch, _LEARNERS[learner])  # its error names the extra to install
     if learner == "network":  # trees take missing values as they are

@@ -138,50 +138,20 @@ class Dataset:
         return SOURCES[self.name].page
 
 
-_ACS_NAMES = {
-    "AGEP": "age",
-    "SCHL": "schooling",
-    "WKHP": "hours_per_week",
-    "MAR": "marital_status",
-    "RELP": "relationship",
-    "COW": "class_of_worker",
-    "OCCP": "occupation",
-    "POBP": "place_of_birth",
-    "SEX": "sex",
-    "RAC1P": "race",
-}
-# The words of the survey's codebook. RAC1P in this table is the survey's code minus one.
-_ACS_LEVELS = {
-    "marital_status": {
-        1: "married",
-        2: "widowed",
-        3: "divorced",
-        4: "separated",
-        5: "never married",
-    },
-    "class_of_worker": {
-        1: "company",
-        2: "non-profit organisation",
-        3: "local government",
-        4: "state government",
-        5: "federal government",
-        6: "self-employed, not incorporated",
-        7: "self-employed, incorporated",
-        8: "family business without pay",
-    },
-    "sex": {1: "male", 2: "female"},
-    "race": {
-        0: "White",
-        1: "Black",
-        2: "American Indian",
-        3: "Alaska Native",
-        4: "tribe not named",
-        5: "Asian",
-        6: "Pacific Islander",
-        7: "another race",
-        8: "two or more races",
-    },
-}
+def _dataset(name: str, **fields: Any) -> Dataset:
+    source = SOURCES[name]
+    about = {key: getattr(source, key) for key in ("positive_label", "batch_size", "description")}
+    return Dataset(name=name, **about, **fields)
+
+
+def _in_words(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Replace the codes of columns by the words of the table's codebook."""
+    for column, words in SOURCES[name].levels.items():
+        levels = {type(table[column].iloc[0])(code): word for code, word in words.items()}
+        table[column] = pd.Categorical(table[column].map(levels), categories=[*levels.values()])
+    return table
+
+
 # Categories for which only the codes are known here.
 _ACS_CODES = ("relationship", "occupation", "place_of_birth")
 
@@ -216,54 +186,22 @@ def load_acsincome(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     >>> load_acsincome(sensitive="race").favoured_group  # doctest: +SKIP
     'Asian'
     """
-    (file,) = SOURCES["acsincome"].files
-    content = read_content(file)
+    source = SOURCES["acsincome"]
+    content = read_content(source.files[0])
     try:
         raw = pd.read_parquet(BytesIO(content))
     except ImportError as error:
         raise MissingExtraError(
-            f"{file.name} is a Parquet file, and reading one needs pyarrow: pip install "
+            f"{source.files[0].name} is a Parquet file, and reading one needs pyarrow: pip install "
             "'fairmatch[paper]'."
         ) from error
-    raw = raw.reset_index(drop=True).rename(columns=_ACS_NAMES)
+    raw = raw.reset_index(drop=True).rename(columns=source.names)
     y = raw["PINCP"].astype("int64").rename("income_over_50k")
-    people = raw[list(_ACS_NAMES.values())].astype("int64")
-    for column, words in _ACS_LEVELS.items():
-        people[column] = pd.Categorical(people[column].map(words), categories=list(words.values()))
+    people = _in_words(raw[list(source.names.values())].astype("int64"), "acsincome")
     for column in _ACS_CODES:  # in the order of the codes, written without a decimal point
         category = people[column].astype("category")
         people[column] = category.cat.rename_categories(str)
-    return Dataset(
-        name="acsincome",
-        y=y,
-        **_choose(people, y, sensitive),
-        positive_label="income over $50,000 a year",
-        batch_size=1024,
-        description=(
-            "Working people in the American Community Survey of 2018: the part of folktables' "
-            "ACSIncome that Aequitas publishes for validation. Occupations, places of birth and "
-            "relationships are the survey's codes."
-        ),
-    )
-
-
-_ADULT_COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education_num",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital_gain",
-    "capital_loss",
-    "hours_per_week",
-    "native_country",
-    "income",
-]
+    return _dataset("acsincome", y=y, **_choose(people, y, sensitive))
 
 
 def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
@@ -301,7 +239,7 @@ def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
             pd.read_csv(
                 BytesIO(read_content(file)),
                 header=None,
-                names=_ADULT_COLUMNS,
+                names=list(SOURCES["adult"].columns),
                 comment="|",  # adult.test opens with a comment line
                 skipinitialspace=True,
                 na_values=["?"],
@@ -319,33 +257,7 @@ def load_adult(*, sensitive: str | Sequence[str] = "sex") -> Dataset:
     y = raw["income"].str.startswith(">50K").astype("int64").rename("income_over_50k")
     for column in people.select_dtypes(exclude="number").columns:
         people[column] = people[column].astype("category")
-    return Dataset(
-        name="adult",
-        y=y,
-        **_choose(people, y, sensitive),
-        positive_label="income over $50,000 a year",
-        batch_size=1024,
-        description=(
-            "People in the US census of 1994. Rows with a missing value are left out, and so is "
-            "the sampling weight fnlwgt."
-        ),
-    )
-
-
-# Levels with an order of their own; the other columns' levels are sorted.
-_BANK_LEVELS = {
-    "education": [
-        "illiterate",
-        "basic 4y",
-        "basic 6y",
-        "basic 9y",
-        "high school",
-        "professional course",
-        "university degree",
-    ],
-    "month": ["mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
-    "day_of_week": ["mon", "tue", "wed", "thu", "fri"],
-}
+    return _dataset("adult", y=y, **_choose(people, y, sensitive))
 
 
 def load_bank() -> Dataset:
@@ -379,70 +291,16 @@ def load_bank() -> Dataset:
     X = raw.drop(columns="y")
     for column in X.select_dtypes(exclude="number").columns:
         words = X[column].str.removesuffix(".").str.replace(".", " ")
-        X[column] = pd.Categorical(words, categories=_BANK_LEVELS.get(str(column)))
-    return Dataset(
-        name="bank",
+        X[column] = pd.Categorical(words, categories=SOURCES["bank"].levels.get(str(column)))
+    groups = (raw["age"] >= 25).map({False: "under 25", True: "25 and over"})
+    return _dataset(
+        "bank",
         X=X,
         y=(raw["y"] == "yes").astype("int64").rename("subscribed"),
-        sensitive_features=(raw["age"] >= 25)
-        .map({False: "under 25", True: "25 and over"})
-        .rename("age_group"),
+        sensitive_features=groups.rename("age_group"),
         groups=("under 25", "25 and over"),
         favoured_group="under 25",
-        positive_label="subscribes to a term deposit",
-        batch_size=512,
-        description=(
-            "Clients called by a Portuguese bank. Rows with an unknown value are left out. Age "
-            "stays in X, so the group is a function of X; pdays is 999 if never called before."
-        ),
     )
-
-
-_REGIONS = {1: "Netherlands", 2: "rest of Europe", 3: "rest of the world"}
-
-# The words of the census codebook for the levels that occur. docs/evidence/datasets.md explains how
-# the codebook was matched to these codes.
-_DUTCH_LEVELS = {
-    "age": {code: f"{5 * code - 5} to {5 * code - 1}" for code in range(4, 16)},
-    "household_position": {
-        1110: "child",
-        1121: "married without children",
-        1122: "married with children",
-        1131: "cohabiting without children",
-        1132: "cohabiting with children",
-        1140: "lone parent",
-        1210: "living alone",
-        1220: "other",
-    },
-    "household_size": {111: "1", 112: "2", 113: "3", 114: "4", 125: "5", 126: "6 or more"},
-    "prev_residence_place": {1: "same region", 2: "other region or abroad"},
-    "citizenship": _REGIONS,
-    "country_birth": _REGIONS,
-    "edu_level": {
-        0: "pre-primary",
-        1: "primary",
-        2: "lower secondary",
-        3: "upper secondary",
-        4: "post-secondary",
-        5: "tertiary",
-    },
-    "economic_status": {111: "employee", 112: "student with a job", 120: "self-employed"},
-    "cur_eco_activity": {
-        111: "agriculture and fishing",
-        122: "industry and utilities",
-        124: "construction",
-        131: "trade and repair",
-        132: "hotels and restaurants",
-        133: "transport and communication",
-        134: "finance",
-        135: "real estate and business services",
-        136: "public administration",
-        137: "education",
-        138: "health and social work",
-        139: "other services",
-    },
-    "marital_status": {1: "single", 2: "married", 3: "widowed", 4: "divorced"},
-}
 
 
 def load_dutch() -> Dataset:
@@ -468,114 +326,14 @@ def load_dutch() -> Dataset:
     """
     (file,) = SOURCES["dutch"].files
     raw = pd.read_csv(BytesIO(read_content(file)))
-    X = pd.DataFrame(
-        {
-            column: pd.Categorical(raw[column].map(words), categories=list(words.values()))
-            for column, words in _DUTCH_LEVELS.items()
-        }
-    )
-    return Dataset(
-        name="dutch",
-        X=X,
+    return _dataset(
+        "dutch",
+        X=_in_words(raw[list(SOURCES["dutch"].levels)].copy(), "dutch"),
         y=raw["occupation"].astype("int64").rename("high_level_occupation"),
         sensitive_features=raw["sex"],
         groups=("female", "male"),
         favoured_group="male",
-        positive_label="high-level occupation",
-        batch_size=1024,
-        description=(
-            "Working people in the Dutch census of 2001, with a high-level or a low-level "
-            "occupation (the middle ones were left out by the publisher)."
-        ),
     )
-
-
-_GERMAN_COLUMNS = [
-    "checking_account",
-    "duration_months",
-    "credit_history",
-    "purpose",
-    "credit_amount",
-    "savings",
-    "employed_for",
-    "instalment_rate",
-    "personal_status",
-    "other_debtors",
-    "residence_since",
-    "property",
-    "age",
-    "other_instalment_plans",
-    "housing",
-    "existing_credits",
-    "job",
-    "dependants",
-    "telephone",
-    "foreign_worker",
-    "credit",
-]
-
-# The levels that occur, in words and in the codebook's order. The codebook's A47 (vacation) and A95
-# (single women) have no rows.
-_GERMAN_LEVELS = {
-    "checking_account": {
-        "A11": "below 0 DM",
-        "A12": "0 to 200 DM",
-        "A13": "200 DM or more",
-        "A14": "none",
-    },
-    "credit_history": {
-        "A30": "no credits or all repaid",
-        "A31": "all credits here repaid",
-        "A32": "existing credits on time",
-        "A33": "past delays",
-        "A34": "critical account",
-    },
-    "purpose": {
-        "A40": "new car",
-        "A41": "used car",
-        "A42": "furniture",
-        "A43": "radio or television",
-        "A44": "appliances",
-        "A45": "repairs",
-        "A46": "education",
-        "A48": "retraining",
-        "A49": "business",
-        "A410": "other",
-    },
-    "savings": {
-        "A61": "below 100 DM",
-        "A62": "100 to 500 DM",
-        "A63": "500 to 1000 DM",
-        "A64": "1000 DM or more",
-        "A65": "unknown or none",
-    },
-    "employed_for": {
-        "A71": "unemployed",
-        "A72": "below 1 year",
-        "A73": "1 to 4 years",
-        "A74": "4 to 7 years",
-        "A75": "7 years or more",
-    },
-    "other_debtors": {"A101": "none", "A102": "co-applicant", "A103": "guarantor"},
-    "property": {
-        "A121": "real estate",
-        "A122": "savings agreement or life insurance",
-        "A123": "car or other",
-        "A124": "unknown or none",
-    },
-    "other_instalment_plans": {"A141": "bank", "A142": "stores", "A143": "none"},
-    "housing": {"A151": "rent", "A152": "own", "A153": "free"},
-    "job": {
-        "A171": "unemployed or unskilled non-resident",
-        "A172": "unskilled resident",
-        "A173": "skilled",
-        "A174": "management or highly qualified",
-    },
-    "telephone": {"A191": "no", "A192": "yes"},
-    "foreign_worker": {"A201": "yes", "A202": "no"},
-}
-
-_WOMEN = "A92"  # divorced, separated or married women; all other codes that occur are men's
 
 
 def load_german() -> Dataset:
@@ -596,25 +354,17 @@ def load_german() -> Dataset:
     >>> german.y.groupby(german.sensitive_features).mean().round(3).to_dict()
     {'female': 0.648, 'male': 0.723}
     """
-    (file,) = SOURCES["german"].files
-    raw = pd.read_csv(BytesIO(read_content(file)), sep=" ", header=None, names=_GERMAN_COLUMNS)
-    X = raw.drop(columns=["personal_status", "credit"])
-    for column, words in _GERMAN_LEVELS.items():
-        X[column] = pd.Categorical(X[column].map(words), categories=list(words.values()))
-    is_man = raw["personal_status"] != _WOMEN
-    return Dataset(
-        name="german",
-        X=X,
+    source = SOURCES["german"]
+    content = BytesIO(read_content(source.files[0]))
+    raw = pd.read_csv(content, sep=" ", header=None, names=list(source.columns))
+    is_man = raw["personal_status"] != "A92"  # women; all other codes that occur are men's
+    return _dataset(
+        "german",
+        X=_in_words(raw.drop(columns=["personal_status", "credit"]), "german"),
         y=(raw["credit"] == 1).astype("int64").rename("good_credit"),
         sensitive_features=is_man.map({False: "female", True: "male"}).rename("sex"),
         groups=("female", "male"),
         favoured_group="male",
-        positive_label="good credit",
-        batch_size=200,
-        description=(
-            "Applicants for credit at a German bank. The sex is read from the personal status, "
-            "which is left out of X."
-        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Adjustments of the scores of any model: quantile alignment, and thresholds by group."""
+"""Adjustments of the scores of any model: alignment, and thresholds or offsets by group."""
 
 import json
 from bisect import bisect_left
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,13 +21,16 @@ from fairmatch.exceptions import (
     ModelFileError,
     notify,
 )
+from fairmatch.learning.offsets import ClassOffsets, fit_offsets
 from fairmatch.learning.reading import (
     Reader,
     SmallGroups,
     joined_attributes,
     settle_small_groups,
     table_width,
+    tell_unknown,
 )
+from fairmatch.learning.vectors import VectorAlignment
 from fairmatch.people.checks import (
     FloatArray,
     check_length,
@@ -46,8 +49,16 @@ from fairmatch.people.groups import (
     Groups,
     read_criterion,
     read_groups,
+    read_known,
+    read_unknown,
 )
-from fairmatch.people.outcome import NUMBER
+from fairmatch.people.outcome import (
+    NUMBER,
+    is_vectors,
+    largest_class,
+    read_classes,
+    read_vectors,
+)
 from fairmatch.people.people import IndexArray, Labels, People
 from fairmatch.people.weights import read_row_weights
 
@@ -728,10 +739,22 @@ _ENDS: dict[Any, float] = {"nobody": float("inf"), "everybody": float("-inf")}
 _WORDS: dict[float, Any] = {end: word for word, end in _ENDS.items()}
 
 
+Part: TypeAlias = Alignment | GroupThresholds | ClassOffsets | VectorAlignment
+# What a file calls each of them, besides how decisions are made.
+_PARTS: dict[tuple[str, bool], type[Part]] = {
+    ("align", False): Alignment,
+    ("threshold", False): GroupThresholds,
+    ("align", True): VectorAlignment,
+    ("threshold", True): ClassOffsets,
+}
+
+
 def _plain(value: Any) -> Any:
     """Return a part of an adjustment as plain values for JSON."""
-    if isinstance(value, Alignment | GroupThresholds | Curve):
+    if isinstance(value, Part | Curve):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        return value.tolist()
     if isinstance(value, np.ndarray):
         return [_WORDS.get(number, number) for number in value.tolist()]
     return [_plain(one) for one in value] if isinstance(value, tuple) else plain_value(value)
@@ -750,8 +773,9 @@ class ScoreAdjustment:
 
     Parameters
     ----------
-    parts : Alignment or GroupThresholds
-        One increasing curve per group, or one threshold per group.
+    parts : Alignment, GroupThresholds, VectorAlignment or ClassOffsets
+        One increasing curve per group, or one threshold per group. For several classes, where
+        the vectors of every group move, or what is added to them.
     strength : float, default=1.0
         How far an alignment moves the scores: 0 does not move them, and 1 aligns them fully.
         Thresholds already contain their strength.
@@ -774,7 +798,7 @@ class ScoreAdjustment:
     [0.4]
     """
 
-    parts: Alignment | GroupThresholds
+    parts: Part
     strength: float = 1.0
     pooled: tuple[Any, ...] = ()
     ignored: tuple[Any, ...] = ()
@@ -787,7 +811,14 @@ class ScoreAdjustment:
     @property
     def decisions(self) -> str:
         """How scores are adjusted: "align" or "threshold"."""
-        return "align" if isinstance(self.parts, Alignment) else "threshold"
+        return "align" if isinstance(self.parts, Alignment | VectorAlignment) else "threshold"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; scores of two classes are one number."""
+        if isinstance(self.parts, ClassOffsets):
+            return int(self.parts.offsets.shape[2])
+        return int(self.parts.points[0].shape[1]) if isinstance(self.parts, VectorAlignment) else 2
 
     @property
     def scale(self) -> str:
@@ -799,22 +830,30 @@ class ScoreAdjustment:
 
         Parameters
         ----------
-        y_score : array-like of shape (n_rows,)
+        y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
             Scores of the model that the adjustment was fitted for.
         sensitive_features : array-like of shape (n_rows,), or a table of several attributes
             Group of every row. Each must have been in the table of the fit.
 
         Returns
         -------
-        array of shape (n_rows,)
-            The adjusted scores. Adjusted probabilities of at least one half are accepted.
+        array of shape (n_rows,), or (n_rows, n_classes)
+            The adjusted scores. Adjusted probabilities of at least one half are accepted. Of
+            several classes, the one with the largest adjusted score is the decision.
         """
         scores = _read_on_scale(y_score, self.scale)
+        n_classes = scores.shape[1] if scores.ndim == 2 else 2
+        if n_classes != self.n_classes:
+            raise InputError(
+                f"The adjustment was fitted for {self.n_classes} classes, and y_score has "
+                f"{n_classes}. Pass scores of the same model.",
+                parameter="y_score",
+            )
         return self.move(scores, self._codes(sensitive_features, len(scores)))
 
     def move(self, scores: FloatArray, codes: NDArray[Any]) -> FloatArray:
         """Return the adjusted scores of people with these codes; with code -1 a score stays."""
-        if isinstance(self.parts, Alignment):
+        if isinstance(self.parts, Alignment | VectorAlignment):
             return self.parts.move(scores, codes, self.strength)
         return self.parts.move(scores, codes)
 
@@ -850,6 +889,7 @@ class ScoreAdjustment:
             "kind": _KIND,
             "version": _VERSION,
             "decisions": self.decisions,
+            "several_classes": self.n_classes > 2,
             "strength": self.strength,
             "pooled": _plain(self.pooled),
             "ignored": _plain(self.ignored),
@@ -919,8 +959,9 @@ class ScoreAdjustment:
         check_number("strength", strength, "[0, 1]")
         if content["decisions"] not in DECISIONS:
             raise ValueError(f"decisions is {content['decisions']!r}")
-        kind = Alignment if content["decisions"] == "align" else GroupThresholds
-        parts = kind.from_state(content["parts"])
+        several = bool(content.get("several_classes", False))
+        parts = _PARTS[content["decisions"], several].from_state(content["parts"])
+        _labels(content["parts"]["labels"])
         pooled, ignored = (_labels(content[name]) for name in ("pooled", "ignored"))
         if pooled and OTHER not in parts.labels:
             raise ValueError("its small groups are not those of its curves")
@@ -940,13 +981,16 @@ def fit_adjustment(
     pos_label: Any = 1,
     scale: str = "probability",
     small_groups: SmallGroups = "warn",
+    unknown: str = "ignore",
+    favourable: Sequence[Any] | None = None,
 ) -> ScoreAdjustment:
     r"""Return a fitted adjustment of a model's scores. The model itself is not needed.
 
     Parameters
     ----------
-    y_score : array-like of shape (n_rows,)
-        Scores of a model, preferably for rows that it was not trained on.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores of a model, or the probability that it gives to each of several classes; preferably
+        for rows that it was not trained on.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     y_true : array-like of shape (n_rows,), optional
@@ -966,7 +1010,8 @@ def fit_adjustment(
         they are those of each class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets one threshold per group. The
-        adjusted scores then have their threshold at 0.5 in every group.
+        adjusted scores then have their threshold at 0.5 in every group. With several classes it
+        adds offsets to the probabilities of a group, so that the largest adjusted score decides.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     pos_label : label, default=1
@@ -979,6 +1024,13 @@ def fit_adjustment(
         What happens to groups with fewer than 30 rows. With "warn" they are adjusted like others,
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         their scores are not moved. A tuple such as ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" their scores are not moved, and a
+        warning says so if they are more than 5 %. With "group" they are a group of their own.
+    favourable : sequence, optional
+        With several classes and "equal_opportunity": the classes whose recalls are made alike. By
+        default these are all. Classes are named by the columns of ``y_score``, by the sorted
+        labels, or else by their positions.
 
     Returns
     -------
@@ -995,6 +1047,12 @@ def fit_adjustment(
     scores, and :math:`p_s` is its share. Full strength of thresholds allows a gap of one person in
     the smallest group.
 
+    With several classes, `fairmatch.learning.offsets.ClassOffsets` has the rule of the offsets.
+    They need no labels: rates among people of one class are expected ones, by the probabilities.
+    The reached gap is ``adjustment.parts.gap``, and ``adjustment.parts.promised`` has the accuracy
+    and the gap of the best randomised rule. Vectors are aligned by
+    `fairmatch.learning.vectors.VectorAlignment`.
+
     Examples
     --------
     >>> scores, groups, labels = [0.2, 0.4, 0.5, 0.9], ["a", "a", "b", "b"], [0, 1, 0, 1]
@@ -1006,8 +1064,18 @@ def fit_adjustment(
     [False, True, False, True]
     """
     scores = _read_on_scale(y_score, scale)
-    given = read_groups(sensitive_features, n_rows=len(scores))
+    given = read_known(sensitive_features, read_unknown(unknown), n_rows=len(scores))
+    tell_unknown(given)
     groups = settle_small_groups(given, small_groups)
+    good: tuple[int, ...] = ()
+    if scores.ndim == 2:
+        good = read_classes(y_score, None, y_true, favourable)[1]
+        y_true = None  # offsets and the barycentre rest on probabilities alone
+    elif favourable is not None:
+        raise InputError(
+            "favourable names some of several classes, and y_score is of two. Leave it out.",
+            parameter="favourable",
+        )
     people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
     (found,) = adjust_people(
         people,
@@ -1017,6 +1085,7 @@ def fit_adjustment(
         criterion=criterion,
         decisions=decisions,
         scale=scale,
+        favourable=good,
     )
     if isinstance(found.parts, GroupThresholds) and not found.parts.decides:
         whom = "everybody" if np.isneginf(found.parts.thresholds).all() else "nobody"
@@ -1046,8 +1115,8 @@ def align_scores(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_rows,)
-        Scores of a model.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores of a model, or the probability that it gives to each of several classes.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     strength : float, default=1.0
@@ -1067,7 +1136,7 @@ def align_scores(
 
     Returns
     -------
-    array of shape (n_rows,)
+    array of shape (n_rows,), or (n_rows, n_classes)
         The adjusted scores.
 
     Notes
@@ -1086,6 +1155,7 @@ def align_scores(
     """
     scores = _read_on_scale(y_score, scale)
     groups = read_groups(sensitive_features, n_rows=len(scores))
+    y_true = None if scores.ndim == 2 else y_true
     people = _read_people(scores, groups, y_true, sample_weight, pos_label=pos_label)
     (found,) = adjust_people(people, scores, strengths=[strength], criterion=criterion, scale=scale)
     return found.move(scores, groups.codes)
@@ -1108,6 +1178,15 @@ def _read_on_scale(y_score: ArrayLike, scale: str) -> FloatArray:
     if scale not in SCALES:
         names = ", ".join(map(repr, SCALES))
         raise InputError(f"scale must be one of {names}; got {scale!r}.", parameter="scale")
+    if is_vectors(y_score):
+        if scale != "probability":
+            raise InputError(
+                f"scale={scale!r} was given with several classes, whose scores are probabilities. "
+                "Leave it out.",
+                parameter="scale",
+            )
+        vectors = read_vectors(y_score)
+        return vectors if vectors.shape[1] > 2 else vectors[:, 1]
     if scale != "probability":
         return NUMBER.read(y_score)
     scores = read_numbers(y_score, "y_score")
@@ -1131,6 +1210,7 @@ def adjust_people(
     criterion: str | Criterion = "demographic_parity",
     decisions: str = "align",
     scale: str = "probability",
+    favourable: Sequence[int] = (),
 ) -> list[ScoreAdjustment]:
     """Fit one adjustment per strength, or one that keeps a bound on the gap.
 
@@ -1141,7 +1221,16 @@ def adjust_people(
     check_weights("strength", strengths, "[0, 1]")
     if max_gap is not None:
         check_number("max_gap", max_gap, "[0, inf)" if scale == "real" else "[0, 1]")
-    if people.positive is None and (decisions == "threshold" or criterion.needs_labels):
+    several = scores.ndim == 2
+    if several and decisions == "align" and criterion.needs_labels:
+        raise InputError(
+            f"criterion={criterion.name!r} and alignment of several classes do not combine, "
+            "because the vectors of everybody are aligned. Use decisions='threshold', or "
+            "criterion='demographic_parity'.",
+            parameter="criterion",
+        )
+    unlabelled = people.positive is None and not several
+    if unlabelled and (decisions == "threshold" or criterion.needs_labels):
         what = (
             "decisions='threshold' looks for the most accurate thresholds"
             if decisions == "threshold"
@@ -1158,8 +1247,26 @@ def adjust_people(
             replace(replace(people, table=None).take(rows), groups=groups),
             scores[rows],
         )
-    parts: Sequence[Alignment | GroupThresholds]
-    if decisions == "threshold":
+    parts: Sequence[Part]
+    if several and decisions == "threshold":
+        parts = fit_offsets(
+            scores,
+            np.eye(people.groups.n_groups)[people.groups.codes],
+            people.mass,
+            criterion,
+            people.groups.labels,
+            max_gap=max_gap,
+            strengths=strengths,
+            favourable=favourable,
+            attributes=people.groups.attributes,
+        )
+        strengths = strengths if max_gap is None else [1.0]
+    elif several:
+        vectors = VectorAlignment.fit(people, scores)
+        if max_gap is not None:
+            strengths = [_least_vector_strength(vectors, people, scores, max_gap)]
+        parts = [vectors] * len(strengths)
+    elif decisions == "threshold":
         parts = GroupThresholds.fit(people, scores, criterion, max_gap=max_gap, strengths=strengths)
         strengths = strengths if max_gap is None else [1.0]
     else:
@@ -1174,6 +1281,33 @@ def adjust_people(
         ScoreAdjustment(part, float(strength), ignored=ignored)
         for part, strength in zip(parts, strengths, strict=True)
     ]
+
+
+def _least_vector_strength(
+    alignment: VectorAlignment, people: People, scores: FloatArray, max_gap: float
+) -> float:
+    """Return the least strength, in steps of 1/20, whose gap of decisions is within a bound."""
+    codes, mass = people.groups.codes, people.mass
+    members = [np.flatnonzero(codes == code) for code in range(people.groups.n_groups)]
+    gaps: dict[float, float] = {}
+    for step in range(21):
+        strength = step / 20.0
+        decided = largest_class(alignment.move(scores, codes, strength))
+        rates = [
+            np.bincount(decided[rows], mass[rows], minlength=scores.shape[1]) / mass[rows].sum()
+            for rows in members
+        ]
+        gaps[strength] = float(np.ptp(rates, axis=0).max())
+        if gaps[strength] <= max_gap:
+            return strength
+    best = min(gaps, key=lambda own: gaps[own])
+    notify(
+        f"No strength reaches a gap of {max_gap:g} on these rows; the smallest gap is "
+        f"{gaps[best]:.4g}, at strength {best:g}, which is kept. Allow a larger max_gap, or use "
+        "decisions='threshold'.",
+        GapNotReachedWarning,
+    )
+    return best
 
 
 def check_adjustment(criterion: Criterion, decisions: str, scale: str = "probability") -> None:

@@ -32,7 +32,7 @@ from fairmatch.people.checks import (
     read_column,
     read_weights,
 )
-from fairmatch.people.groups import read_criterion
+from fairmatch.people.groups import read_criterion, read_unknown
 from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
 from fairmatch.people.people import People
 
@@ -106,10 +106,11 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
     reference: Any = None
-    match_rows: int | None = 50_000
+    match_rows: int | None = 2_500
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
     small_groups: SmallGroups = "warn"
+    unknown: str = "ignore"
     random_state: Any = None
     encoder: Any = "table"
     transport: Any = "marginal"
@@ -226,6 +227,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         check_weights(self._weight_name or "fairness_weight", weights, self._weight_range)
         check_flag("sensitive_at_prediction", self.sensitive_at_prediction)
         read_small_groups(self.small_groups)
+        read_unknown(self.unknown)
         read_criterion(self.criterion)
         if self._matches:
             self._transport().check(coupling)
@@ -249,6 +251,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._encoder(),
             self._sees,
             self.small_groups,
+            unknown=self.unknown,
         )
 
     def _learn(

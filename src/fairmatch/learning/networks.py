@@ -1021,10 +1021,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
@@ -1055,6 +1055,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same bits on the same machine, versions and number of
         threads.
@@ -1069,6 +1073,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         The two labels; the second is the positive one.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
@@ -1104,7 +1110,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         fairness_weight: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -1113,6 +1119,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -1129,6 +1136,7 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -1156,10 +1164,10 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         choose from; a single number then leaves the weights to the method.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the model with the least squared error whose gap on the held-out rows is
@@ -1191,6 +1199,10 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same bits on the same machine, versions and number of
         threads.
@@ -1203,6 +1215,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         Number of complete epochs of its training.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
     fairness_weight_ : float
@@ -1239,7 +1253,7 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         transport: str | Matcher = "marginal",
         fairness_weight: float | Sequence[float] = 1.0,
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -1248,6 +1262,7 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -1263,4 +1278,5 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state

@@ -122,7 +122,7 @@ class Transport:
     fresh : bool, default=False
         Whether a matcher with a ``batch_size`` matches anew in every step.
     match_rows : int, optional
-        Greatest number of rows of two groups that are matched; by default all are.
+        Greatest number of rows of a group that are matched; by default all are.
     random_state : int, optional
         Seed of the sample, 0 if there is none.
     """
@@ -178,7 +178,7 @@ class Transport:
             points if ours else points.dense(),
             criterion=read_criterion(self.criterion),
             reference=self.reference,
-            most_rows=self.match_rows,
+            most_rows=None if self.match_rows is None else 2 * self.match_rows,
             random_state=seed,
         )
 

@@ -26,6 +26,7 @@ from fairmatch.exceptions import (
     LeakWarning,
     ModelFileError,
     SmallGroupWarning,
+    UnknownGroupWarning,
     notify,
 )
 from fairmatch.learning.saving import number_from, plain_label
@@ -42,7 +43,17 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.columns import split_column
 from fairmatch.people.encoding import Points, Table, TableEncoder, read_points
-from fairmatch.people.groups import OTHER, SMALL, Groups, listed, read_groups, refuse_twice
+from fairmatch.people.groups import (
+    OTHER,
+    SMALL,
+    UNKNOWN,
+    Groups,
+    is_word,
+    listed,
+    read_groups,
+    read_known,
+    refuse_twice,
+)
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import IndexArray, Labels, People
@@ -56,6 +67,8 @@ _WAYS = ("warn", "error", "pool", "ignore")
 _MOST_CLASSES = 10
 # The squares of larger numbers do not fit into float32, which networks compute in.
 _FARTHEST = 1e18
+# Above this share of rows without a group, a warning says so.
+_MANY_UNKNOWN = 0.05
 # A file that claims more columns than this is refused, before it can exhaust the memory.
 _MOST_COLUMNS = 10_000_000
 
@@ -100,10 +113,13 @@ def as_list(columns: Columns) -> list[Any]:
     return list(columns) if several else [columns]  # type: ignore[arg-type]
 
 
-def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[Any]:
+def joined_attributes(
+    sensitive: Any, attributes: tuple[str, ...], groups: Sequence[Any] = ()
+) -> NDArray[Any]:
     """Return the combination of several attributes as text, in the form of `read_groups`.
 
-    Attributes with names are found by name, in any order. Where one is missing, it is None.
+    Attributes with names are found by name, in any order. Where one is missing, the combination is
+    None, unless the model knows a group such as "female, unknown".
     """
     frame = nw.from_native(sensitive, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -119,11 +135,33 @@ def joined_attributes(sensitive: Any, attributes: tuple[str, ...]) -> NDArray[An
     else:
         array = np.asarray(sensitive, dtype=object)
         columns = list(array.T) if array.ndim == 2 else [array]
+    missing = np.any([is_missing(column) for column in columns], axis=0)
+    columns = [_named_unknown(column) for column in columns]
     rows = zip(*columns, strict=True)
     joined = np.array([", ".join(map(str, values)) for values in rows], dtype=object)
-    for column in columns:
-        joined[is_missing(column)] = None
+    known = {group for group in groups if isinstance(group, str)}
+    joined[missing & ~np.array([name in known for name in joined], dtype=bool)] = None
     return joined
+
+
+def _named_unknown(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of groups in which missing values are called unknown."""
+    named = column.astype(object)
+    named[is_missing(column)] = UNKNOWN
+    named[[is_word(value, UNKNOWN) for value in named.tolist()]] = UNKNOWN
+    return named
+
+
+def tell_unknown(groups: Groups) -> None:
+    """Warn if many rows have no group."""
+    if (n := groups.n_unknown) > _MANY_UNKNOWN * len(groups):
+        notify(
+            f"{n:,} of {len(groups):,} rows ({n / len(groups):.1%}) have no group. The model "
+            "learns from them and compares them with nobody, so its gap is that of the other "
+            "people. unknown='group' makes them a group of their own, and unknown='error' refuses "
+            "them.",
+            UnknownGroupWarning,
+        )
 
 
 def column_names(X: Any) -> list[Any] | None:
@@ -399,6 +437,8 @@ class Reader:
         The words that the model takes as its ``encoder``, for errors.
     needs_labels : bool
         Whether the model learns from labels.
+    unknown : {"ignore", "error", "group"}
+        What happens to rows without a group.
     """
 
     who: str
@@ -411,10 +451,13 @@ class Reader:
     optional: bool = True
     words: tuple[str, ...] = ("table",)
     needs_labels: bool = True
+    unknown: str = "ignore"
     encoder_: Any = None
     groups_: tuple[Any, ...] = ()
     attributes_: tuple[str, ...] = ()
     pooled_: tuple[Any, ...] = ()
+    unknown_: tuple[Any, ...] = ()
+    n_unknown_: int = 0
     n_features_in_: int = 0
     feature_names_in_: list[str] | None = None
     classes_: NDArray[Any] = field(default_factory=lambda: np.array([]))
@@ -427,6 +470,7 @@ class Reader:
             "reader_": self,
             "encoder_": self.encoder_,
             "groups_": self.groups_,
+            "n_unknown_": self.n_unknown_,
             "n_features_in_": self.n_features_in_,
         }
         if self.feature_names_in_ is not None:
@@ -450,7 +494,10 @@ class Reader:
         text = names is not None and all(isinstance(name, str) for name in names)
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
-        given = read_groups(sensitive)
+        given = read_known(sensitive, self.unknown)
+        self.unknown_ = tuple(given.labels[code] for code in given.apart)
+        self.n_unknown_ = given.n_unknown
+        tell_unknown(given)
         small = self.small_groups
         groups = given if small is None else settle_small_groups(given, small)
         self.groups_, self.attributes_ = groups.labels, groups.attributes
@@ -643,6 +690,8 @@ class Reader:
     def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Return the groups, labels and weights of new rows whose scores are to be measured."""
         groups = read_groups(self.labels(self.split(X, sensitive_features, "curve")[1]))
+        unknown = (code for code, label in enumerate(groups.labels) if label in self.unknown_)
+        groups = replace(groups, apart=tuple(unknown))
         if self.outcome.decides:
             column = read_column(y, "y")
             positive = np.asarray(column == self.classes_[1], dtype=bool)
@@ -666,10 +715,12 @@ class Reader:
     def labels(self, sensitive: Any) -> NDArray[Any]:
         """Return the group of every row under the model's name for it."""
         column = (
-            joined_attributes(sensitive, self.attributes_)
+            joined_attributes(sensitive, self.attributes_, self.groups_)
             if self.attributes_
             else read_column(sensitive, "sensitive_features")
         )
+        if UNKNOWN in self.groups_ and not self.attributes_ and self.unknown != "error":
+            column = _named_unknown(column)
         if not self.pooled_:
             return column
         small = np.zeros(len(column), dtype=bool)
@@ -744,6 +795,8 @@ class Reader:
             "groups": [plain_label(label) for label in self.groups_],
             "attributes": list(self.attributes_),
             "pooled": [plain_label(label) for label in self.pooled_],
+            "unknown": list(self.unknown_),
+            "n_unknown": self.n_unknown_,
             "n_features_in": self.n_features_in_,
             "feature_names_in": self.feature_names_in_,
             "encoder": None if self.encoder_ is None else self.encoder_.to_dict(),
@@ -767,6 +820,8 @@ class Reader:
         self.groups_ = _labels_from(facts["groups"], "groups")
         self.attributes_ = tuple(map(str, facts["attributes"]))
         self.pooled_ = tuple(map(plain_label, facts["pooled"]))
+        self.unknown_ = tuple(map(plain_label, facts["unknown"]))
+        self.n_unknown_ = int(number_from(facts["n_unknown"], "n_unknown", least=0.0))
         self.n_features_in_ = facts["n_features_in"]
         if type(self.n_features_in_) is not int or not 1 <= self.n_features_in_ <= _MOST_COLUMNS:
             raise ModelFileError(

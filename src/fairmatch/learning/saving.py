@@ -16,7 +16,7 @@ import fairmatch
 from fairmatch.exceptions import InputError, MissingExtraError, ModelFileError
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.people.encoding import TableEncoder
-from fairmatch.people.files import whole_folder
+from fairmatch.people.files import PARTIAL, partials, whole_folder
 
 _KIND, _VERSION = "fairmatch.model", 3
 _DESCRIPTION = "model.json"
@@ -120,7 +120,7 @@ def check_folder(path: str | Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{path} is a file. A model is saved in a folder. Choose another name.")
-    names = {file.name for file in folder.iterdir() if not file.name.endswith(".partial")}
+    names = {file.name for file in folder.iterdir() if not file.name.endswith(PARTIAL)}
     if not names:
         return
     strange = sorted(names - _OWN)
@@ -202,10 +202,7 @@ def _read_whole(folder: Path) -> tuple[dict[str, Any], type[Any], bytes]:
             return _read_both(folder)
         except ModelFileError:
             # Try again only if the folder is being replaced.
-            replaced = _inode(folder) != before or any(
-                folder.parent.glob(f".{folder.name}.*.partial*")
-            )
-            if not (replaced and left):
+            if not (left and (_inode(folder) != before or partials(folder))):
                 raise
         time.sleep(_PAUSE)
     raise AssertionError

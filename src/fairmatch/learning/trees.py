@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from functools import partial
 from typing import Any, ClassVar
 
 import lightgbm as lgb
@@ -37,7 +37,6 @@ BOOSTING_CHOICES = (
     *(0.0, *PAPER_WEIGHTS[:14]),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 5.5, 6.0, 7.0, 10.0, 20.0, 50.0),
 )
-_FOLDS = 5
 # Parameters of LightGBM that fairmatch sets.
 _OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
 # Other names of parameters that fairmatch reads. Under these names they would be overlooked.
@@ -350,11 +349,18 @@ def restored_lightgbm(kind: type[Any], parameters: dict[str, Any]) -> Any:
     return kind(**parameters)
 
 
+# Parameters of LightGBM with which a tree depends on nothing but the margins before it.
+_STEADY = {*lgb.LGBMModel().get_params(), "deterministic", "force_row_wise", "force_col_wise"}
+_STEADY |= {"seed", "num_threads", "feature_pre_filter", "verbosity", "verbose"}
+
+
 class TreeTrainer:
     """A trainer of trees on one table, with early stopping if people are held out.
 
-    The first ``warmup`` trees see the loss without the penalty. Training stops ``patience`` trees
-    after the best one. Boosting starts at ``base_margin``, that of the best constant prediction.
+    The first ``warmup`` trees see the loss without the penalty. They are grown once and continued
+    for every weight, from the margins after them. Trees that draw rows or columns at random are
+    grown again, because the draws would differ. Training stops ``patience`` trees after the best
+    one. Boosting starts at ``base_margin``, that of the best constant prediction.
     """
 
     def __init__(
@@ -369,87 +375,138 @@ class TreeTrainer:
         patience: int | None = None,
     ) -> None:
         self.settings, self.warmup, self.patience = settings, warmup, patience
-        labels = labels_of(people).values
-        self.base_margin = loss.start(labels, people.mass)
-        self.data = lgb.Dataset(
-            encoded(people).inputs,
-            labels,
-            init_score=np.full(len(people), self.base_margin),
-            categorical_feature=categorical,
-            params=settings.parameters,
-        )
-        self.held_out = None
+        self.base_margin = loss.start(labels_of(people).values, people.mass)
+        self.start = [np.full(len(p), self.base_margin) for p in (people, held_out) if p]
+        inputs, labels = encoded(people).inputs, labels_of(people).values
+        given: dict[str, Any] = {"categorical_feature": categorical, "params": settings.parameters}
+        self.data = [lgb.Dataset(inputs, labels, init_score=self.start[0], **given)]
         if held_out is not None:
-            self.held_out = self.data.create_valid(
-                encoded(held_out).inputs,
-                labels_of(held_out).values,
-                init_score=np.full(len(held_out), self.base_margin),
-            )
+            inputs, labels = encoded(held_out).inputs, labels_of(held_out).values
+            given = {"init_score": self.start[1], "params": settings.parameters}
+            self.data.append(self.data[0].create_valid(inputs, labels, **given))
+        self.shared: tuple[str, list[FloatArray]] | None = None
 
     def train(
         self, objective: BoostingObjective, held_out: BoostingObjective | None = None
     ) -> tuple[lgb.Booster, FloatArray]:
         """Return the trees, and the objective on the held-out people after every round."""
-        warmup = 0 if objective.penalty is None else self.warmup
-        rounds, watched = count(), list[float]()
-
-        def derivatives(margins: FloatArray, _: lgb.Dataset) -> Derivatives:
-            n_grown = next(rounds)
-            progress.update(n_grown, lambda: objective.values(margins)[:, None])
-            return objective.derivatives(margins, penalized=n_grown >= warmup)
-
-        def watch(margins: FloatArray, _: lgb.Dataset) -> tuple[str, float, bool]:
-            assert held_out is not None
-            # Rounds of the warm-up ignore the penalty, so they must not count as the best.
-            value = float(held_out.values(margins).sum()) if len(watched) >= warmup else np.inf
-            watched.append(value)
-            return "objective", value, False
-
-        def stop(_: Any) -> None:
-            assert self.patience is not None
-            best = max(int(np.argmin(watched)) + 1, warmup)
-            if len(watched) - best >= self.patience:
-                raise lgb.callback.EarlyStopException(best, [])
-
-        watching: dict[str, Any] = {}
-        if self.held_out is not None:
-            watching = {"valid_sets": [self.held_out], "feval": watch, "callbacks": [stop]}
-        parameters = {**self.settings.parameters, "objective": derivatives}
-        weight = np.array([objective.fairness_weight])
-        n_rounds, verbose = self.settings.n_rounds, self.settings.verbose
+        n_rounds, watched = self.settings.n_rounds, list[float]()
+        plain = objective.penalty is None
+        warmup = 0 if plain and held_out is not None else self.warmup
+        shares = 0 < warmup < n_rounds and _is_steady(self.settings.parameters)
+        weight, verbose = np.array([objective.fairness_weight]), self.settings.verbose
         with TrainingProgress(n_rounds, weight, verbose=verbose, unit="round") as progress:
+
+            def derivatives(margins: FloatArray, data: lgb.Dataset, place: int) -> Derivatives:
+                progress.update(place, lambda: objective.values(margins)[:, None])
+                return objective.derivatives(margins, penalized=place >= warmup)
+
+            def grow(first: int, end: int) -> lgb.Booster:
+                trees = lgb.Booster({**self.settings.parameters, "objective": "none"}, self.data[0])
+                for one in self.data[1:]:
+                    trees.add_valid(one, "held out")
+                for place in range(first, end):
+                    trees.update(fobj=partial(derivatives, place=place))
+                    if held_out is None:
+                        continue
+                    # Rounds of the warm-up ignore the penalty, so they must not count as the best.
+                    value = np.inf
+                    if place >= warmup:
+                        value = float(held_out.values(_margins(trees)[1]).sum())
+                    watched.append(value)
+                    best = max(int(np.argmin(watched)) + 1, warmup)
+                    if self.patience is not None and len(watched) - best >= self.patience:
+                        break
+                return trees
+
             try:
-                trees = lgb.train(parameters, self.data, n_rounds, **watching)
+                if not shares:
+                    self._start_at(self.start)
+                    texts = [grow(0, n_rounds).model_to_string()]
+                else:
+                    if self.shared is None:
+                        self._start_at(self.start)
+                        trees = grow(0, warmup)
+                        self.shared = trees.model_to_string(), _margins(trees)
+                    first, margins = self.shared
+                    watched[:] = [np.inf] * warmup if held_out is not None else []
+                    self._start_at(margins)
+                    texts = [first, grow(warmup, n_rounds).model_to_string()]
             except lgb.basic.LightGBMError as error:
                 raise InputError(
                     f"LightGBM cannot grow these trees: {error}. Correct the parameters of "
                     "estimator.",
                     parameter="estimator",
                 ) from error
-        best = int(np.argmin(watched)) + 1 if watched else -1
         # Keep the trees in the form that is saved; this frees the training rows.
-        text = trees.model_to_string(num_iteration=best)
-        return lgb.Booster(model_str=text), np.array(watched)
+        best = int(np.argmin(watched)) + 1 if watched else n_rounds
+        return lgb.Booster(model_str=_joined_trees(texts, best)), np.array(watched)
+
+    def _start_at(self, margins: list[FloatArray]) -> None:
+        for data, start in zip(self.data, margins, strict=True):
+            data.set_init_score(start)
+
+
+def _is_steady(parameters: dict[str, Any]) -> bool:
+    """Return whether a tree depends on the margins before it, and on no random draw."""
+    whole = parameters["subsample"] >= 1.0 or parameters["subsample_freq"] <= 0
+    whole &= parameters["colsample_bytree"] >= 1.0
+    return bool(whole and parameters.get("boosting_type", "gbdt") == "gbdt") and (
+        parameters.keys() <= _STEADY
+    )
+
+
+def _margins(trees: lgb.Booster) -> list[FloatArray]:
+    """Return the margins of the training rows and of the held-out rows, to the last bit."""
+    found: list[FloatArray] = []
+
+    def keep(margins: FloatArray, _: lgb.Dataset) -> tuple[str, float, bool]:
+        found.append(np.array(margins))
+        return "margins", 0.0, False
+
+    trees.eval_train(keep)
+    trees.eval_valid(keep)
+    return found
+
+
+def _joined_trees(texts: list[str], n_trees: int) -> str:
+    """Return the first trees of several models as one model."""
+    header, blocks = "", list[str]()
+    for text in texts:
+        header, *own = text.split("\nend of trees", 1)[0].split("\nTree=")
+        blocks += [block.split("\n", 1)[1].rstrip() for block in own]
+    lines = [line for line in header.splitlines() if not line.startswith("tree_sizes")]
+    trees = [f"Tree={place}\n{block}\n\n" for place, block in enumerate(blocks[:n_trees])]
+    return "\n".join([*lines, "", *trees, "end of trees\n"])
 
 
 def unseen_scores(
-    settings: TreeSettings, people: People, *, categorical: list[int], loss: Loss = LOGISTIC
+    settings: TreeSettings,
+    people: People,
+    *,
+    categorical: list[int],
+    loss: Loss = LOGISTIC,
+    n_folds: int = 2,
+    share: float = 1.0,
 ) -> FloatArray:
-    """Return the score of every row by plain trees that were grown on the other folds."""
+    """Return the score of every row by plain trees that were grown on the other folds.
+
+    ``share`` is the share of the rounds that these trees have.
+    """
     groups, inputs = people.groups, encoded(people).inputs
     strata = groups.n_groups * labels_of(people).positive + groups.codes
     order = np.random.default_rng(settings.parameters["seed"]).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
     fold = np.empty(len(strata), dtype=np.intp)
-    fold[order] = np.arange(len(strata)) % _FOLDS
+    fold[order] = np.arange(len(strata)) % n_folds
     scores = np.empty(len(strata))
-    quiet = replace(settings, verbose=0)
+    quiet = replace(settings, verbose=0, n_rounds=max(1, round(share * settings.n_rounds)))
     for number in np.unique(fold):
         part, unseen = people.take(np.flatnonzero(fold != number)), fold == number
         trainer = TreeTrainer(quiet, part, categorical=categorical, loss=loss)
         trees, _ = trainer.train(BoostingObjective(part, 0.0, None, loss=loss))
-        margins = np.asarray(trees.predict(inputs[unseen], raw_score=True))
-        scores[unseen] = loss.link(trainer.base_margin + margins)
+        margins = trees.predict(inputs[unseen], raw_score=True, num_threads=settings.n_jobs)
+        scores[unseen] = loss.link(trainer.base_margin + np.asarray(margins))
     return scores
 
 
@@ -498,6 +555,10 @@ class BoostedTrees(FairEstimator):
     _sees: ClassVar[str] = "codes"
     _state_file: ClassVar[str] = FILE
     _lightgbm: ClassVar[type[Any]]
+    # Folds of the scores that people are matched on, and the share of the rounds that these trees
+    # have. docs/evidence/boosting.md has the measurements.
+    _score_folds: ClassVar[int] = 2
+    _score_rounds: ClassVar[float] = 0.5
 
     estimator: Any = None
     warmup: float = 0.0
@@ -570,6 +631,8 @@ class BoostedTrees(FairEstimator):
             people,
             categorical=self.reader_.categorical,
             loss=self._outcome.loss,
+            n_folds=self._score_folds,
+            share=self._score_rounds,
         )
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> TreeScorer:
@@ -624,10 +687,10 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
@@ -659,6 +722,10 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same model on the same machine and versions. By
         default it is that of ``estimator``.
@@ -681,6 +748,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         The two labels; the second is the positive one.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
@@ -720,7 +789,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         warmup: float = 0.5,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -729,6 +798,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -746,6 +816,7 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -780,10 +851,10 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         weight may keep the trees from learning them.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the model with the least squared error whose gap on the held-out rows is
@@ -816,6 +887,10 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed. The same seed gives the same model on the same machine and versions. By
         default it is that of ``estimator``.
@@ -837,6 +912,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         the array is empty without early stopping.
     groups_ : tuple
         Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
     target_mean_, target_scale_ : float
         Mean and standard deviation of the target in the training rows.
     fairness_weight_ : float
@@ -877,7 +954,7 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         fairness_weight: float | Sequence[float] = 1.0,
         warmup: float = 0.5,
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
@@ -886,6 +963,7 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -902,4 +980,5 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state

@@ -84,6 +84,7 @@ class Wrapper(FairEstimator):
             self.sensitive_at_prediction,
             self._encoder(),
             small_groups=self.small_groups,
+            unknown=self.unknown,
             optional=self._matches,
             adds_groups=not self.prefit,
         )
@@ -328,6 +329,10 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -384,6 +389,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -399,6 +405,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -437,10 +444,10 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
@@ -467,6 +474,10 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -512,7 +523,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         score_weight: float = 5.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -521,6 +532,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -538,6 +550,7 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -590,6 +603,10 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -639,6 +656,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -652,6 +670,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state
 
 
@@ -684,10 +703,10 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         trained on the other folds.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
-    match_rows : int or None, default=50000
-        Greatest number of rows of two groups that are matched. In a larger table a sample is
-        matched, drawn by group and label, and a smaller group is kept whole. The penalty sees the
-        sample's pairs, and the loss sees all rows. None matches everybody.
+    match_rows : int or None, default=2500
+        Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
+        drawn by label; two groups that have no more than twice this number are matched whole. The
+        penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
         Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
         the rows and keeps the model with the least squared error whose gap on the held-out rows is
@@ -715,6 +734,10 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         unless they have a single row. With "pool" they become one group, "other". With "ignore"
         the model learns from their rows and compares them with nobody. A tuple such as
         ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
     random_state : int, optional
         Seed of the split that ``max_gap`` chooses on; the estimator has a seed of its own.
 
@@ -757,7 +780,7 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         transport: str | Matcher = "marginal",
         score_weight: float = 1.25,
         reference: Any = None,
-        match_rows: int | None = 50_000,
+        match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -766,6 +789,7 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -782,4 +806,5 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
+        self.unknown = unknown
         self.random_state = random_state

@@ -232,10 +232,17 @@ class Coupling:
         return max(part.gap(scores) for part in self.parts)
 
     def gaps(self, scores: ArrayLike) -> FloatArray:
-        """Return the score gap of every pair, given one score per row of the table."""
-        array = read_numbers(scores, "scores")
+        """Return the score gap of every pair, given one score per row of the table.
+
+        If a score is a vector of class probabilities, the gap is half the L1 distance.
+        """
+        vectors = np.ndim(scores) == 2 and np.shape(scores)[1] > 1
+        array = read_features(scores, name="scores") if vectors else read_numbers(scores, "scores")
         self.check_rows(len(array))
-        return np.abs(array[self.source_index] - array[self.target_index])
+        if not vectors:
+            return np.abs(array[self.source_index] - array[self.target_index])
+        gaps = [np.abs(self._differences(array, own)).sum(1) for own in self._blocks(len(array.T))]
+        return np.concatenate(gaps) / 2.0
 
     def transport_cost(self, X: Any) -> float:
         """Return the mean squared distance between matched people.

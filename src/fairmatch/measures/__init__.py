@@ -9,6 +9,7 @@ from fairmatch.measures.changes import (
     subset_parity_gap,
     undesirable_flips,
 )
+from fairmatch.measures.classes import ClassRateGap
 from fairmatch.measures.conditional import ConditionalGap, StratumGap, conditional_gaps
 from fairmatch.measures.gaps import (
     PairGap,
@@ -17,6 +18,7 @@ from fairmatch.measures.gaps import (
     equalized_odds_gap,
     false_positive_gap,
     gap_table,
+    gaps_by_class,
     gaps_by_pair,
     ks_parity_gap,
     matched_parity_gap,
@@ -32,6 +34,7 @@ from fairmatch.measures.registry import MEASURES, Measure
 
 __all__ = [
     "MEASURES",
+    "ClassRateGap",
     "ConditionalGap",
     "Flips",
     "Measure",
@@ -47,6 +50,7 @@ __all__ = [
     "equalized_odds_gap",
     "false_positive_gap",
     "gap_table",
+    "gaps_by_class",
     "gaps_by_pair",
     "ks_parity_gap",
     "matched_parity_gap",

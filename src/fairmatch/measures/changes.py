@@ -348,7 +348,7 @@ def subset_parity_gap(
     ...                   subset=[True, False, True, False])
     0.5
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight)
+    scored = read_scored(y_score, sensitive_features, sample_weight, estimated=False)
     rows = np.flatnonzero(_read_mask(subset, len(scored.scores)))
     inside = ScoredPeople(scored.people.take(rows), scored.scores[rows], where="the subset")
     return MEASURES["mean_parity_gap"].value(inside)
@@ -415,7 +415,7 @@ def random_subset_gaps(
     >>> gaps.tolist()
     [0.5, 0.5, 0.5]
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight)
+    scored = read_scored(y_score, sensitive_features, sample_weight, estimated=False)
     features = read_features(X, n_rows=len(scored.scores))
     for code in scored.codes:
         scored.part(code)  # raises where a group has no weight at all

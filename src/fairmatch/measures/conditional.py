@@ -77,7 +77,8 @@ class ConditionalGap:
     overlap : tuple of two float
         Share of the group, and of the reference group, in strata that have people of both.
     disparity : float or None
-        Conditional demographic disparity of the group; None for measures without decisions.
+        Conditional demographic disparity of the group. None for measures without decisions, and if
+        everybody or nobody is accepted.
     weights : str
         How strata are weighted.
     strata : tuple of StratumGap
@@ -175,10 +176,11 @@ def conditional_gaps(
     group labels out anew within each stratum: exact for decisions without survey weights in strata
     of up to 2,000 people, and by the normal approximation otherwise.
 
-    In a stratum of :math:`n_k` people, demographic disparity is the group's share of the rejected
-    minus its share of the accepted people (0 where there are none). Conditional demographic
-    disparity is :math:`\sum_k n_k \mathrm{DD}_k / \sum_k n_k` over all strata, as Amazon SageMaker
-    Clarify reports it.
+    In a stratum of :math:`n_k` people of all groups, demographic disparity is the group's share of
+    the rejected minus its share of the accepted people (0 where there are none). Conditional
+    demographic disparity is :math:`\sum_k n_k \mathrm{DD}_k / \sum_k n_k` over all strata, as
+    Amazon SageMaker Clarify reports it: the group is compared with everybody else, not with the
+    reference group.
 
     Examples
     --------
@@ -196,7 +198,7 @@ def conditional_gaps(
     settings = Settings(threshold, outcome=read_outcome(kind, "kind"))
     labels = y_true if asked.needs_labels else None
     read = y_score, sensitive_features, sample_weight, labels, pos_label, settings
-    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given)
+    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given, estimated=False)
     if scored.people.strata is None:
         raise InputError(
             "given is None, and a comparison within strata needs factors. Pass a column or a "
@@ -235,7 +237,8 @@ def _gap(
     unit = measure.unit_of(settings)
     scored.comparable(codes, label)  # raise if no stratum can be compared
     assert scored.people.strata is not None
-    found, chance, disparity, people = [], [], 0.0, 0.0
+    decides = measure.needs_decisions and settings.threshold is not None
+    found, chance, disparity, accepted, rejected = [], [], 0.0, 0.0, 0.0
     for code, own in scored.within.items():
         parts = [own._divided(group, label) for group in codes]
         sizes = parts[0].weights.total, parts[1].weights.total
@@ -253,14 +256,18 @@ def _gap(
         name = scored.people.strata.labels[code]
         found.append(StratumGap(name, sizes, (levels[0], levels[1]), weight))
         chance.append(_chance(measure, own, codes, label) / unit if weight else 0.0)
-        if measure.needs_decisions and settings.threshold is not None:
-            hits = [
-                size * level if size else 0.0 for size, level in zip(sizes, levels, strict=True)
-            ]
-            misses = [size - hit for size, hit in zip(sizes, hits, strict=True)]
-            among = [own[0] / total if (total := sum(own)) else 0.0 for own in (misses, hits)]
-            disparity += sum(sizes) * (among[0] - among[1])
-            people += sum(sizes)
+        if decides:
+            everybody = {group: own._divided(group, label) for group in scored.codes}
+            sums = {group: part.weights.total for group, part in everybody.items()}
+            hits = {
+                group: sums[group] * measure.level(part, settings) if sums[group] else 0.0
+                for group, part in everybody.items()
+            }
+            misses = {group: sums[group] - hits[group] for group in sums}
+            for share, sign in ((misses, 1.0), (hits, -1.0)):
+                every = sum(share.values())
+                disparity += sign * sum(sums.values()) * share[source] / every if every else 0.0
+            accepted, rejected = accepted + sum(hits.values()), rejected + sum(misses.values())
     total = sum(stratum.weight for stratum in found)
     shares = [stratum.weight / total for stratum in found]
     strata = tuple(
@@ -268,7 +275,7 @@ def _gap(
         for one, share in zip(found, shares, strict=True)
     )
     compared = [(one.weight, one.difference) for one in strata if one.weight]
-    reached, every = (
+    reached, there = (
         np.array([one.sizes for one in strata if one.weight]).sum(axis=0),
         np.array([one.sizes for one in strata]).sum(axis=0),
     )
@@ -282,8 +289,8 @@ def _gap(
         float(sum(weight * gap for weight, gap in compared)),
         float(sum(weight * abs(gap) for weight, gap in compared)),
         float(sum(share * mean for share, mean in zip(shares, chance, strict=True))),
-        (float(reached[0] / every[0]), float(reached[1] / every[1])),
-        disparity / people if people else None,
+        (float(reached[0] / there[0]), float(reached[1] / there[1])),
+        disparity / (accepted + rejected) if accepted and rejected else None,
         how,
         strata,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fairmatch.exceptions import GroupError, LabelError
 from fairmatch.people.checks import BoolArray, FloatArray
-from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.outcome import PROBABILITY, Outcome, class_levels, largest_class
 from fairmatch.people.people import People
 from fairmatch.people.weights import Weights
 
@@ -155,6 +155,7 @@ class GroupScores:
     def __init__(self, values: FloatArray, weights: Weights) -> None:
         self.values, self.weights = values, weights
         self._distances: dict[GroupScores, Distances] = {}
+        self._cells: dict[int, GroupScores] = {}
 
     @cached_property
     def mean(self) -> float:
@@ -188,6 +189,18 @@ class GroupScores:
         if weights.values is None:
             return float(selected.sum()), len(selected)
         return float((selected * weights.values).sum()), int(weights.values.sum())
+
+    def against_rest(self, cell: int, settings: Settings) -> GroupScores:
+        """Return one of several classes against the rest: 1 for who is decided to be in it.
+
+        Without a threshold it is the probability of the class.
+        """
+        if cell not in self._cells:
+            values = self.values[:, cell]
+            if settings.threshold is not None:
+                values = (largest_class(self.values) == cell).astype(np.float64)
+            self._cells[cell] = GroupScores(values, self.weights)
+        return self._cells[cell]
 
     @cached_property
     def _sorted(self) -> SortedScores:
@@ -244,7 +257,7 @@ class ScoredPeople:
         self.people, self.scores = people, scores
         self.weights = people.weight or Weights(len(people))
         self.settings = Settings() if settings is None else settings
-        self._parts: dict[tuple[int, bool | None], GroupScores] = {}
+        self._parts: dict[tuple[int, int | None], GroupScores] = {}
 
     @property
     def codes(self) -> tuple[int, ...]:
@@ -271,7 +284,7 @@ class ScoredPeople:
         }
 
     def comparable(
-        self, codes: tuple[int, int], label: bool | None = None
+        self, codes: tuple[int, int], label: int | None = None
     ) -> list[tuple[float, int, ScoredPeople]]:
         """Return the strata with people of both groups: their weight, code and people.
 
@@ -293,6 +306,12 @@ class ScoredPeople:
         return [(weight / total, stratum, scored) for weight, stratum, scored in found]
 
     @cached_property
+    def levels(self) -> ScoredPeople:
+        """The same people with the expected place of ordered classes, in [0, 1], as the score."""
+        people = replace(self.people, labels=None)
+        return ScoredPeople(people, class_levels(self.scores), Settings(), self.where)
+
+    @cached_property
     def is_decision(self) -> bool:
         """Whether every score is at one of the two ends of their range."""
         return bool(np.isin(self.scores, self.settings.within).all())
@@ -303,11 +322,13 @@ class ScoredPeople:
         positive = self.people.positive
         return positive if positive is None or self.settings.favourable == "high" else ~positive
 
-    def part(self, code: int, label: bool | None = None) -> GroupScores:
+    def part(self, code: int, label: int | None = None) -> GroupScores:
         """Return the scores of a group: of everybody, or of people with one label."""
         own, name = self._divided(code, label), self.people.groups.labels[code]
         where, error = self.where, GroupError if label is None else LabelError
-        if label is not None:
+        if label is not None and self.settings.outcome.several:
+            where = f"the rows whose label is {self.settings.outcome.classes[label]!r}"
+        elif label is not None:
             assert self.people.labels is not None
             assert self.people.labels.classes is not None
             is_positive = label == (self.settings.favourable == "high")
@@ -325,17 +346,20 @@ class ScoredPeople:
             )
         return own
 
-    def counts(self, code: int, label: bool | None = None) -> tuple[float, int]:
+    def counts(self, code: int, label: int | None = None) -> tuple[float, int]:
         """Return how many people of a group have the favourable outcome, and how many it has.
 
         With survey weights, both are of the effective number of people.
         """
         return self._divided(code, label).counts(self.settings)
 
-    def _divided(self, code: int, label: bool | None) -> GroupScores:
+    def _divided(self, code: int, label: int | None) -> GroupScores:
         if (code, label) not in self._parts:
             inside = self.people.groups.is_group(code)
-            if label is not None:
+            if label is not None and self.settings.outcome.several:
+                assert self.people.labels is not None
+                inside &= self.people.labels.values == label
+            elif label is not None:
                 assert self.deserving is not None
                 assert self.people.labels is not None
                 inside &= (self.deserving == label) & self.people.labels.known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,12 @@ from numpy.typing import ArrayLike
 
 from fairmatch.exceptions import CouplingError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.measures.classes import (
+    ClassRateGap,
+    ClassRates,
+    class_rate_gaps,
+    favoured_share,
+)
 from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.registry import MEASURES, Measure, gap_values, read_measure
 from fairmatch.people.checks import (
@@ -20,8 +26,16 @@ from fairmatch.people.checks import (
     check_number,
     check_threshold,
     read_scores,
+    read_weights,
 )
-from fairmatch.people.outcome import NUMBER, read_outcome
+from fairmatch.people.outcome import (
+    NUMBER,
+    class_outcome,
+    is_vectors,
+    read_classes,
+    read_outcome,
+    read_vectors,
+)
 from fairmatch.people.people import read_people
 
 
@@ -35,6 +49,10 @@ def read_scored(
     *,
     needs_labels: bool = False,
     given: Any = None,
+    estimated: bool = True,
+    classes: Sequence[Any] | None = None,
+    favourable: Any = None,
+    measure: Measure | None = None,
 ) -> ScoredPeople:
     """Read scores, groups, weights and labels as a caller passes them.
 
@@ -48,12 +66,47 @@ def read_scored(
         Whether missing labels are an error.
     given : array-like or table, optional
         The factors within whose levels people are compared.
+    estimated : bool, default=True
+        Whether groups may be probabilities. People then have a row for every possible group.
+    classes, favourable : sequence, optional
+        The classes in order, and those that are good for a person, if scores are vectors.
+    measure : Measure, optional
+        What is measured. Without it, more than two classes are an error.
     """
     settings = Settings() if settings is None else settings
+    if is_vectors(y_score) and not settings.outcome.has_unit:
+        names, good = read_classes(y_score, classes, y_true, favourable)
+        if len(names) > 2:
+            ordered = classes is not None
+            outcome = class_outcome(names, ordered=ordered, favourable=good)
+            settings = replace(settings, outcome=outcome)
+            if measure is None or not measure.applies_to(outcome):
+                raise InputError(
+                    f"y_score has {len(names)} classes, and "
+                    f"{'this measure' if measure is None else measure.name} is for two. Compare "
+                    "one class with the rest, or use one of "
+                    f"{', '.join(own for own, one in MEASURES.items() if one.several)}.",
+                    parameter="y_score",
+                )
+        else:  # two classes go through the code of two classes
+            y_score, pos_label = read_vectors(y_score)[:, 1], names[1]
+            settings = replace(settings, favourable="low" if good == (0,) else "high")
+    elif classes is not None or favourable is not None:
+        raise InputError(
+            "classes and favourable belong to scores with one column per class, and y_score has "
+            "one column. Leave them out, or pass all class probabilities.",
+            parameter="classes" if classes is not None else "favourable",
+        )
     if settings.threshold is not None:
         check_threshold(settings.threshold)
         if not settings.outcome.has_unit:
             check_number("threshold", settings.threshold, "[0, 1]")  # where scores lie
+        if settings.outcome.several and settings.threshold != 0.5:
+            raise InputError(
+                f"threshold={settings.threshold:g} was given, but several classes decide by the "
+                "largest probability. Leave it out.",
+                parameter="threshold",
+            )
     check_count("bins", settings.bins, optional=True)
     scores = settings.outcome.read(y_score)
     if needs_labels and y_true is None:
@@ -68,8 +121,31 @@ def read_scored(
         pos_label=pos_label,
         sample_weight=sample_weight,
         given=given,
+        estimated=estimated,
+        classes=settings.outcome.classes,
     )
+    if people.groups.memberships is not None:
+        people, rows = people.expanded()
+        scores = scores[rows]
     return ScoredPeople(people, scores, settings)
+
+
+def _gap(
+    name: str,
+    y_score: ArrayLike,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None,
+    y_true: ArrayLike | None = None,
+    pos_label: Any = 1,
+    *,
+    agg: str = "mean",
+    **read: Any,
+) -> float:
+    """Return the value of a measure, from the arguments of a caller."""
+    measure = MEASURES[name]
+    given = y_score, sensitive_features, sample_weight, y_true, pos_label
+    scored = read_scored(*given, needs_labels=measure.needs_labels, measure=measure, **read)
+    return measure.value(scored, agg=agg)
 
 
 def demographic_parity_gap(
@@ -87,14 +163,16 @@ def demographic_parity_gap(
     ----------
     y_true : ignored
         May be None.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
+        decide by the largest one. Ties go to the later class.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     threshold : float or None, default=0.5
-        A score at or above the threshold is accepted. None compares mean scores.
+        A score at or above the threshold is accepted. None compares mean scores. With several
+        classes the only threshold is the default.
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
@@ -102,24 +180,23 @@ def demographic_parity_gap(
     Returns
     -------
     float
-        The largest gap between two groups.
+        The largest gap between two groups, and over the classes if there are several.
 
     Notes
     -----
     .. math:: \Delta\mathrm{DP}(f) = \max_{s, s'}
               |P(f(X, s) \ge \tau \mid S = s) - P(f(X, s') \ge \tau \mid S = s')|
 
-    Section 2.2 of the paper, which treats two groups.
+    Section 2.2 of the paper, which treats two groups. With classes c and decisions d it is
+    :math:`\max_{c, s, s'} |P(d = c \mid S = s) - P(d = c \mid S = s')|`.
 
     Examples
     --------
     >>> demographic_parity_gap(None, [0.9, 0.2, 0.6, 0.7], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    scored = read_scored(
-        y_score, sensitive_features, sample_weight, settings=Settings(threshold), given=given
-    )
-    return MEASURES["demographic_parity_gap"].value(scored)
+    read = y_score, sensitive_features, sample_weight
+    return _gap("demographic_parity_gap", *read, settings=Settings(threshold), given=given)
 
 
 def mean_parity_gap(
@@ -129,6 +206,7 @@ def mean_parity_gap(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     given: Any = None,
+    classes: Sequence[Any] | None = None,
 ) -> float:
     r"""Compute the gap between the groups' mean scores.
 
@@ -136,8 +214,9 @@ def mean_parity_gap(
     ----------
     y_true : ignored
         May be None.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
+        decide by the largest one. Ties go to the later class.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
@@ -145,6 +224,10 @@ def mean_parity_gap(
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
+        Without it several classes have no order; their names are those of the columns, or the
+        sorted labels.
 
     Returns
     -------
@@ -156,13 +239,17 @@ def mean_parity_gap(
     .. math:: \Delta\overline{\mathrm{DP}}(f) = \max_{s, s'}
               |E(f(X, s) \mid S = s) - E(f(X, s') \mid S = s')|
 
+    For vectors of class probabilities it is half the L1 distance between the groups' means. If
+    the classes are ordered, f is the expected place of the class, from 0 for the first to 1 for the
+    last.
+
     Examples
     --------
     >>> mean_parity_gap(None, [0.5, 0.25, 0.75, 0.5], sensitive_features=[0, 0, 1, 1])
     0.25
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight, given=given)
-    return MEASURES["mean_parity_gap"].value(scored)
+    read = y_score, sensitive_features, sample_weight
+    return _gap("mean_parity_gap", *read, given=given, classes=classes)
 
 
 def wasserstein_parity_gap(
@@ -172,6 +259,7 @@ def wasserstein_parity_gap(
     sensitive_features: ArrayLike,
     sample_weight: ArrayLike | None = None,
     given: Any = None,
+    classes: Sequence[Any] | None = None,
 ) -> float:
     r"""Compute the area between the groups' score distribution functions.
 
@@ -182,8 +270,9 @@ def wasserstein_parity_gap(
     ----------
     y_true : ignored
         May be None.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
+        decide by the largest one. Ties go to the later class.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
@@ -191,6 +280,10 @@ def wasserstein_parity_gap(
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
+        Without it several classes have no order; their names are those of the columns, or the
+        sorted labels.
 
     Returns
     -------
@@ -201,13 +294,18 @@ def wasserstein_parity_gap(
     -----
     .. math:: \Delta\mathrm{WDP}(f) = \max_{s, s'} \int_0^1 |F_s(t) - F_{s'}(t)| \, dt
 
+    For vectors of class probabilities it is the Wasserstein distance whose ground distance is half
+    the L1 distance, from a transport problem of at most 1,000 points on each side: of more
+    different vectors, neighbours are joined. If the classes are ordered, it is the distance on the
+    line of the expected place of the class, from 0 for the first to 1 for the last.
+
     Examples
     --------
     >>> wasserstein_parity_gap(None, [0.0, 1.0, 0.5, 0.5], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight, given=given)
-    return MEASURES["wasserstein_parity_gap"].value(scored)
+    read = y_score, sensitive_features, sample_weight
+    return _gap("wasserstein_parity_gap", *read, given=given, classes=classes)
 
 
 def total_variation_parity_gap(
@@ -261,10 +359,8 @@ def total_variation_parity_gap(
     >>> total_variation_parity_gap(None, scores, sensitive_features=[0, 0, 1, 1], bins=10)
     0.0
     """
-    scored = read_scored(
-        y_score, sensitive_features, sample_weight, settings=Settings(bins=bins), given=given
-    )
-    return MEASURES["total_variation_parity_gap"].value(scored)
+    read = y_score, sensitive_features, sample_weight
+    return _gap("total_variation_parity_gap", *read, settings=Settings(bins=bins), given=given)
 
 
 def ks_parity_gap(
@@ -307,8 +403,8 @@ def ks_parity_gap(
     >>> ks_parity_gap(None, [0.1, 0.2, 0.15, 0.9], sensitive_features=[0, 0, 1, 1])
     0.5
     """
-    scored = read_scored(y_score, sensitive_features, sample_weight, given=given)
-    return MEASURES["ks_parity_gap"].value(scored)
+    read = y_score, sensitive_features, sample_weight
+    return _gap("ks_parity_gap", *read, given=given)
 
 
 def matched_parity_gap(
@@ -325,8 +421,8 @@ def matched_parity_gap(
     ----------
     y_true : ignored
         May be None.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1].
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1], or a probability for each of several classes.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row.
     coupling : Coupling
@@ -346,7 +442,8 @@ def matched_parity_gap(
 
     Definition 3.2 (equation 2) of the paper. For every coupling with the right marginals,
     :math:`\Delta\overline{\mathrm{DP}} \le \Delta\mathrm{WDP} \le \Delta\mathrm{MDP}` holds in
-    every part (Theorem 3.7).
+    every part (Theorem 3.7). For vectors of class probabilities, the difference of two people is
+    half the L1 distance of their vectors.
 
     Examples
     --------
@@ -370,7 +467,7 @@ def _read_matched(
             "the weights to the matcher instead."
         )
     check_coupling(coupling, optional=False)
-    scores = read_scores(y_score)
+    scores = read_vectors(y_score) if is_vectors(y_score) else read_scores(y_score)
     coupling.check_rows(len(scores))
     coupling.read_groups(sensitive_features)
     return scores
@@ -385,15 +482,18 @@ def true_positive_gap(
     threshold: float | None = 0.5,
     pos_label: Any = 1,
     given: Any = None,
+    classes: Sequence[Any] | None = None,
+    favourable: Sequence[Any] | None = None,
 ) -> float:
     r"""Compute the gap between the groups' shares of accepted people among the truly positive.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
-        Labels of two classes. Every group needs rows of the positive class.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+        Labels of two classes, or of several. Every group needs rows of the positive class.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
+        decide by the largest one. Ties go to the later class.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
@@ -406,6 +506,12 @@ def true_positive_gap(
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
+        Without it several classes have no order; their names are those of the columns, or the
+        sorted labels.
+    favourable : sequence, optional
+        The classes that are good for a person. With it, only the recall of these classes counts.
 
     Returns
     -------
@@ -417,7 +523,9 @@ def true_positive_gap(
     .. math:: \Delta\mathrm{TPR}(f) = \max_{s, s'}
               |P(f(X, s) \ge \tau \mid S = s, Y = 1) - P(f(X, s') \ge \tau \mid S = s', Y = 1)|
 
-    Section 5.3.1 of the paper; also known as equal opportunity.
+    Section 5.3.1 of the paper; also known as equal opportunity. With several classes it is the
+    largest gap of recalls :math:`P(d = c \mid S = s, Y = c)` over the favourable classes c, or over
+    all of them.
 
     Examples
     --------
@@ -425,8 +533,8 @@ def true_positive_gap(
     0.5
     """
     read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*read, Settings(threshold), needs_labels=True, given=given)
-    return MEASURES["true_positive_gap"].value(scored)
+    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
+    return _gap("true_positive_gap", *read, **options, classes=classes, favourable=favourable)
 
 
 def false_positive_gap(
@@ -476,8 +584,8 @@ def false_positive_gap(
     0.5
     """
     read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*read, Settings(threshold), needs_labels=True, given=given)
-    return MEASURES["false_positive_gap"].value(scored)
+    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
+    return _gap("false_positive_gap", *read, **options)
 
 
 def equalized_odds_gap(
@@ -490,15 +598,17 @@ def equalized_odds_gap(
     pos_label: Any = 1,
     agg: str = "mean",
     given: Any = None,
+    classes: Sequence[Any] | None = None,
 ) -> float:
     r"""Compute the mean of the true-positive and the false-positive gap, or the larger of them.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
-        Labels of two classes. Every group needs rows of both.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+        Labels of two classes, or of several. Every group needs rows of both.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
+        decide by the largest one. Ties go to the later class.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
@@ -514,6 +624,10 @@ def equalized_odds_gap(
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
+        Without it several classes have no order; their names are those of the columns, or the
+        sorted labels.
 
     Returns
     -------
@@ -525,6 +639,9 @@ def equalized_odds_gap(
     -----
     .. math:: \Delta\mathrm{EO}(f) = (\Delta\mathrm{TPR}(f) + \Delta\mathrm{FPR}(f)) / 2
 
+    With several classes it is the mean (or the largest) over the true classes y of the largest gap
+    of :math:`P(d = c \mid S = s, Y = y)` over the decided classes c.
+
     Examples
     --------
     >>> y, scores, groups = [1, 0, 1, 0], [0.9, 0.2, 0.6, 0.7], [0, 0, 1, 1]
@@ -535,8 +652,8 @@ def equalized_odds_gap(
     """
     _check_aggregate(agg)
     read = y_score, sensitive_features, sample_weight, y_true, pos_label
-    scored = read_scored(*read, Settings(threshold), needs_labels=True, given=given)
-    return MEASURES["equalized_odds_gap"].value(scored, agg=agg)
+    options: dict[str, Any] = {"settings": Settings(threshold), "given": given}
+    return _gap("equalized_odds_gap", *read, **options, classes=classes, agg=agg)
 
 
 def _check_aggregate(agg: Any) -> None:
@@ -559,18 +676,20 @@ def gap_table(
     pos_label: Any = 1,
     kind: str = "probability",
     given: Any = None,
+    classes: Sequence[Any] | None = None,
+    favourable: Sequence[Any] | None = None,
 ) -> dict[str, float]:
     r"""Compute every gap that the data allow, in one pass.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,), or None
-        Labels of two classes. With labels, the gaps of error rates are computed too. With
-        ``kind="number"`` these are the numbers to predict. Their standard deviation is then the
-        unit of relative gaps.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions. With ``kind="number"`` these are predictions, and any
-        finite numbers are allowed.
+        Labels of two classes, or of several. With labels, the gaps of error rates are computed
+        too. With ``kind="number"`` these are the numbers to predict. Their standard deviation is
+        then the unit of relative gaps.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes. With
+        ``kind="number"`` these are predictions, and any finite numbers are allowed.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     sample_weight : array-like of shape (n_rows,), optional
@@ -592,6 +711,12 @@ def gap_table(
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
+        Without it several classes have no order; their names are those of the columns, or the
+        sorted labels.
+    favourable : sequence, optional
+        The classes that are good for a person. With it, only the recall of these classes counts.
 
     Returns
     -------
@@ -623,16 +748,18 @@ def gap_table(
     settings = Settings(threshold, bins, outcome=read_outcome(kind, "kind"))
     is_number = settings.outcome.has_unit
     labels = None if is_number else y_true
-    scored = read_scored(
-        y_score, sensitive_features, sample_weight, labels, pos_label, settings, given=given
-    )
+    read = y_score, sensitive_features, sample_weight, labels, pos_label, settings
+    named: dict[str, Any] = {"classes": classes, "favourable": favourable}
+    scored = read_scored(*read, given=given, measure=MEASURES["demographic_parity_gap"], **named)
+    settings = scored.settings
     check_coupling(coupling)
     if coupling is not None:
         coupling.check_rows(len(scored.scores))
         coupling.read_groups(sensitive_features)
     if is_number and y_true is not None:
-        target = NUMBER.read(y_true, name="y_true", n_rows=len(scored.scores))
-        settings = replace(settings, spread=standard_deviation(target, scored.weights.values))
+        target = NUMBER.read(y_true, name="y_true", n_rows=len(settings.outcome.read(y_score)))
+        weights = read_weights(sample_weight, n_rows=len(target))
+        settings = replace(settings, spread=standard_deviation(target, weights))
     return gap_values(scored.people, scored.scores, settings, coupling=coupling)
 
 
@@ -654,7 +781,8 @@ class PairGap:
         Their gap.
     better_off : group label, or None
         The group that is accepted more often, or the one with the higher mean score if scores are
-        compared. It is None if the two are equal. A high score counts as good for a person.
+        compared. It is None if the two are equal. A high score counts as good for a person. With
+        several classes it is the group that gets favourable classes more often, if they are named.
     label : bool, optional
         The class whose people are compared, for the matched gap within a class: True is Y = 1,
         False is Y = 0. Otherwise it is None.
@@ -686,15 +814,18 @@ def gaps_by_pair(
     pos_label: Any = 1,
     agg: str = "mean",
     given: Any = None,
+    classes: Sequence[Any] | None = None,
+    favourable: Sequence[Any] | None = None,
 ) -> list[PairGap]:
     """Compute the gap between every two groups.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,), or None
-        Labels of two classes. Gaps of error rates need them.
-    y_score : array-like of shape (n_rows,)
-        Scores in [0, 1], or 0/1 decisions.
+        Labels of two classes, or of several. Gaps of error rates need them.
+    y_score : array-like of shape (n_rows,), or (n_rows, n_classes)
+        Scores in [0, 1] or 0/1 decisions; or a probability for each of several classes, which
+        decide by the largest one. Ties go to the later class.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. The combinations of several attributes are the groups.
     measure : str or Measure, default="demographic_parity_gap"
@@ -714,6 +845,12 @@ def gaps_by_pair(
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``, from the lowest to the highest.
+        Without it several classes have no order; their names are those of the columns, or the
+        sorted labels.
+    favourable : sequence, optional
+        The classes that are good for a person. With it, only the recall of these classes counts.
 
     Returns
     -------
@@ -741,11 +878,10 @@ def gaps_by_pair(
             f"coupling was given, but {asked.name} does not compare matched people. Leave it out, "
             "or ask for measure='matched_parity_gap'."
         )
-    labels = y_true if asked.needs_labels else None
-    read = y_score, sensitive_features, sample_weight, labels, pos_label
-    scored = read_scored(
-        *read, Settings(threshold, bins), needs_labels=asked.needs_labels, given=given
-    )
+    labels = y_true if asked.needs_labels or is_vectors(y_score) else None
+    read = y_score, sensitive_features, sample_weight, labels, pos_label, Settings(threshold, bins)
+    named: dict[str, Any] = {"classes": classes, "favourable": favourable, "measure": asked}
+    scored = read_scored(*read, needs_labels=asked.needs_labels, given=given, **named)
     names = scored.people.groups.labels
     return [
         PairGap(
@@ -760,6 +896,8 @@ def gaps_by_pair(
 
 def _difference(measure: Measure, scored: ScoredPeople, codes: tuple[int, int]) -> float:
     """Return the first group's level minus the second's, summed over classes, within strata."""
+    if scored.settings.outcome.several:
+        return favoured_share(scored, codes[0]) - favoured_share(scored, codes[1])
     total = 0.0
     for label in measure.labels:
         strata = [(1.0, 0, scored)]
@@ -776,10 +914,86 @@ def _better(first: Any, second: Any, difference: float) -> Any:
 
 
 def _of_part(part: Coupling, scores: FloatArray) -> PairGap:
-    difference = float((scores[part.source_index] - scores[part.target_index]) @ part.mass)
+    difference = 0.0
+    if scores.ndim == 1:
+        difference = float((scores[part.source_index] - scores[part.target_index]) @ part.mass)
     first, second = part.groups
     better = _better(first, second, difference)
     return PairGap(first, second, part.gap(scores), better, part.label)
+
+
+def gaps_by_class(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    measure: str = "demographic_parity_gap",
+    sample_weight: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    favourable: Sequence[Any] | None = None,
+    confidence: float = 0.95,
+) -> list[ClassRateGap]:
+    """Compute how often each class is given to every two groups, with intervals.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,), or None
+        The class of every row. Gaps of recalls and of confusion rates need it.
+    y_score : array-like of shape (n_rows, n_classes)
+        A probability for every class. The decision is the largest; ties go to the later class.
+    sensitive_features : array-like of shape (n_rows,), or a table of several attributes
+        Group of every row. The combinations of several attributes are the groups.
+    measure : str, default="demographic_parity_gap"
+        Which rates: shares of the classes ("demographic_parity_gap"), recalls
+        ("true_positive_gap") or confusion rates given the true class ("equalized_odds_gap").
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+    classes : sequence, optional
+        The classes in the order of the columns of ``y_score``. By default they are the names of
+        the columns, or the sorted labels.
+    favourable : sequence, optional
+        The classes that are good for a person. With it, only the recall of these classes counts.
+    confidence : float, default=0.95
+        Probability that all intervals of the table hold at once, by Bonferroni.
+
+    Returns
+    -------
+    list of ClassRateGap
+        One for every two groups and every class, and true class if the measure has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.eye(3)[[0, 1, 1, 2] * 50]
+    >>> for row in gaps_by_class(None, scores, sensitive_features=list("aabb") * 50):
+    ...     print(row.decided, row.rates, f"{row.low:.2f} to {row.high:.2f}")
+    0 (0.5, 0.0) -0.62 to -0.37
+    1 (0.5, 0.5) -0.16 to 0.16
+    2 (0.0, 0.5) 0.37 to 0.62
+    """
+    asked, scores = read_measure(measure), read_vectors(y_score)
+    check_number("confidence", confidence, "(0, 1)")
+    if not isinstance(asked.several, ClassRates):
+        known = [name for name, one in MEASURES.items() if isinstance(one.several, ClassRates)]
+        raise InputError(
+            f"measure={asked.name!r} has no rates of classes; choose one of {', '.join(known)}.",
+            parameter="measure",
+        )
+    if asked.needs_labels and y_true is None:
+        raise LabelError(
+            f"{asked.name} compares decisions with labels. Pass y_true.", parameter="y_true"
+        )
+    names, good = read_classes(y_score, classes, y_true, favourable)
+    outcome = class_outcome(names, ordered=classes is not None, favourable=good)
+    people = read_people(
+        sensitive_features,
+        n_rows=len(scores),
+        y=y_true,
+        sample_weight=sample_weight,
+        classes=names,
+    )
+    scored = ScoredPeople(people, scores, Settings(outcome=outcome))
+    return class_rate_gaps(asked.several, scored, confidence)
 
 
 @dataclass(frozen=True)

@@ -746,7 +746,7 @@ class GroupPair:
     n_resamples: int
     stream: Callable[[int], np.random.Generator]
 
-    def parts(self, label: bool | None = None) -> tuple[GroupScores, GroupScores]:
+    def parts(self, label: int | None = None) -> tuple[GroupScores, GroupScores]:
         """Return the scores of the first group and of the second, for one class or everybody."""
         return self.scored.part(self.codes[0], label), self.scored.part(self.codes[1], label)
 

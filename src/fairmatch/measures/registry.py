@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from fairmatch.exceptions import GroupError, InputError, LabelError
 from fairmatch.matching.coupling import Coupling
+from fairmatch.measures.classes import ClassGap, ClassRates, ClassScores, largest_limit
 from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
 from fairmatch.measures.intervals import (
     GroupPair,
@@ -82,6 +83,8 @@ class Measure:
         Whether scores must lie in [0, 1].
     needs_unit : bool
         Whether scores must have a unit, as predictions of a number do.
+    several : ClassRates or ClassScores, optional
+        What the measure is for three or more classes. Without it, it is for two classes only.
 
     Examples
     --------
@@ -106,6 +109,7 @@ class Measure:
     needs_decisions: bool = False
     needs_bounds: bool = False
     needs_unit: bool = False
+    several: ClassGap | None = None
 
     @property
     def needs_labels(self) -> bool:
@@ -119,6 +123,8 @@ class Measure:
 
     def applies_to(self, outcome: Outcome) -> bool:
         """Return whether scores of this kind have the gap."""
+        if outcome.several:
+            return self.several is not None or (self.needs_coupling and not self.needs_unit)
         if outcome.decides:
             return not self.needs_unit
         return not (self.needs_decisions or self.needs_bounds or self.needs_labels)
@@ -132,6 +138,9 @@ class Measure:
 
     def between(self, scored: ScoredPeople, codes: tuple[int, int], agg: str = "mean") -> float:
         """Return the gap between two groups: the mean over the classes, or the largest."""
+        if scored.settings.outcome.several:
+            own = self.of_classes()
+            return own.joined(own.gaps(scored, codes), agg)
         return _joined([self._pair(scored, codes, label) for label in self.labels], agg)
 
     def _pair(self, scored: ScoredPeople, codes: tuple[int, int], label: bool | None) -> float:
@@ -141,8 +150,20 @@ class Measure:
         first, second = (scored.part(code, label) for code in codes)
         return self.of_pair(first, second, scored.settings)
 
+    def of_classes(self) -> ClassGap:
+        """Return what the measure is for several classes. Raise if it is nothing."""
+        if self.several is None:
+            raise InputError(
+                f"{self.name} is for two classes, and there are more. Choose one of "
+                f"{', '.join(name for name, own in MEASURES.items() if own.several)}.",
+                parameter="measure",
+            )
+        return self.several
+
     def signed(self, scored: ScoredPeople, codes: tuple[int, int]) -> float | None:
         """Return the second group's level minus the first's; None for gaps without direction."""
+        if scored.settings.outcome.several:
+            return None
         if self.distance is not None or len(self.labels) > 1:
             return None
         first, second = (
@@ -171,12 +192,20 @@ class Measure:
             assert coupling is not None
             return coupling.largest_gap(scored.scores) / self.unit_of(scored.settings)
         pairs = list(combinations(scored.codes, 2))
+        if scored.settings.outcome.several:
+            own = self.of_classes()
+            by_pair = [own.gaps(scored, codes) for codes in pairs]
+            return own.joined([max(gaps) for gaps in zip(*by_pair, strict=True)], agg)
         return _joined(
             [max(self._pair(scored, codes, label) for codes in pairs) for label in self.labels], agg
         )
 
     def interval_of(self, pair: GroupPair, confidence: float) -> Interval:
         """Return the interval of the gap between two groups, which holds its value."""
+        if pair.scored.settings.outcome.several:
+            value = self.between(pair.scored, pair.codes)
+            found = self.of_classes().interval(pair, confidence)
+            return replace(found, low=min(found.low, value), high=max(found.high, value))
         assert self.interval is not None
         settings = pair.scored.settings
         value, unit = self.between(pair.scored, pair.codes), self.unit_of(settings)
@@ -228,6 +257,11 @@ class Measure:
         rows, unit = scored.people.groups.sizes(), self.unit_of(scored.settings)
         present = [code for code in scored.codes if rows[code] > 0]
         n_pairs = len(present) * (len(present) - 1) // 2
+        if scored.settings.outcome.several:
+            try:
+                return largest_limit(self.of_classes(), scored, present, 1.0 - confidence)
+            except (GroupError, LabelError):
+                return float("nan")
         error = (1.0 - confidence) / (n_pairs * len(self.labels))
         limits = []
         for label in self.labels:
@@ -264,6 +298,7 @@ def _relative(measure: Measure) -> Measure:
         formula=rf"{measure.formula} \,/\, \sigma",
         unit="deviation",
         needs_unit=True,
+        several=None,
     )
 
 
@@ -278,6 +313,7 @@ _MEASURES = (
         level=_selection,
         limit=limit_of_rates,
         needs_decisions=True,
+        several=ClassRates(),
     ),
     Measure(
         "mean_parity_gap",
@@ -288,6 +324,7 @@ _MEASURES = (
         interval_of_scores("mean_gap"),
         unit="score",
         limit=limit_of_means,
+        several=ClassScores("mean_gap"),
     ),
     Measure(
         "wasserstein_parity_gap",
@@ -298,6 +335,7 @@ _MEASURES = (
         interval_of_scores("wasserstein"),
         distance=lambda first, second, settings: first.distances(second).wasserstein,
         unit="score",
+        several=ClassScores("wasserstein"),
     ),
     Measure(
         "total_variation_parity_gap",
@@ -339,6 +377,7 @@ _MEASURES = (
         labels=(True,),
         limit=limit_of_rates,
         needs_decisions=True,
+        several=ClassRates("recall"),
     ),
     Measure(
         "false_positive_gap",
@@ -363,6 +402,7 @@ _MEASURES = (
         labels=(True, False),
         limit=limit_of_rates,
         needs_decisions=True,
+        several=ClassRates("label"),
     ),
 )
 
@@ -419,7 +459,7 @@ def gap_values(
     ----------
     people : People
         The people. Gaps of error rates need their labels.
-    scores : array of shape (n_rows,)
+    scores : array of shape (n_rows,) or (n_rows, n_classes)
         Their scores.
     settings : Settings, optional
         The settings of the measures.
@@ -442,7 +482,7 @@ def gap_values(
     for name, measure in applicable(scored.settings.outcome).items():
         if measure.needs_coupling and coupling is None:
             continue
-        if measure.needs_labels and people.positive is None:
+        if measure.needs_labels and not people.has_classes:
             if undefined:
                 found[name] = float("nan")
             continue

@@ -308,6 +308,43 @@ def as_categories(column: Column) -> Column:
     return Column(column.name, "categorical", codes, column.missing, _whole(found))
 
 
+_CODE_WORDS = {"code", "codes", "zip", "zipcode", "postcode", "plz", "fips", "naics", "sic",
+               "isco", "soc", "icd", "occp"}  # fmt: skip
+
+
+def name_words(name: str) -> set[str]:
+    """Return the words of a column's name, in lower case."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return set(re.findall(r"[^\W\d_]+", apart.casefold()))
+
+
+def looks_like_codes(name: str, values: Values) -> bool:
+    """Return whether whole numbers look like codes, such as occupation 4510, and not like amounts.
+
+    The name says so, or the values repeat, are of three digits or more, are mostly no hundreds and
+    have no neighbours. Amounts are round numbers, or each has a neighbour in a large table.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> looks_like_codes("job", random.choice(random.integers(100, 9999, 60), 2000))
+    True
+    >>> looks_like_codes("seconds", random.poisson(300, 2000))
+    False
+    """
+    found, counts = np.unique(values, return_counts=True)
+    if len(found) < 10 or values.dtype.kind not in "iuf" or (found != np.floor(found)).any():
+        return False
+    if name_words(name) & _CODE_WORDS:
+        return True
+    if len(found) < 20 or len(values) < 5 * len(found) or 2 * counts.max() > len(values):
+        return False
+    near = np.isin(found, found + 1) | np.isin(found, found - 1)
+    hundreds = found % 100 == 0
+    few = max(counts[near].sum(), counts[hundreds].sum()) < 0.3 * len(values)
+    return bool(few and np.median(values) >= 100)
+
+
 def as_numbers(column: Column) -> Column | None:
     """Return a column of numbers or booleans as numbers. Return None if its levels are text."""
     if column.levels is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import accumulate, chain
@@ -20,6 +20,7 @@ from fairmatch.people.checks import (
     FloatArray,
     check_count,
     check_length,
+    check_names,
     near_names,
     read_features,
     read_weights,
@@ -423,6 +424,8 @@ class Table:
     ----------
     source : table or array of shape (n_rows, n_columns)
         A table of pandas, polars or pyarrow, or an array.
+    categorical : collection of str
+        Columns whose numbers are codes of categories.
 
     Examples
     --------
@@ -436,8 +439,9 @@ class Table:
     [0.0, 0.25, 1.0]
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, categorical: Collection[str] = ()) -> None:
         self.source = source  # with all its rows
+        self.categorical = categorical
         self._whole: Table | None = None
         self._rows: npt.NDArray[np.intp] | None = None
 
@@ -449,7 +453,7 @@ class Table:
 
     def take(self, rows: npt.NDArray[np.intp]) -> Table:
         """Return some of the rows. Nothing is copied until it is needed."""
-        taken = Table(self.source)
+        taken = Table(self.source, self.categorical)
         taken._whole = self if self._whole is None else self._whole
         taken._rows = rows if self._rows is None else self._rows[rows]
         return taken
@@ -466,7 +470,11 @@ class Table:
     def columns(self) -> list[Column]:
         """The columns as arrays."""
         if self._whole is None or self._rows is None:
-            return read_columns(self.source)
+            columns = read_columns(self.source)
+            if not self.categorical:
+                return columns
+            check_names(list(self.categorical), [column.name for column in columns], table="X")
+            return [as_categories(c) if c.name in self.categorical else c for c in columns]
         return [take_rows(column, self._rows) for column in self._whole.columns]
 
     @cached_property
@@ -476,7 +484,8 @@ class Table:
         Arrays and tables of only numbers and booleans are used as they are. A table with categories
         is encoded by `TableEncoder`.
         """
-        if not hasattr(self.source, "columns") or not self.source.shape[1]:
+        plain = not hasattr(self.source, "columns") or not self.source.shape[1]
+        if plain and not self.categorical:
             numbers = read_features(self.native)
             return Points(numbers, np.empty((len(numbers), 0), dtype=np.int32))
         columns = [as_numbers(column) for column in self.columns if not _is_category(column)]

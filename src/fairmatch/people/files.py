@@ -7,8 +7,11 @@ import ctypes
 import errno
 import io
 import os
+import re
 import shutil
+import stat
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,29 +27,18 @@ import pandas as pd
 from fairmatch.exceptions import FairmatchWarning, InputError, MissingExtraError
 
 PARTIAL = ".partial"
-"""Ending of the names of files that are being written."""
+"""Ending of the names of files and folders that are being written."""
+
+_STALE = 3600.0  # seconds after which what a killed process left may be removed
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """Yield a partial file to write into, which replaces the file at the path once complete.
+def whole_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """Yield a hidden file to write into, which replaces the file at the path once complete.
 
-    Parameters
-    ----------
-    path : str or Path
-        Where the file goes. Its folder is created if there is none.
-
-    Yields
-    ------
-    Path
-        A hidden file in the same folder. It has a new name each time, because several processes
-        may write the same file. A path that is not a plain file, such as ``/dev/stdout``, is
-        yielded itself.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written. The error always names the file.
+    It has the mode of the file that it replaces. A new file that is ``private`` is readable by its
+    owner alone. A path that is no plain file, such as ``/dev/stdout``, is yielded itself. An
+    OSError names the path.
 
     Examples
     --------
@@ -59,31 +51,87 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     >>> file.read_text()
     '1 2 3'
     """
-    if Path(path).exists() and not Path(path).is_file():
-        yield Path(path)
-        return
-    file = Path(path).resolve()  # replaces the target of a link, not the link
-    partial = file.with_name(f".{file.name}.{uuid4().hex}{PARTIAL}")
+    partial = file = Path(path)
     try:
+        if file.exists() and not file.is_file():
+            yield file
+            return
+        file = file.resolve()  # replaces the target of a link, not the link
+        partial = _new_partial(file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        with partial.open("rb+") as stream:
-            os.fsync(stream.fileno())  # otherwise the rename may reach the disk before the content
-        partial.replace(file)
+        _remove_stale(file)
+        partial.touch(0o600 if private or file.exists() else 0o666)
+        _copy_mode(file, partial)
+        with _held(partial):
+            yield partial
+            _reach_the_disk(partial)
+            partial.replace(file)
     except OSError as error:
         if error.filename is None or error.filename == str(partial):
             error.filename = str(path)
         raise
     finally:
-        with suppress(OSError):  # there is no file if the folder could not be created
-            partial.unlink()
+        if partial != file:
+            with suppress(OSError):  # there is no file if the folder could not be created
+                partial.unlink()
 
 
-def write_whole(path: str | Path, text: str) -> Path:
+def write_whole(path: str | Path, text: str, *, private: bool = False) -> Path:
     """Write a text whole or not at all, and return its path."""
-    with whole_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    with whole_file(path, private=private) as partial:
+        # A text with half a surrogate pair cannot be written, so a question mark replaces it.
+        partial.write_bytes(text.encode("utf-8", "replace"))
     return Path(path)
+
+
+def _new_partial(path: Path) -> Path:
+    # The longest name of a file has 255 bytes.
+    return path.with_name(f".{_cut(path.name)}.{uuid4().hex}{PARTIAL}")
+
+
+def _cut(name: str, size: int = 200) -> str:
+    return name.encode()[:size].decode(errors="ignore")
+
+
+def partials(path: Path) -> list[Path]:
+    """Return what is being written, or was left unfinished, in the place of a file or folder."""
+    named = re.compile(rf"\.{re.escape(_cut(path.name))}\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
+    with suppress(OSError):
+        return [other for other in path.parent.iterdir() if named.fullmatch(other.name)]
+    return []
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what killed processes left in this place over an hour ago."""
+    for partial in partials(path):
+        with suppress(OSError):
+            if time.time() - partial.stat().st_mtime > _STALE:
+                with _held(partial):
+                    if partial.is_dir():
+                        shutil.rmtree(partial)
+                    else:
+                        partial.unlink()
+
+
+@contextmanager
+def _held(partial: Path) -> Iterator[None]:
+    """Hold a lock that ends with the process. Raise an OSError if another process holds it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such lock; there, only the age counts
+        yield
+        return
+    handle = os.open(partial, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _copy_mode(old: Path, new: Path) -> None:
+    with suppress(FileNotFoundError):
+        new.chmod(stat.S_IMODE(old.stat().st_mode))
 
 
 def check_outputs(inputs: Sequence[str], **outputs: str | None) -> None:
@@ -160,18 +208,9 @@ _TRIES = 20
 def whole_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty folder to write into, which replaces the folder at the path once complete.
 
-    The caller decides whether an existing folder may be replaced. This function replaces all of
-    it. If several processes write the same folder at once, the last one wins as a whole.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where the folder goes. Its parent is created if there is none.
-
-    Yields
-    ------
-    Path
-        A hidden folder with the same parent, which has a new name each time.
+    The caller decides whether an existing folder may be replaced. This function replaces all of it
+    and keeps its mode and those of its files. If several processes write the same folder at once,
+    the last one wins as a whole.
 
     Examples
     --------
@@ -185,13 +224,18 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     '1 2 3'
     """
     folder = Path(path).resolve()  # replaces the target of a link, not the link
-    partial = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
+    partial = _new_partial(folder)
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        for file in partial.iterdir():
-            _reach_the_disk(file)
-        _take_the_place_of(partial, folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(folder)
+        partial.mkdir(0o700 if folder.exists() else 0o777)
+        with _held(partial):
+            yield partial
+            for file in partial.iterdir():
+                _copy_mode(folder / file.name, file)
+                _reach_the_disk(file)
+            _copy_mode(folder, partial)
+            _take_the_place_of(partial, folder)
     except OSError as error:
         named = error.filename
         if named is None or str(named).startswith(str(partial)):
@@ -216,8 +260,9 @@ def _take_the_place_of(new: Path, old: Path) -> None:
                 return
             if _exchanged(new, old):
                 return
-            aside = new.with_name(f"{new.name}.{uuid4().hex}.old")
+            aside = _new_partial(old)
             old.rename(aside)
+            os.utime(aside)  # nobody may take it for stale
             try:
                 new.rename(old)
             except OSError:
@@ -554,9 +599,49 @@ def check_table_name(path: str | Path) -> Path:
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
     """Write a CSV or Parquet file, whole or not at all."""
     file = check_table_name(path)
+    if file.suffix.lower() == ".csv":
+        return write_whole(file, csv_text(frame))
     with whole_file(file) as partial:
-        if file.suffix.lower() == ".csv":
-            frame.to_csv(partial, index=False)
-        else:
-            frame.to_parquet(partial, index=False)
+        frame.to_parquet(partial, index=False)
     return file
+
+
+# What a spreadsheet takes for the beginning of a formula, also in the wide forms of East Asia.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+_SPLITTING = re.compile(r"[\r;\t|]")
+
+
+def csv_text(frame: pd.DataFrame, *, header: bool = True) -> str:
+    """Return a table as CSV that no spreadsheet runs: all CSV of fairmatch is written here.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front. If a text holds
+    another separator or a bare carriage return, all texts are quoted.
+
+    Examples
+    --------
+    >>> print(csv_text(pd.DataFrame({"id": ["=1+1", "-7"], "score": [0.5, -0.25]})), end="")
+    id,score
+    '=1+1,0.5
+    -7,-0.25
+    """
+    split = False
+
+    def safe(cell: Any) -> Any:
+        nonlocal split
+        if not isinstance(cell, str):
+            return cell
+        split = split or _SPLITTING.search(cell) is not None
+        return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+    columns = {
+        place: frame.iloc[:, place].astype(object).map(safe)
+        for place, kind in enumerate(frame.dtypes)
+        if not pd.api.types.is_numeric_dtype(kind) and kind.kind != "M"
+    }
+    columns = {place: columns.get(place, frame.iloc[:, place]) for place in range(frame.shape[1])}
+    names = [safe(name) for name in frame.columns]
+    text = pd.DataFrame(columns, index=frame.index).set_axis(names, axis=1)
+    quoting: Any = csv.QUOTE_NONNUMERIC if split else csv.QUOTE_MINIMAL
+    written: str = text.to_csv(index=False, header=header, quoting=quoting, lineterminator="\n")
+    return written

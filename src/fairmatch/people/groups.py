@@ -18,9 +18,16 @@ from fairmatch.people.checks import (
     plain_value,
     read_column,
 )
+from fairmatch.people.memberships import GroupProbabilities
 
 # The name of the group into which small groups are pooled.
 OTHER = "other"
+
+UNKNOWN = "unknown"
+"""The group of people for whom an attribute is missing. It is shown, but compared with no other."""
+
+UNKNOWN_WAYS = ("ignore", "error", "group")
+"""What may happen to rows without a group: the values of the parameter ``unknown``."""
 
 # A column of numbers with more different values than this is no column of groups.
 _MOST_NUMBERS = 20
@@ -49,6 +56,9 @@ class Groups:
         groups that are too small.
     ordered : bool, default=False
         Whether the groups are bands of a number, from the lowest to the highest.
+    memberships : array of shape (n_rows, n_groups), optional
+        Probability of each group, where groups are estimated. The codes are then those of the most
+        probable group.
 
     Examples
     --------
@@ -66,6 +76,7 @@ class Groups:
     crossed: tuple["Groups", ...] = ()
     apart: tuple[int, ...] = ()
     ordered: bool = False
+    memberships: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -79,6 +90,11 @@ class Groups:
     def compared(self) -> tuple[int, ...]:
         """Codes of the groups that are compared with each other."""
         return tuple(code for code in range(self.n_groups) if code not in self.apart)
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of rows in groups that are compared with nobody."""
+        return int(np.isin(self.codes, self.apart).sum())
 
     def is_group(self, code: int) -> BoolArray:
         """Return a mask of the rows in the group with this code."""
@@ -96,7 +112,8 @@ class Groups:
     def take(self, rows: NDArray[np.intp]) -> "Groups":
         """Return the groups of some of the rows. A label may then have no rows."""
         crossed = tuple(own.take(rows) for own in self.crossed)
-        return replace(self, codes=self.codes[rows], crossed=crossed)
+        own = None if self.memberships is None else self.memberships[rows]
+        return replace(self, codes=self.codes[rows], crossed=crossed, memberships=own)
 
     def names(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
         """Return the labels of rows, one per row."""
@@ -136,8 +153,9 @@ class Groups:
         return self
 
     def small(self, min_size: int) -> list[int]:
-        """Return the codes of groups with fewer rows than ``min_size``."""
-        return np.flatnonzero(self.sizes() < min_size).tolist()
+        """Return the codes of the compared groups with fewer rows than ``min_size``."""
+        sizes = self.sizes()
+        return [code for code in self.compared if sizes[code] < min_size]
 
     def pooled(self, min_size: int, label: Any = OTHER) -> "Groups":
         """Return the groups with all that have fewer rows than ``min_size`` joined into one."""
@@ -159,7 +177,11 @@ class Groups:
         names = [label if code in small else known for code, known in enumerate(self.labels)]
         codes = np.array([labels.index(name) for name in names])[self.codes]
         return replace(
-            self, codes=codes.astype(self.codes.dtype), labels=tuple(labels), ordered=False
+            self,
+            codes=codes.astype(self.codes.dtype),
+            labels=tuple(labels),
+            apart=tuple(sorted(labels.index(self.labels[code]) for code in self.apart)),
+            ordered=False,
         )
 
     def sized(self, codes: Sequence[int] | None = None) -> str:
@@ -182,6 +204,7 @@ def read_groups(
     n_rows: int | None = None,
     unknown: str | None = None,
     name: str = "sensitive_features",
+    estimated: bool = False,
 ) -> Groups:
     """Read the sensitive features as groups.
 
@@ -197,6 +220,8 @@ def read_groups(
         with nobody. By default a missing value is an error.
     name : str, default="sensitive_features"
         How errors name the argument.
+    estimated : bool, default=False
+        Whether groups may be probabilities. By default they are an error.
 
     Returns
     -------
@@ -216,6 +241,10 @@ def read_groups(
     >>> read_groups(table).labels
     ('f, Black', 'f, White', 'm, Black')
     """
+    found = sensitive_features
+    if estimated and isinstance(found, GroupProbabilities) and not found.is_certain:
+        check_length(found.values, n_rows, name)
+        return Groups(found.values.argmax(axis=1), found.labels, memberships=found.values)
     columns = attribute_columns(sensitive_features, name)
     read = []
     for attribute, values in columns:
@@ -231,10 +260,66 @@ def read_groups(
     return read[0]
 
 
+def read_known(sensitive_features: Any, way: str, *, n_rows: int | None = None) -> Groups:
+    """Read the sensitive features as groups, some of which may not be known.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_rows,) or table of shape (n_rows, n_attributes)
+        One attribute, or several.
+    way : {"ignore", "error", "group"}
+        What happens to rows without a group: they are compared with nobody, they are an error, or
+        they are a group of their own. Where they are no error, the word "unknown" is no group.
+    n_rows : int, optional
+        The expected number of rows.
+
+    Examples
+    --------
+    >>> groups = read_known(["a", None, "b"], "ignore")
+    >>> groups.labels, groups.apart, read_known(["a", None, "b"], "group").apart
+    (('a', 'b', 'unknown'), (2,), ())
+    """
+    if way == "error":
+        return read_groups(sensitive_features, n_rows=n_rows)
+    groups = read_groups(sensitive_features, n_rows=n_rows, unknown=UNKNOWN)
+    if way == "group":
+        crossed = tuple(replace(own, apart=()) for own in groups.crossed)
+        # People of an unknown number have no place in the order of the bands.
+        return replace(
+            groups, apart=(), crossed=crossed, ordered=groups.ordered and not groups.apart
+        )
+    check_known(groups)
+    return groups
+
+
+def check_known(groups: Groups) -> None:
+    """Raise unless at least two groups are known."""
+    if len(groups.compared) < 2:
+        known = [groups.labels[code] for code in groups.compared]
+        raise GroupError(
+            f"sensitive_features has {groups.n_unknown} missing or unknown values, and the others "
+            f"hold {len(known)} group ({listed(known)}). At least two known groups are needed to "
+            "compare. Pass rows of another group too, or another column.",
+            parameter="sensitive_features",
+        )
+
+
+def read_unknown(value: Any) -> str:
+    """Return what happens to rows without a group. Raise if it is none of the ways."""
+    if isinstance(value, str) and value in UNKNOWN_WAYS:
+        return value
+    raise InputError(
+        f"unknown must be one of {', '.join(map(repr, UNKNOWN_WAYS))}; got {value!r}.",
+        parameter="unknown",
+    )
+
+
 def attribute_columns(given: Any, name: str) -> list[tuple[Any, Any]]:
     """Return the attributes as pairs of name and values. The name of a single one is None."""
     if isinstance(given, Bands):
         return [(None, given)]
+    if isinstance(given, GroupProbabilities):
+        return [(None, np.asarray(given))]
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         import narwhals as nw
 

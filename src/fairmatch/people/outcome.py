@@ -1,14 +1,25 @@
-"""What a score is: a probability or a number, with its loss, its decision and its unit."""
+"""What a score is: a probability, a vector of class probabilities, or a number."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import expit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logsumexp, softmax
 
-from fairmatch.exceptions import InputError
-from fairmatch.people.checks import BoolArray, FloatArray, check_length, read_numbers, read_scores
+from fairmatch.exceptions import InputError, LabelError
+from fairmatch.people.checks import (
+    BoolArray,
+    FloatArray,
+    check_length,
+    is_missing,
+    plain_value,
+    read_column,
+    read_numbers,
+    read_scores,
+    refuse_masked,
+)
 
 Derivatives = tuple[FloatArray, FloatArray]
 
@@ -111,7 +122,47 @@ class SquaredLoss:
         return margins - labels, np.ones_like(margins)
 
 
-LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
+@dataclass(frozen=True)
+class SoftmaxLoss:
+    r"""The cross-entropy of labels 0 to C - 1; there is one margin per class.
+
+    Notes
+    -----
+    The link is :math:`p_c = e^{z_c} / \sum_k e^{z_k}` and the loss :math:`-\log p_y`. Its
+    derivatives by the margin of class c are :math:`p_c - 1[y = c]` and :math:`p_c (1 - p_c)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SoftmaxLoss().values(np.array([2.0]), np.zeros((1, 3))).round(4).tolist()
+    [1.0986]
+    """
+
+    name: str = "softmax"
+
+    def link(self, margins: FloatArray) -> FloatArray:
+        """Return the probability of every class."""
+        return np.asarray(softmax(margins, axis=-1))
+
+    def start(self, labels: FloatArray, mass: FloatArray) -> Any:
+        """Return the logarithms of the shares of the classes, of labels from 0 on."""
+        shares = np.bincount(labels.astype(np.intp), mass) / mass.sum()
+        return np.log(np.clip(shares, 1e-15, None))
+
+    def values(self, labels: FloatArray, margins: FloatArray) -> FloatArray:
+        """Return the cross-entropy of every row."""
+        own = np.take_along_axis(margins, labels.astype(np.intp)[:, None], axis=1)[:, 0]
+        return np.asarray(logsumexp(margins, axis=1) - own)
+
+    def derivatives(self, labels: FloatArray, margins: FloatArray) -> Derivatives:
+        """Return the probabilities minus the label, and the variances of the label."""
+        chances = self.link(margins)
+        first = chances.copy()
+        first[np.arange(len(labels)), labels.astype(np.intp)] -= 1.0
+        return first, chances * (1.0 - chances)
+
+
+LOGISTIC, SQUARED, SOFTMAX = LogisticLoss(), SquaredLoss(), SoftmaxLoss()
 
 
 @dataclass(frozen=True)
@@ -121,7 +172,7 @@ class Outcome:
     Attributes
     ----------
     name : str
-        "probability" or "number".
+        "probability", "classes" or "number".
     loss : Loss
         The loss that compares a score with a label, with its link.
     decides : bool
@@ -129,6 +180,12 @@ class Outcome:
         number selects nobody.
     has_unit : bool
         Whether scores are in units of the target, so that gaps have a unit too.
+    classes : tuple, default=()
+        Three or more classes, one for every column of the scores; empty for other outcomes.
+    ordered : bool, default=False
+        Whether the classes are in order, from the lowest to the highest.
+    favourable : tuple of int, default=()
+        Positions of the classes that are good for a person, if they are named.
 
     Examples
     --------
@@ -142,11 +199,23 @@ class Outcome:
     loss: Loss
     decides: bool
     has_unit: bool
+    classes: tuple[Any, ...] = ()
+    ordered: bool = False
+    favourable: tuple[int, ...] = ()
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two classes, so that scores are vectors."""
+        return bool(self.classes)
 
     def read(
         self, y_score: ArrayLike, *, name: str = "y_score", n_rows: int | None = None
     ) -> FloatArray:
         """Return scores as float64. Raise unless they are scores of this kind."""
+        if self.several:
+            scores = read_vectors(y_score, name=name)
+            check_length(scores, n_rows, name)
+            return scores
         if self.decides and not self.has_unit:
             return read_scores(y_score, name=name, n_rows=n_rows)
         numbers = read_numbers(y_score, name)
@@ -163,6 +232,168 @@ class Outcome:
     def decide(self, scores: FloatArray, threshold: float) -> BoolArray:
         """Return who is selected: everybody with a score at or above the threshold."""
         return np.asarray(scores >= threshold)
+
+
+def largest_class(scores: FloatArray) -> NDArray[np.intp]:
+    """Return the class with the largest probability; ties go to the later class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> largest_class(np.array([[0.2, 0.4, 0.4], [0.5, 0.5, 0.0]])).tolist()
+    [2, 1]
+    """
+    return np.asarray(scores.shape[1] - 1 - np.argmax(scores[:, ::-1], axis=1))
+
+
+# Rows of probabilities may miss the sum 1 by this much, as float32 and printed digits do.
+_SUM_ERROR = 1e-3
+
+
+def read_vectors(y_score: ArrayLike, *, name: str = "y_score") -> FloatArray:
+    """Read probabilities of two or more classes, one row per person, as float64."""
+    refuse_masked(y_score, name)
+    array = np.asarray(y_score)
+    if array.ndim != 2 or array.shape[1] < 2 or array.dtype.kind not in "biuf" or not len(array):
+        raise InputError(
+            f"{name} must be an array of numbers with one row per person and one column per "
+            f"class, got shape {array.shape} and dtype {array.dtype}. Pass probabilities.",
+            parameter=name,
+        )
+    scores = array.astype(np.float64)
+    sums = scores.sum(axis=1)
+    wrong = ~((scores >= 0.0).all(axis=1) & (np.abs(sums - 1.0) <= _SUM_ERROR))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        shown = ", ".join(f"{value:.6g}" for value in scores[row, :5])
+        raise InputError(
+            f"Every row of {name} must hold probabilities that sum to 1, and row {row}, counted "
+            f"from 0, holds {shown}. Pass class probabilities.",
+            parameter=name,
+        )
+    # Rows that sum to 1 up to rounding keep every bit.
+    return np.asarray(scores / np.where(np.abs(sums - 1.0) > 1e-9, sums, 1.0)[:, None])
+
+
+def is_vectors(y_score: Any) -> bool:
+    """Return whether scores have one column for each of several classes."""
+    shape = np.shape(y_score)
+    return len(shape) == 2 and shape[1] > 1
+
+
+def read_classes(
+    y_score: Any, classes: Sequence[Any] | None, y_true: Any, favourable: Any
+) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Return the class of every column of the scores, and the positions of the favourable ones.
+
+    The classes are those that a caller lists, else the names of the columns, else the labels in
+    sorted order, else the positions of the columns.
+    """
+    n_classes = np.shape(y_score)[1]
+    known = None
+    if y_true is not None:
+        labels = read_column(y_true, "y_true")
+        labels = labels[~is_missing(labels)]
+        known = [plain_value(label) for label in dict.fromkeys(labels.tolist())]
+    names = getattr(y_score, "columns", getattr(y_score, "column_names", None))
+    if classes is not None:
+        found, source = [plain_value(own) for own in classes], "classes"
+    elif names is not None:
+        found, source = [plain_value(own) for own in names], "y_score"
+    elif known is not None and len(known) == n_classes:
+        found, source = _sorted(known), "y_true"
+    elif known is not None and not all(own in range(n_classes) for own in known):
+        raise LabelError(
+            f"y_score has {n_classes} columns and y_true holds {len(known)} classes, so it is not "
+            "known which column belongs to which class. Pass classes=[...] in the order of the "
+            "columns.",
+            parameter="classes",
+        )
+    else:
+        found, source = list(range(n_classes)), "y_score"
+    if len(found) != n_classes or len(set(found)) < n_classes:
+        raise InputError(
+            f"{source} must name {n_classes} different classes, one for every column of y_score; "
+            f"got {found!r}.",
+            parameter="classes",
+        )
+    strange = [own for own in known or () if own not in found]
+    if strange:
+        raise LabelError(
+            f"y_true holds {strange[0]!r}, which is not one of the classes {found!r}. Pass "
+            "classes=[...] with every class, in the order of the columns of y_score.",
+            parameter="classes",
+        )
+    return tuple(found), read_favourable(favourable, found)
+
+
+def read_favourable(favourable: Any, classes: Sequence[Any]) -> tuple[int, ...]:
+    """Return the positions of the classes that are good for a person; none if none is named."""
+    if favourable is None:
+        return ()
+    is_list = isinstance(favourable, list | tuple | set | frozenset | np.ndarray)
+    named = [plain_value(own) for own in favourable] if is_list else [favourable]
+    strange = [own for own in named if own not in classes]
+    if strange or not 0 < len(set(named)) < len(classes):
+        raise InputError(
+            f"favourable must name some of the classes {list(classes)!r}, and not all of them; got "
+            f"{named!r}.",
+            parameter="favourable",
+        )
+    return tuple(sorted(classes.index(own) for own in set(named)))
+
+
+def _sorted(values: list[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=str)
+
+
+def class_outcome(
+    classes: Sequence[Any], *, ordered: bool = False, favourable: tuple[int, ...] = ()
+) -> Outcome:
+    """Return the outcome of three or more classes.
+
+    Examples
+    --------
+    >>> grades = class_outcome(["low", "middle", "high"], ordered=True)
+    >>> grades.classes, grades.several, grades.loss.name
+    (('low', 'middle', 'high'), True, 'softmax')
+    """
+    return Outcome("classes", SOFTMAX, True, False, tuple(classes), ordered, favourable)
+
+
+def class_levels(scores: FloatArray) -> FloatArray:
+    """Return the expected place of ordered classes, from 0 for the lowest to 1 for the highest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_levels(np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])).tolist()
+    [0.5, 1.0]
+    """
+    return np.asarray(scores @ np.linspace(0.0, 1.0, scores.shape[1])).clip(0.0, 1.0)
+
+
+def class_codes(y_true: Any, classes: Sequence[Any], *, n_rows: int, name: str) -> FloatArray:
+    """Return the position of every label among the classes."""
+    array = read_column(y_true, name)
+    check_length(array, n_rows, name)
+    if (missing := is_missing(array)).any():
+        raise LabelError(
+            f"{name} has {int(missing.sum())} missing labels, and every row needs one. Leave those "
+            "rows out."
+        )
+    place = {own: at for at, own in enumerate(classes)}
+    strange = next((label for label in array.tolist() if label not in place), None)
+    if strange is not None:
+        raise LabelError(
+            f"{name} holds {strange!r}, which is not one of the classes {list(classes)!r}. Leave "
+            "those rows out, or list every class.",
+            parameter=name,
+        )
+    return np.array([place[label] for label in array.tolist()], dtype=np.float64)
 
 
 PROBABILITY = Outcome("probability", LOGISTIC, decides=True, has_unit=False)

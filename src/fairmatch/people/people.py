@@ -27,6 +27,7 @@ from fairmatch.people.checks import (
 )
 from fairmatch.people.encoding import Table, as_table
 from fairmatch.people.groups import Criterion, Groups, read_groups
+from fairmatch.people.outcome import class_codes
 from fairmatch.people.strata import Codes, read_given
 from fairmatch.people.weights import Weights
 
@@ -35,18 +36,19 @@ IndexArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What is true of every row: one of two classes, or a number.
+    """What is true of every row: one of two or more classes, or a number.
 
     Attributes
     ----------
     values : array of shape (n_rows,)
-        1 for the positive class and 0 for the other one, or the numbers; NaN where unknown.
-    classes : tuple of two labels, or None
-        The negative class and the positive one; None for numbers.
+        1 for the positive class and 0 for the other one, the position of the class among several,
+        or the numbers; NaN where it is unknown.
+    classes : tuple, or None
+        The negative class and the positive one, or all of several classes; None for numbers.
     """
 
     values: FloatArray
-    classes: tuple[Any, Any] | None = None
+    classes: tuple[Any, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -165,7 +167,14 @@ class People:
     @property
     def positive(self) -> BoolArray | None:
         """Which rows have the positive label; None without labels of two classes."""
-        return None if self.labels is None or self.labels.classes is None else self.labels.positive
+        labels = self.labels
+        two = labels is not None and labels.classes is not None and len(labels.classes) == 2
+        return labels.positive if labels is not None and two else None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the class of every row is known: one of two, or one of several."""
+        return self.labels is not None and self.labels.classes is not None
 
     def stratum(self, comparison: Comparison) -> str | None:
         """Return the label of the stratum within which people are compared, if there are strata."""
@@ -183,6 +192,22 @@ class People:
             None if self.strata is None else self.strata.take(rows),
             None if self.ids is None else tuple(self.ids[row] for row in rows),
         )
+
+    def expanded(self) -> tuple[People, IndexArray]:
+        """Return people with a row for every group that they may belong to, and the row of each.
+
+        A row weighs as much as its group is probable. Rows of the same person stay one person.
+        """
+        assert self.groups.memberships is not None
+        rows, codes = np.nonzero(self.groups.memberships)
+        own = Weights(len(self)) if self.weight is None else self.weight
+        weight = Weights(
+            len(rows),
+            self.mass[rows] * self.groups.memberships[rows, codes],
+            persons=rows if own.persons is None else own.persons[rows],
+        )
+        groups = Groups(codes, self.groups.labels)
+        return replace(self.take(rows), groups=groups, weight=weight), rows
 
     def comparisons(self, criterion: Criterion, reference: Any = None) -> list[Comparison]:
         """Return every group with the reference group, within each compared class and stratum.
@@ -299,6 +324,8 @@ def read_people(
     sample_weight: ArrayLike | None = None,
     name: str = "y_true",
     given: Any = None,
+    estimated: bool = False,
+    classes: tuple[Any, ...] = (),
 ) -> People:
     """Read what callers pass about people.
 
@@ -311,7 +338,7 @@ def read_people(
     X : table or array of shape (n_rows, n_columns), optional
         The columns that describe people. They are read when they are needed.
     y : array-like of shape (n_rows,), optional
-        Labels of two classes.
+        Labels of two classes, or of several.
     pos_label : default=1
         The label that counts as positive. With None it is the greater of the two.
     sample_weight : array-like of shape (n_rows,), optional
@@ -320,11 +347,17 @@ def read_people(
         How errors name the labels.
     given : names of columns of X, an array or a table, optional
         The factors within whose levels people are compared.
+    estimated : bool, default=False
+        Whether groups may be probabilities.
+    classes : tuple, default=()
+        The classes, if there are more than two.
     """
-    groups = read_groups(sensitive_features, n_rows=n_rows)
+    groups = read_groups(sensitive_features, n_rows=n_rows, estimated=estimated)
     weights = read_weights(sample_weight, n_rows=n_rows)
     labels = None
-    if y is not None:
+    if y is not None and classes:
+        labels = Labels(class_codes(y, classes, n_rows=n_rows, name=name), classes)
+    elif y is not None:
         if pos_label is None:
             known = read_column(y, name)
             pos_label = max(set(known[~is_missing(known)].tolist()), default=None)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.people.checks import check_names, is_missing
+from fairmatch.people.columns import looks_like_codes, name_words
 from fairmatch.people.leaks import Leak, find_leaks
 
 MANY_LEVELS = 100
@@ -86,8 +87,7 @@ class ColumnFacts:
     @property
     def words(self) -> set[str]:
         """The words of the column's name, in lower case."""
-        apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name)
-        return set(re.findall(r"[^\W\d_]+", apart.casefold()))
+        return name_words(self.name)
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,8 @@ def suspect(facts: ColumnFacts, *, label_is_known: bool = False) -> Suspicion | 
             return found
     if not label_is_known and facts.n_distinct == 2 and facts.words & _LABEL_WORDS:
         return Suspicion("has two values and the name of an outcome: is it the label?", asks=True)
+    if facts.type == "whole numbers" and looks_like_codes(facts.name, facts.values):
+        return Suspicion("looks like codes: if so, name it as categorical")
     if facts.type in ("text", "categories") and facts.n_distinct > MANY_LEVELS:
         return Suspicion(f"has {facts.n_distinct:,} levels: leave it out, or pool the rare ones")
     return _careless_levels(facts)
@@ -440,6 +442,8 @@ class Roles:
         Columns to leave out.
     kept : sequence of str
         Columns to use as features, even if they look suspicious. Other columns may be features too.
+    numbers : sequence of str
+        Columns of groups that hold numbers: probabilities, or what is cut into bands.
 
     Examples
     --------
@@ -461,6 +465,7 @@ class Roles:
     features: Sequence[str] | None = None
     ignored: Sequence[str] = ()
     kept: Sequence[str] = ()
+    numbers: Sequence[str] = ()
 
     def named(self) -> Iterator[tuple[str, str]]:
         """Yield every named column with its role."""
@@ -493,6 +498,7 @@ class Roles:
             features=None if self.features is None else split_names(self.features, known),
             ignored=split_names(self.ignored, known),
             kept=split_names(self.kept, known, "keep"),
+            numbers=split_names(self.numbers, known),
         )
 
     def read(self, table: Any, *, name: object = "The table") -> RoleTable:
@@ -540,7 +546,7 @@ class Roles:
         read = []
         for column, series in zip(columns, frame.iter_columns(), strict=True):
             facts = describe_column(column, series)
-            if roles.get(column) == "sensitive":
+            if roles.get(column) == "sensitive" and column not in self.numbers:
                 _refuse_no_groups(facts, len(frame))
             read.append(self._role(facts, roles.get(column)))
         return RoleTable(tuple(read), len(frame))

@@ -16,7 +16,7 @@ import pandas as pd
 
 from fairmatch.auditing.facts import Alternatives, Audit, Comparison
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.people.files import whole_file
+from fairmatch.people.files import write_whole
 from fairmatch.report.charts import require_charts
 from fairmatch.report.explorer import explorer_json, explorer_lead
 from fairmatch.report.figures import (
@@ -226,11 +226,7 @@ def write_report(
         scripts=scripts,
         policy=_policy(scripts),
     )
-    file = Path(path)
-    # A text with half a surrogate pair cannot be written, so a question mark replaces it.
-    with whole_file(file) as partial:
-        partial.write_bytes(html.encode("utf-8", "replace"))
-    return file
+    return write_whole(path, html, private=any(one.individuals is not None for one in shown))
 
 
 def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:

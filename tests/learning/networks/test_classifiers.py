@@ -214,7 +214,7 @@ class TestSamples:
     def test_pairs_are_of_the_sample_and_rows_of_the_loss_of_the_whole_table(self):
         groups = read_groups(GROUP)
         rows = rows_of(X, Y, GROUP)
-        coupling = made(FTMClassifier, match_rows=30, **QUICK)._penalty(rows, None).coupling
+        coupling = made(FTMClassifier, match_rows=15, **QUICK)._penalty(rows, None).coupling
         sample = np.union1d(coupling.source_index, coupling.target_index)
         assert len(sample) == 30
         batches = CoupledBatches(coupling, groups, rows.mass, 32, np.random.default_rng(0))
@@ -226,9 +226,9 @@ class TestSamples:
         assert learned == set(range(len(Y)))
 
     def test_everybody_is_matched_in_small_tables(self):
-        assert FTMClassifier().match_rows == 50_000
+        assert FTMClassifier().match_rows == 2_500
         assert_array_equal(scores(fit()), scores(fit(match_rows=None)))
-        assert not np.array_equal(scores(fit()), scores(fit(match_rows=30)))
+        assert not np.array_equal(scores(fit()), scores(fit(match_rows=15)))
         with pytest.raises(InputError, match="match_rows"):
             fit(match_rows=0)
 

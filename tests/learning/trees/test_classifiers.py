@@ -280,6 +280,31 @@ class TestWarmUp:
         assert right[1] >= right[0]
 
 
+class TestSharedWarmup:
+    """Trees of the warm-up are grown once for all weights, from the same margins."""
+
+    @pytest.mark.parametrize("own", [{}, {"subsample": 0.7, "subsample_freq": 1}])
+    @pytest.mark.parametrize("stopping", [None, 4])
+    def test_a_path_has_the_trees_of_every_fit_alone(self, own, stopping):
+        model = made(
+            FTMBoostingClassifier, n_estimators=24, num_leaves=6, warmup=0.5, random_state=0,
+            early_stopping_rounds=stopping, **own,
+        )  # fmt: skip
+        weights = [2.0, 0.0, 0.3]
+        path = fairness_path(
+            X, Y, sensitive_features=GROUP, estimator=model, fairness_weights=weights
+        )
+        for weight, found in zip(weights, path.models, strict=True):
+            alone = clone(model).set_params(fairness_weight=weight, warmup=0.5)
+            alone.fit(X, Y, sensitive_features=GROUP)
+            assert_array_equal(scores(found), scores(alone))
+            assert found.n_rounds_ == alone.n_rounds_
+        # No warm-up is shared where the rows of every tree are drawn.
+        blocks = [m.trees_.model_to_string().split("Tree=")[1:] for m in path.models]
+        if stopping is None:
+            assert blocks[0][:12] == blocks[2][:12] == blocks[1][:12]
+
+
 class TestPredictedMap:
     def test_people_are_matched_on_features_and_scores_of_trees_that_did_not_see_them(self):
         model = fit(transport="predicted")
@@ -287,16 +312,16 @@ class TestPredictedMap:
         inputs = np.column_stack([X, GROUP]).astype(float)
         settings = model._settings()
         seed = settings.parameters["seed"]
-        unseen = unseen_scores(settings, rows_of(inputs, Y, GROUP), categorical=[])
-        # Every fold by LightGBM's own classifier, grown on the others.
+        unseen = unseen_scores(settings, rows_of(inputs, Y, GROUP), categorical=[], share=0.5)
+        # Each half by LightGBM's own classifier, grown on the other.
         order = np.random.default_rng(seed).permutation(len(Y))
         order = order[np.argsort((2 * Y + GROUP)[order], kind="stable")]
-        for k in range(5):
-            rest = np.sort(np.setdiff1d(order, order[k::5]))
-            plain = lgb.LGBMClassifier(n_estimators=10, num_leaves=6, verbose=-1, n_jobs=1)
+        for k in range(2):
+            rest = np.sort(np.setdiff1d(order, order[k::2]))
+            plain = lgb.LGBMClassifier(n_estimators=5, num_leaves=6, verbose=-1, n_jobs=1)
             plain.fit(inputs[rest], Y[rest])
-            expected = plain.predict_proba(inputs[order[k::5]])[:, 1]
-            assert_allclose(unseen[order[k::5]], expected, rtol=0, atol=1e-12)
+            expected = plain.predict_proba(inputs[order[k::2]])[:, 1]
+            assert_allclose(unseen[order[k::2]], expected, rtol=0, atol=1e-12)
         points = np.column_stack([encoded, 10.0 * unseen])
         coupling = OptimalTransportMatcher(tolerance=1e-3).match(points, GROUP)
         ready = made(FTMBoostingClassifier, **QUICK, warmup=0.0)
@@ -319,7 +344,7 @@ class TestPredictedMap:
         encoded = TableEncoder(missing="encode").fit(X[train]).transform(X[held_out])
         inputs = np.column_stack([X, group])[held_out].astype(float)
         known = rows_of(inputs, y[held_out], group[held_out])
-        unseen = unseen_scores(model._settings(), known, categorical=[])
+        unseen = unseen_scores(model._settings(), known, categorical=[], share=0.5)
         points = np.column_stack([encoded, 10.0 * unseen])
         pairs = OptimalTransportMatcher(tolerance=1e-3).match(points, group[held_out])
         expected = [pairs.gap(scores(m, X[held_out], group[held_out])) for m in model.path_.models]
@@ -697,7 +722,7 @@ class TestSamples:
     """People of large tables are matched on a sample; the loss sees everybody."""
 
     def test_the_penalty_sees_pairs_of_the_sample_and_the_loss_all_rows(self):
-        model = made(FTMBoostingClassifier, match_rows=60, **QUICK, **PAPER)
+        model = made(FTMBoostingClassifier, match_rows=30, **QUICK, **PAPER)
         penalty = model._penalty(rows(), None)
         pairs = penalty.coupling
         matched = np.union1d(pairs.source_index, pairs.target_index)
@@ -716,7 +741,7 @@ class TestSamples:
             ._penalty(rows(), None)
             .coupling
         )
-        for size in (len(Y), 50_000):
+        for size in (len(Y) // 2, 2_500):
             same = (
                 made(FTMBoostingClassifier, match_rows=size, **QUICK, **PAPER)
                 ._penalty(rows(), None)
@@ -724,12 +749,12 @@ class TestSamples:
             )
             np.testing.assert_array_equal(same.source_index, whole.source_index)
             np.testing.assert_array_equal(same.mass, whole.mass)
-        assert FTMBoostingClassifier().match_rows == 50_000
+        assert FTMBoostingClassifier().match_rows == 2_500
 
     def test_the_seed_draws_the_sample(self):
         def source(seed):
             settings = {**QUICK, **PAPER, "random_state": seed}
-            model = made(FTMBoostingClassifier, match_rows=60, **settings)
+            model = made(FTMBoostingClassifier, match_rows=30, **settings)
             return model._penalty(rows(), None).coupling.source_index.tolist()
 
         assert source(0) == source(0) != source(1)

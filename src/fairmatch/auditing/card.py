@@ -1,0 +1,100 @@
+"""The model card: an audit as Markdown, with the gaps, their intervals and the limits of use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def model_card(audit: Any, limits: Sequence[str]) -> str:
+    """Return the model card of an `Audit`."""
+    about, made = audit.about, audit.provenance
+    level = f"{audit.confidence:.0%}"
+    head = ["---", "tags:", "- fairness", "- fairmatch", "---", ""]
+    lines = [*head, f"# {_safe(about.title or f'Fairness of {audit.model_name}')}", ""]
+    given = [("Purpose", about.purpose), ("Author", about.author), ("Date", about.date)]
+    lines += [f"- {name}: {_safe(text)}" for name, text in given if text]
+    lines += [f"- Model: {_safe(audit.model_name)}", f"- People: {audit.n_rows:,}"]
+    if audit.threshold is not None:
+        side = "at or above" if audit.favourable == "high" else "below"
+        lines.append(f"- {_safe(audit.outcome.capitalize())}: a score {side} {audit.threshold:g}")
+    lines += ["", "## Groups", "", *_groups(audit, level)]
+    lines += ["", "## Gaps", "", *_table(("gap", f"value ({level} interval)", "between", "ahead"), [
+        (gap.name.replace("_", " "), _told(gap), " and ".join(gap.groups or ()), gap.favoured or "")
+        for gap in audit.gaps
+    ])]  # fmt: skip
+    lines += ["", "## Limits of use", "", *(f"- {_safe(one)}" for one in _limits(audit, limits))]
+    lines += ["", "## How this was measured", "", f"- fairmatch {made.version}, seed {made.seed}"]
+    if made.source is not None:
+        lines.append(f"- File: {_safe(made.source)} (SHA-256 {made.source_sha256})")
+    lines.append(f"- SHA-256 of the scores: {made.scores_sha256}")
+    return "\n".join([*lines, ""])
+
+
+def _groups(audit: Any, level: str) -> list[str]:
+    """Return the table of groups, without the columns that nobody has a value in."""
+    names = {
+        "selection_rate": f"{audit.outcome} ({level} interval)",
+        "mean_score": "mean score",
+        "base_rate": "favourable label",
+        "accuracy": "accuracy",
+        "true_positive_rate": "true positive rate",
+        "false_positive_rate": "false positive rate",
+    }
+    facts = {name: [getattr(group, name) for group in audit.groups] for name in names}
+    shown = [name for name, own in facts.items() if any(x and x.value is not None for x in own)]
+    errors = [group.calibration_error for group in audit.groups]
+    calibrated = any(error is not None for error in errors)
+    header = ["group", "people", *(names[name] for name in shown)]
+    rows = []
+    for place, group in enumerate(audit.groups):
+        row = [group.label, f"{group.n_rows:,}", *(_told(facts[name][place]) for name in shown)]
+        if calibrated:
+            row.append("" if errors[place] is None else f"{errors[place]:.3f}")
+        rows.append(row)
+    return _table([*header, *["calibration error"] * calibrated], rows)
+
+
+def _limits(audit: Any, own: Sequence[str]) -> list[str]:
+    """Return what a reader must not conclude from the card."""
+    found = [
+        *own,
+        f"The numbers describe {audit.n_rows:,} people. They hold for other people only as far as "
+        "these are a sample of them.",
+        "Each interval allows for chance in these people, one interval at a time. An interval that "
+        "begins at 0 does not show that there is no gap.",
+    ]
+    if audit.threshold is not None:
+        found.append(f"Gaps of decisions are those at the threshold {audit.threshold:g}.")
+    if all(group.base_rate is None for group in audit.groups):
+        found.append("Without labels, nothing is said about error rates and calibration.")
+    if not any(matching.transport is not None for matching in audit.matchings):
+        found.append(
+            "Without features, nothing is said about how people who are alike are treated."
+        )
+    found += [audit.undecided] if audit.undecided else []
+    found += [*audit.refusals, *audit.notes]
+    found.append(
+        "The card states facts. Whether a gap is acceptable or lawful is for people to judge."
+    )
+    return found
+
+
+def _told(fact: Any) -> str:
+    if fact is None or fact.value is None:
+        return "no statement"
+    if fact.low is None or fact.high is None:
+        return f"{fact.value:.3f}"
+    return f"{fact.value:.3f} ({fact.low:.3f} to {fact.high:.3f})"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return [f"| {' | '.join(_safe(cell) for cell in line)} |" for line in lines]
+
+
+def _safe(text: str) -> str:
+    """Return text that stays text in Markdown: no tag, no link, no new cell and no new line."""
+    for sign in "\\`*_[]|<>#":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())

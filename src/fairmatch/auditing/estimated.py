@@ -1,0 +1,355 @@
+"""The audit of groups that are known only as probabilities: an estimate, bounds, and known rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from fairmatch.auditing.facts import Estimate, EstimatedFacts, EstimatedGap, Gap, GroupFacts
+from fairmatch.auditing.gaps import describe_groups, selection_ratio
+from fairmatch.auditing.people import Audited
+from fairmatch.exceptions import GroupError
+from fairmatch.measures.distributions import ScoredPeople
+from fairmatch.measures.estimated import (
+    LEAST,
+    Difference,
+    EstimatedPeople,
+    assumed_difference,
+    bounded_difference,
+    calibrated_difference,
+    least_largest_gap,
+)
+from fairmatch.measures.registry import Measure, applicable
+from fairmatch.people.checks import BoolArray, FloatArray, check_length, is_missing, read_column
+from fairmatch.people.groups import Groups, listed
+
+UNMATCHED = "The groups are probabilities, and only people whose group is known can be matched."
+
+_METHOD = (
+    "weighted by the probabilities of the groups; assumes that scores and groups are independent "
+    "given these probabilities; normal interval, by person"
+)
+# With fewer known people of a group, there is no estimate from them.
+_FEWEST_KNOWN = 10
+_FIFTHS = 5
+
+
+@dataclass(frozen=True)
+class EstimatedAudit:
+    """The parts of an audit of estimated groups."""
+
+    groups: tuple[GroupFacts, ...]
+    selection_ratio: Estimate
+    gaps: tuple[Gap, ...]
+    pair_gaps: tuple[Gap, ...]
+    facts: EstimatedFacts
+    notes: tuple[str, ...]
+
+
+def estimate_gaps(
+    data: Audited, known: Any, positions: NDArray[np.intp] | None, n_given: int
+) -> EstimatedAudit:
+    """Return every gap with its estimate, and gaps of rates and means with their bounds."""
+    memberships = data.groups.memberships
+    assert memberships is not None
+    people, rows = data.people.expanded()
+    expanded = replace(data, scored=ScoredPeople(people, data.scores[rows], data.scored.settings))
+    truth = _read_known(known, data.groups, positions, n_given)
+    thresholded = replace(data, scored=data.of(_most_likely(data.groups)).scored)
+    answers = _Answers(data, expanded, thresholded, truth)
+    gaps, by_pair, estimated = [], list[Gap](), []
+    for measure in applicable(data.scored.settings.outcome).values():
+        if not answers.can(measure):
+            continue
+        found = answers.gaps(measure)
+        gaps.append(found[0])
+        by_pair += found[1] if len(expanded.pairs) > 1 else []
+        if measure.distance is None and found[0].value is not None and not measure.is_relative:
+            estimated.append(answers.answer(measure, found[0]))
+    sizes = np.bincount(answers.cells)
+    facts = EstimatedFacts(
+        n_people=data.weights.people,
+        n_cells=len(sizes),
+        smallest_cell=int(sizes.min()),
+        gaps=tuple(estimated),
+        n_known=0 if truth is None else int((truth >= 0).sum()),
+    )
+    if truth is not None and facts.n_known >= LEAST:
+        error, p_value = _calibration(memberships, truth)
+        facts = replace(facts, calibration_error=error, calibration_p_value=p_value)
+    groups = tuple(map(_sized, describe_groups(expanded), people.groups.sizes(people.weights)))
+    ratio = selection_ratio(expanded)
+    notes = tuple(_notes(facts, data))
+    return EstimatedAudit(groups, ratio, tuple(gaps), tuple(by_pair), facts, notes)
+
+
+def _most_likely(groups: Groups) -> Groups:
+    return Groups(groups.codes, groups.labels)
+
+
+def _sized(facts: GroupFacts, weight: float) -> GroupFacts:
+    """Return the facts of a group with its expected number of people, not that of its rows."""
+    n_rows = round(weight)
+    exact = np.asarray(facts.score_counts) * (n_rows / max(sum(facts.score_counts), 1))
+    counts = np.floor(exact).astype(int)
+    missing = n_rows - int(counts.sum())
+    counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
+    return replace(facts, n_rows=n_rows, score_counts=tuple(counts.tolist()), weight=float(weight))
+
+
+class _Answers:
+    """The answers about one model's scores of people whose groups are probabilities."""
+
+    def __init__(
+        self,
+        data: Audited,
+        expanded: Audited,
+        thresholded: Audited,
+        truth: NDArray[np.intp] | None,
+    ) -> None:
+        self.data, self.expanded, self.thresholded = data, expanded, thresholded
+        self.truth = truth
+        weights, memberships = data.weights, data.groups.memberships
+        assert memberships is not None
+        n_rows = len(memberships)
+        self.people = EstimatedPeople(
+            data.scores,
+            memberships,
+            np.ones(n_rows) if weights.values is None else weights.values,
+            np.arange(n_rows) if weights.persons is None else weights.persons,
+        )
+        self.cells = self.people.cells
+        folds = data.settings.generator(9).integers(2, size=int(self.people.persons.max()) + 1)
+        self.folds = folds[self.people.persons]
+
+    def can(self, measure: Measure) -> bool:
+        """Return whether the measure is defined for these people."""
+        has_labels = self.data.people.positive is not None
+        if measure.needs_coupling or (measure.needs_labels and not has_labels):
+            return False
+        return not measure.is_relative or bool(self.data.scored.settings.spread)
+
+    def parts(self, measure: Measure) -> list[EstimatedPeople]:
+        """Return the people of every compared class, with their decisions or scores."""
+        values = self.data.selected.astype(np.float64) if measure.needs_decisions else None
+        found = []
+        for label in measure.labels:
+            inside: BoolArray | None = None
+            if label is not None:
+                assert self.data.deserving is not None
+                inside = self.data.deserving if label else ~self.data.deserving
+            part = replace(
+                self.people,
+                values=self.people.values if values is None else values,
+                inside=inside,
+            )
+            part.__dict__["cells"] = self.cells  # those of the probabilities alone
+            found.append(part)
+        return found
+
+    def gaps(self, measure: Measure) -> tuple[Gap, list[Gap]]:
+        """Return the largest weighted gap, and that of every pair of groups."""
+        data = self.expanded
+        if data.refused:
+            nothing = (None,) * 5
+            return Gap(measure.name, measure.symbol, *nothing, "no statement", data.refused), []
+        found = []
+        for pair in data.pairs:
+            value = measure.between(data.scored, pair)
+            limits: tuple[float | None, float | None] = None, None
+            method, signed = "weighted by the probabilities of the groups; no interval", None
+            if measure.distance is None:
+                limits = self._limits(
+                    [assumed_difference(part, pair) for part in self.parts(measure)], measure
+                )
+                method, signed = _METHOD, measure.signed(data.scored, pair)
+            names = data.labels[pair[0]], data.labels[pair[1]]
+            turned = measure.unit != "share" and data.settings.favourable == "low"
+            favoured = None if not signed else names[(signed > 0.0) != turned]
+            found.append(
+                Gap(
+                    measure.name,
+                    measure.symbol,
+                    value,
+                    *limits,
+                    signed,
+                    None,
+                    method,
+                    groups=names,
+                    favoured=favoured,
+                )
+            )
+        worst = max(found, key=lambda gap: round(gap.value or 0.0, 12))
+        if worst.low is not None:
+            worst = replace(
+                worst,
+                low=max(gap.low or 0.0 for gap in found),
+                high=max(gap.high or 0.0 for gap in found),
+            )
+        return worst, found
+
+    def _limits(
+        self, differences: list[Difference], measure: Measure, freedom: float = np.inf
+    ) -> tuple[float, float]:
+        """Return the limits of the mean of absolute differences, one for each class."""
+        unit, most = self._unit(measure)
+        ends = [
+            _absolute(one.limits(self.expanded.pair_confidence, freedom)) for one in differences
+        ]
+        low, high = (float(np.mean(own)) / unit for own in zip(*ends, strict=True))
+        return low, min(high, most)
+
+    def _unit(self, measure: Measure) -> tuple[float, float]:
+        settings = self.data.scored.settings
+        unit = measure.unit_of(settings)
+        return unit, 1.0 if measure.unit == "share" else settings.width / unit
+
+    def answer(self, measure: Measure, gap: Gap) -> EstimatedGap:
+        """Return the three answers about the largest gap, and what thresholding would say."""
+        parts, pairs = self.parts(measure), self.expanded.pairs
+        most = self._unit(measure)[1]
+        sharp, outer = [], []
+        for pair in pairs:
+            ends = [bounded_difference(part, pair) for part in parts]
+            sharp.append(np.mean([_absolute((low.value, high.value)) for low, high in ends], 0))
+            level = self.expanded.pair_confidence
+            ends = [bounded_difference(part, pair, self.folds) for part in parts]
+            outer.append(
+                np.mean(
+                    [_absolute((a.limits(level)[0], b.limits(level)[1])) for a, b in ends], axis=0
+                )
+            )
+        low, high = np.max(sharp, axis=0)
+        if len(pairs) > 1 and measure.needs_decisions and not measure.needs_labels:
+            low = max(low, least_largest_gap(parts[0], self.expanded.compared))
+        low, high = min(low, gap.value or low), max(high, gap.value or high)
+        low_limit, high_limit = np.max(outer, axis=0)
+        thresholded = None
+        if not self.thresholded.refused:
+            thresholded = max(
+                measure.between(self.thresholded.scored, pair) for pair in self.thresholded.pairs
+            )
+        return EstimatedGap(
+            measure.name,
+            measure.symbol,
+            Estimate(gap.value, gap.low, gap.high),
+            float(low),
+            float(min(high, most)),
+            float(min(low_limit, low)),
+            float(min(max(high_limit, high), most)),
+            self._calibrated(measure, parts),
+            thresholded,
+        )
+
+    def _calibrated(self, measure: Measure, parts: list[EstimatedPeople]) -> Estimate | None:
+        if self.truth is None:
+            return None
+        found = []
+        for pair in self.expanded.pairs:
+            differences = []
+            for part in parts:
+                inside = self.truth if part.inside is None else self.truth[part.inside]
+                fewest = min(int((inside == group).sum()) for group in pair)
+                one = calibrated_difference(part, pair, self.truth) if fewest else None
+                if one is None or fewest < _FEWEST_KNOWN:
+                    return None
+                differences.append(one)
+            n_known = int((self.truth >= 0).sum())
+            value = float(np.mean([abs(one.value) for one in differences]))
+            value /= self._unit(measure)[0]
+            found.append((value, *self._limits(differences, measure, n_known - 1.0)))
+        return Estimate(*map(max, zip(*found, strict=True)))
+
+
+def _absolute(ends: tuple[float, float]) -> tuple[float, float]:
+    """Return the range of absolute values between two ends."""
+    low, high = ends
+    return max(low, -high, 0.0), max(high, -low)
+
+
+def _read_known(
+    known: Any, groups: Groups, positions: NDArray[np.intp] | None, n_given: int
+) -> NDArray[np.intp] | None:
+    """Return the codes of known groups; -1 where the group is not known."""
+    if known is None:
+        return None
+    column = read_column(known, "known")
+    check_length(column, n_given, "known")
+    column = column if positions is None else column[positions]
+    codes = np.full(len(column), -1)
+    for code, label in enumerate(groups.labels):
+        codes[np.asarray(column == label, dtype=bool)] = code
+    strange = column[(codes < 0) & ~is_missing(column)]
+    if len(strange):
+        raise GroupError(
+            f"known holds {strange.tolist()[0]!r}, and the groups are {listed(groups.labels)}. "
+            "Name the group of a person as its column of probabilities is named, and leave the "
+            "others missing.",
+            parameter="known",
+        )
+    return codes
+
+
+def _calibration(memberships: FloatArray, truth: NDArray[np.intp]) -> tuple[float, float]:
+    """Return the largest error of probabilities where groups are known, and a p-value.
+
+    Each group's known people are cut into fifths of its probability. The sums of true groups are
+    compared with those of the probabilities, whose variance is the sum of p(1 - p). The p-value is
+    that of the largest deviation, times their number.
+    """
+    is_known = truth >= 0
+    errors, deviations = [], []
+    for group in range(memberships.shape[1]):
+        own, is_group = memberships[is_known, group], truth[is_known] == group
+        for rows in np.array_split(np.argsort(own, kind="stable"), _FIFTHS):
+            errors.append(abs(float((is_group[rows] - own[rows]).mean())))
+            spread = float(np.sqrt((own[rows] * (1.0 - own[rows])).sum()))
+            off = abs(float((is_group[rows] - own[rows]).sum()))
+            deviations.append(off / spread if spread > 0.0 else np.inf * (off > 0.0))
+    worst = float(np.nanmax(deviations))
+    return max(errors), float(min(2.0 * ndtr(-worst) * len(errors), 1.0))
+
+
+def _notes(facts: EstimatedFacts, data: Audited) -> Iterable[str]:
+    """Yield what a reader should know about estimated groups."""
+    yield (
+        f"The groups of {facts.n_people:,} people are probabilities, and gaps are weighted by "
+        "them. That is right if scores and groups are independent given the probabilities."
+    )
+    if not facts.gaps:
+        return
+    first = facts.gaps[0]
+    title = "selection rates" if data.decides else "mean predictions"
+    cells = "cell" if facts.n_cells == 1 else "cells"
+    yield (
+        f"Without that assumption, the gap of {title} lies between {first.low:.4f} and "
+        f"{first.high:.4f} [{first.low_limit:.4f}, {first.high_limit:.4f}], if the probabilities "
+        f"are calibrated within {facts.n_cells:,} {cells} of at least {facts.smallest_cell} people."
+    )
+    own = first.calibrated
+    if own is not None:
+        yield (
+            f"By the {facts.n_known:,} people whose group is known, it is {own.value:.4f} "
+            f"[{own.low:.4f}, {own.high:.4f}], if they are a random sample."
+        )
+    if facts.calibration_error is not None and facts.calibration_p_value is not None:
+        verdict = (
+            "shows"
+            if facts.calibration_p_value < 1.0 - data.settings.confidence
+            else "finds no sign"
+        )
+        yield (
+            f"Where groups are known, the mean probability of a group differs from its share by "
+            f"up to {facts.calibration_error:.3f} in fifths of the people; a test {verdict} that "
+            "the probabilities are not calibrated."
+        )
+    if first.thresholded is not None:
+        yield (
+            "What thresholding would have said: if everybody belonged to the most probable group, "
+            f"the gap would be {first.thresholded:.4f}. It may be too large or too small."
+        )

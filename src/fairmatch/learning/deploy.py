@@ -1,0 +1,399 @@
+"""Models for other programs: ONNX files, and MLflow's pyfunc."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from fairmatch.exceptions import InputError, MissingExtraError
+from fairmatch.learning.reading import Reader, as_list
+from fairmatch.learning.saving import load
+from fairmatch.people.encoding import CategoricalColumn, DroppedColumn, NumericColumn, TableEncoder
+
+_GROUPS = "sensitive_features"
+_OPSET, _ML_OPSET = 18, 5
+
+
+class ServedModel:
+    """A fitted model behind MLflow's pyfunc: its input is one table with the groups in it.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model of fairmatch.
+    sensitive_column : str or list of str, optional
+        Columns of the table with the groups, for models that take them beside X.
+    """
+
+    def __init__(self, model: Any, sensitive_column: str | list[str] | None = None) -> None:
+        self.model = model
+        self.columns = as_list(sensitive_column)
+
+    def predict(self, model_input: Any, params: Any = None) -> pd.DataFrame:
+        """Return the prediction of every row, and for classifiers the score of the second class."""
+        features, groups = model_input, None
+        if self.columns:
+            groups = model_input[self.columns if len(self.columns) > 1 else self.columns[0]]
+            features = model_input.drop(columns=self.columns)
+        if not hasattr(self.model, "predict_proba"):
+            return pd.DataFrame(
+                {"prediction": self.model.predict(features, sensitive_features=groups)}
+            )
+        score = self.model.predict_proba(features, sensitive_features=groups)[:, 1]
+        decided = self.model.classes_[(score >= 0.5).astype(np.intp)]
+        return pd.DataFrame({"prediction": decided, "score": score})
+
+
+def _load_pyfunc(data_path: str, model_config: dict[str, Any] | None = None) -> ServedModel:
+    """Load the folder of ``model.save`` for MLflow, which calls this by name."""
+    return ServedModel(load(data_path), (model_config or {}).get("sensitive_column"))
+
+
+def to_onnx(model: Any, path: str | Path | None = None) -> Any:
+    """Turn a fitted model of trees or a network into an ONNX model that reads the raw table.
+
+    Parameters
+    ----------
+    model : FTMBoostingClassifier, FTMBoostingRegressor, FTMClassifier or FTMRegressor
+        The fitted model, with its own encoder of tables or, for networks, ``encoder=None``.
+    path : str or Path, optional
+        Where to write the file, which should end in .onnx.
+
+    Returns
+    -------
+    onnx.ModelProto
+        One input of shape (n_rows, 1) for each column of the table, under the column's name, and
+        ``sensitive_features`` with the group, unless the model predicts without it. Numbers and
+        booleans are double, and text is string. A missing number is NaN, and a missing text is
+        "". With ``encoder=None`` the columns are one input ``X`` of shape (n_rows, n_columns).
+        The output is ``probabilities`` of shape (n_rows, 2), in the order of ``classes_``, or
+        ``predictions`` of shape (n_rows, 1).
+
+    Raises
+    ------
+    MissingExtraError
+        If onnx is not installed.
+    InputError
+        If the model has no form in ONNX, such as one with an encoder of your own.
+
+    Notes
+    -----
+    Scores are equal to those of ``predict_proba`` up to the rounding of floats. A group that the
+    model does not know has the score NaN, where ``predict_proba`` raises an error. Combinations of
+    several attributes are one text, as in ``groups_``.
+
+    Examples
+    --------
+    >>> from lightgbm import LGBMClassifier
+    >>> from fairmatch import FTMBoostingClassifier, to_onnx
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> model = FTMBoostingClassifier(LGBMClassifier(n_estimators=5, n_jobs=1), random_state=0)
+    >>> model = model.fit(german.X, german.y, sensitive_features=german.sensitive_features)
+    >>> [one.name for one in to_onnx(model).graph.output]
+    ['probabilities']
+    """
+    check_is_fitted(model)
+    reader = getattr(model, "reader_", None)
+    if not (isinstance(reader, Reader) and hasattr(model, "scorer_")):
+        raise InputError(
+            f"to_onnx takes fairmatch's models of trees and networks, got {type(model).__name__}. "
+            "Fit FTMBoostingClassifier, FTMBoostingRegressor, FTMClassifier or FTMRegressor.",
+            parameter="model",
+        )
+    try:
+        import onnx
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("to_onnx needs onnx: pip install 'fairmatch[onnx]'.") from error
+    graph = _Graph()
+    margins = (_trees if hasattr(model, "trees_") else _network)(graph, model, reader)
+    if reader.outcome.decides:
+        positive = graph.add("Sigmoid", margins)
+        one = graph.constant(np.array([[1.0]]))
+        graph.result("probabilities", graph.add("Concat", graph.add("Sub", one, positive), positive,
+                                                axis=1), 2)  # fmt: skip
+    else:
+        scaled = graph.add("Mul", margins, graph.constant(np.array([[reader.scale_]])))
+        shifted = graph.add("Add", scaled, graph.constant(np.array([[reader.mean_]])))
+        graph.result("predictions", shifted, 1)
+    found = graph.model(type(model).__name__)
+    onnx.checker.check_model(found)
+    if path is not None:
+        onnx.save(found, str(path))
+    return found
+
+
+class _Graph:
+    """The nodes of an ONNX graph in the making; `add` returns the name of a node's output."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self._own = 0
+
+    def _name(self) -> str:
+        self._own += 1
+        return f"fairmatch_{self._own}"
+
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        from onnx import helper
+
+        name = self._name()
+        self.nodes.append(
+            helper.make_node(operator, list(inputs), [name], domain=domain, **attributes)
+        )
+        return name
+
+    def constant(self, values: NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        name = self._name()
+        self.constants.append(numpy_helper.from_array(values, name))
+        return name
+
+    def input(self, name: str, text: bool, width: int = 1) -> str:
+        from onnx import TensorProto, helper
+
+        if name in [one.name for one in self.inputs]:
+            raise InputError(f"Two inputs of the ONNX model would be called {name!r}. Rename one.")
+        kind = TensorProto.STRING if text else TensorProto.DOUBLE
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["n_rows", width]))
+        return name
+
+    def result(self, name: str, value: str, width: int) -> None:
+        from onnx import TensorProto, helper
+
+        self.nodes.append(helper.make_node("Identity", [value], [name]))
+        shape: list[str | int | None] = ["n_rows", width]
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape))
+
+    def cast(self, value: str, *, single: bool = False) -> str:
+        from onnx import TensorProto
+
+        return self.add("Cast", value, to=TensorProto.FLOAT if single else TensorProto.DOUBLE)
+
+    def places(self, name: str, levels: Sequence[Any], places: Sequence[int], other: int) -> str:
+        """Return the place of every row's level, and ``other`` for levels that are not listed."""
+        if all(isinstance(level, str) for level in levels):
+            found = self.add(
+                "LabelEncoder",
+                name,
+                domain="ai.onnx.ml",
+                keys_strings=list(levels),
+                values_int64s=list(places),
+                default_int64=other,
+            )
+            return self.cast(found)
+        equal = self.add("Equal", name, self.constant(np.array([levels], dtype=np.float64)))
+        shifted = np.array(places, dtype=np.float64)[:, None] - other
+        found = self.add("MatMul", self.cast(equal), self.constant(shifted))
+        return self.add("Add", found, self.constant(np.array([[float(other)]])))
+
+    def model(self, name: str) -> Any:
+        from onnx import helper
+
+        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+        return helper.make_model(
+            graph, opset_imports=opsets, ir_version=10, producer_name="fairmatch"
+        )
+
+
+def _columns(model: Any, reader: Reader) -> Sequence[Any]:
+    if not isinstance(reader.encoder_, TableEncoder):
+        raise InputError(
+            f"{type(model).__name__} has an encoder of your own, which has no form in ONNX. Fit "
+            "with encoder='table', or transform X before and fit with encoder=None.",
+            parameter="model",
+        )
+    return reader.encoder_._columns
+
+
+def _read_groups(graph: _Graph, reader: Reader) -> str:
+    """Return the code of every row's group; -1 for groups that the model does not know."""
+    labels, codes = list(reader.groups_), list(range(len(reader.groups_)))
+    if reader.pooled_:
+        codes += [labels.index("other")] * len(reader.pooled_)
+        labels += list(reader.pooled_)
+    inside = as_list(reader.columns)
+    name = str(inside[0]) if len(inside) == 1 and isinstance(inside[0], str) else _GROUPS
+    text = all(isinstance(label, str) for label in labels)
+    if not text and not all(isinstance(label, int | float) for label in labels):
+        raise InputError("Groups that mix text and numbers have no form in ONNX. Use text.")
+    return graph.places(graph.input(name, text), labels, codes, -1)
+
+
+def _is_text(column: Any) -> bool:
+    return isinstance(column, CategoricalColumn) and isinstance(column.levels[0], str)
+
+
+def _trees(graph: _Graph, model: Any, reader: Reader) -> str:
+    """Return the margins of trees, which see a code per column and one for the group."""
+    parts, nothing = [], graph.constant(np.array([[np.nan]]))
+
+    def known(codes: str) -> str:
+        return graph.add("Where", graph.add("Less", codes, zero), nothing, codes)
+
+    zero = graph.constant(np.array([[0.0]]))
+    columns = _columns(model, reader)
+    kept = [k for k, one in enumerate(columns) if not isinstance(one, DroppedColumn)]
+    places_of = {position: place for place, position in enumerate([*kept, len(columns)])}
+    for column in (columns[k] for k in kept):
+        name = graph.input(column.name, _is_text(column))
+        if isinstance(column, CategoricalColumn):
+            places = range(len(column.levels))
+            parts.append(known(graph.places(name, column.levels, places, -1)))
+        else:
+            parts.append(name)
+    groups = _read_groups(graph, reader) if reader.at_prediction else None
+    seen = graph.add("Concat", *parts, *([] if groups is None else [known(groups)]), axis=1)
+    margins = graph.add(
+        "TreeEnsemble", seen, domain="ai.onnx.ml", **_ensemble(model.trees_.dump_model(), places_of)
+    )
+    margins = graph.add("Add", margins, graph.constant(np.array([[model.base_margin_]])))
+    # Trees have a leaf for a missing group too, and this model has seen nobody without one.
+    return margins if groups is None else _spoilt(graph, margins, groups)
+
+
+def _spoilt(graph: _Graph, margins: str, groups: str) -> str:
+    """Return margins that are NaN where the group is unknown."""
+    strange = graph.add("Less", groups, graph.constant(np.array([[0.0]])))
+    return graph.add("Where", strange, graph.constant(np.array([[np.nan]])), margins)
+
+
+def _ensemble(dumped: dict[str, Any], places_of: dict[int, int]) -> dict[str, Any]:
+    """Return LightGBM's trees as the attributes of ONNX's TreeEnsemble."""
+    from onnx import numpy_helper
+
+    nodes: list[list[float]] = []  # mode, feature, split, NaN goes to true, and four ends
+    members: list[float] = []
+    leaves: list[float] = []
+    roots: list[int] = []
+
+    def leaf(value: float) -> int:
+        leaves.append(value)
+        return len(leaves) - 1
+
+    for tree in dumped["tree_info"]:
+        roots.append(len(nodes))
+        waiting: list[tuple[dict[str, Any], int, bool]] = []
+
+        def enter(node: dict[str, Any], waiting: Any = waiting) -> int:
+            place = len(nodes)
+            feature, split, with_nan = places_of[node["split_feature"]], node["threshold"], False
+            if node["decision_type"] == "==":
+                mode = 6.0  # BRANCH_MEMBER
+                members.extend([*map(float, str(split).split("||")), np.nan])
+                split = 0.0
+            else:
+                mode, missing = 0.0, node["missing_type"]
+                if missing == "Zero":
+                    raise InputError("Trees with zero_as_missing=True have no form in ONNX.")
+                with_nan = node["default_left"] if missing == "NaN" else float(split) >= 0.0
+            nodes.append([mode, feature, float(split), with_nan, 0, 0, 0, 0])
+            waiting += [(node["left_child"], place, True), (node["right_child"], place, False)]
+            return place
+
+        structure = tree["tree_structure"]
+        if "leaf_value" in structure and "split_feature" not in structure:
+            # A tree of one leaf: both ends of a node lead to it.
+            only = leaf(structure["leaf_value"])
+            nodes.append([0.0, 0, 0.0, 0, only, 1, only, 1])
+            continue
+        enter(structure)
+        while waiting:
+            child, parent, is_left = waiting.pop(0)
+            end = 4 if is_left else 6
+            if "split_feature" in child:
+                nodes[parent][end : end + 2] = [enter(child), 0]
+            else:
+                nodes[parent][end : end + 2] = [leaf(child["leaf_value"]), 1]
+
+    modes, features, splits, with_nan, true, true_leaf, false, false_leaf = zip(*nodes, strict=True)
+
+    def whole(values: Sequence[float]) -> list[int]:
+        return [int(value) for value in values]
+
+    found = {
+        "n_targets": 1,
+        "aggregate_function": 1,
+        "post_transform": 0,
+        "tree_roots": roots,
+        "nodes_modes": numpy_helper.from_array(np.array(modes, dtype=np.uint8)),
+        "nodes_featureids": whole(features),
+        "nodes_splits": numpy_helper.from_array(np.array(splits, dtype=np.float64)),
+        "nodes_missing_value_tracks_true": whole(with_nan),
+        "nodes_truenodeids": whole(true),
+        "nodes_trueleafs": whole(true_leaf),
+        "nodes_falsenodeids": whole(false),
+        "nodes_falseleafs": whole(false_leaf),
+        "leaf_targetids": [0] * len(leaves),
+        "leaf_weights": numpy_helper.from_array(np.array(leaves, dtype=np.float64)),
+    }
+    if members:
+        found["membership_values"] = numpy_helper.from_array(np.array(members, dtype=np.float64))
+    return found
+
+
+def _network(graph: _Graph, model: Any, reader: Reader) -> str:
+    """Return the margins of a network, which sees encoded numbers and columns of groups."""
+    network = model.network_
+    if not hasattr(network, "networks"):
+        raise InputError(
+            "The model has a network of your own. Export that with torch.onnx.export.",
+            parameter="model",
+        )
+    parts = []
+    if reader.encoder_ is None:
+        parts.append(graph.input("X", False, reader.n_encoded))
+    else:
+        for column in _columns(model, reader):
+            parts += _encoded(graph, column)
+    groups = _read_groups(graph, reader) if reader.at_prediction else None
+    if groups is not None:
+        others = graph.constant(np.arange(1.0, len(reader.groups_))[None])
+        parts.append(graph.cast(graph.add("Equal", groups, others)))
+    values = graph.cast(graph.add("Concat", *parts, axis=1), single=True)
+    layers = [[one.detach().numpy() for one in layer] for layer in next(network.networks())]
+    for place, (weight, bias) in enumerate(layers):
+        if place:
+            values = graph.add("Relu", values)
+        values = graph.add("Gemm", values, graph.constant(weight), graph.constant(bias), transB=1)
+    margins = graph.cast(values)
+    return margins if groups is None else _spoilt(graph, margins, groups)
+
+
+def _encoded(graph: _Graph, column: Any) -> list[str]:
+    """Return a column as `TableEncoder.transform` encodes it."""
+    if isinstance(column, DroppedColumn):
+        return []
+    name = graph.input(column.name, _is_text(column))
+    if isinstance(column, NumericColumn):
+        is_missing = graph.add("IsNaN", name)
+        span = column.maximum - column.minimum
+        low = graph.constant(np.array([[column.minimum]]))
+        scaled = graph.add("Sub", name, low)
+        wide = np.array([[span]]) if span else np.array([[np.inf]])
+        scaled = graph.add("Div", scaled, graph.constant(wide))
+        mean = graph.constant(np.array([[column.mean]]))
+        parts = [graph.add("Where", is_missing, mean, scaled)]
+        return [*parts, graph.cast(is_missing)] if column.had_missing else parts
+    levels, places = list(column.levels), column._places.tolist()
+    unseen = places.pop()
+    missing = len(column.name_endings) - 1 if column.had_missing else -1
+    if "" not in levels and _is_text(column):
+        levels, places = [*levels, ""], [*places, missing]
+    code = graph.places(name, levels, places, unseen)
+    if not _is_text(column):
+        absent = graph.constant(np.array([[float(missing)]]))
+        code = graph.add("Where", graph.add("IsNaN", name), absent, code)
+    ends = graph.constant(np.arange(float(len(column.name_endings)))[None])
+    return [graph.cast(graph.add("Equal", code, ends))]

@@ -1,0 +1,134 @@
+r"""Alignment of vectors of class probabilities: groups move towards their barycentre."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from fairmatch.exceptions import SolverError
+from fairmatch.matching.network import MAX_PIVOTS, OPTIMAL, no_plan, simplex
+from fairmatch.measures.classes import joined_points
+from fairmatch.measures.distributions import GroupScores
+from fairmatch.people.checks import FloatArray
+from fairmatch.people.people import People
+from fairmatch.people.weights import Weights
+
+# Points of a group, points of the barycentre, and how often it is improved.
+_POINTS, _SUPPORT, _ROUNDS = 600, 400, 30
+# A score moves as the nearest points of its group do.
+_NEAREST = 4
+
+
+@dataclass(frozen=True, eq=False)
+class VectorAlignment:
+    r"""Where the probability vectors of every group move.
+
+    Parameters
+    ----------
+    labels : tuple
+        Labels of the groups, sorted.
+    points : tuple of arrays of shape (n_points, n_classes)
+        Vectors of every group, at most 600; close ones are joined.
+    moved : tuple of arrays of shape (n_points, n_classes)
+        Where full alignment moves them.
+    shares : array of shape (n_groups,)
+        Share of every group, which is its weight in the barycentre.
+    attributes : tuple of str
+        Names of the attributes whose combinations are the groups, if there are several.
+
+    Notes
+    -----
+    The common distribution is the Wasserstein barycentre of the groups' vectors for the squared
+    Euclidean distance, with 400 points (Cuturi and Doucet, 2014). A vector of the fit moves to the
+    mean of the points that its group's transport plan sends it to. Another vector moves by a mean
+    of the moves of its four nearest neighbours. Every result is a mean of probability vectors, up
+    to rounding at the border of the simplex.
+    """
+
+    labels: tuple[Any, ...]
+    points: tuple[FloatArray, ...]
+    moved: tuple[FloatArray, ...]
+    shares: FloatArray
+    attributes: tuple[str, ...] = ()
+
+    @classmethod
+    def fit(cls, people: People, scores: FloatArray) -> Self:
+        """Return the alignment of the vectors of people, all of whose groups are compared."""
+        weight = people.weight or Weights(len(people))
+        every = [people.groups.rows(code) for code in range(people.groups.n_groups)]
+        sizes = np.array([weight.take(rows).total for rows in every])
+        shares = sizes / sizes.sum()
+        groups = [
+            joined_points(GroupScores(scores[rows], weight.take(rows)), _POINTS) for rows in every
+        ]
+        support, mass = joined_points(GroupScores(scores, weight), _SUPPORT)
+        for _ in range(_ROUNDS):
+            plans = [_plan(mass, own, support, points) for points, own in groups]
+            means = [
+                plan @ points / mass[:, None]
+                for plan, (points, _) in zip(plans, groups, strict=True)
+            ]
+            new = sum(share * mean for share, mean in zip(shares, means, strict=True))
+            change, support = float(np.abs(new - support).max()), np.asarray(new)
+            if change < 1e-6:
+                break
+        plans = [_plan(mass, own, support, points) for points, own in groups]
+        moved = tuple(
+            plan.T @ support / own[:, None] for plan, (_, own) in zip(plans, groups, strict=True)
+        )
+        points = tuple(points for points, _ in groups)
+        return cls(people.groups.labels, points, moved, shares, people.groups.attributes)
+
+    def move(self, scores: FloatArray, codes: NDArray[Any], strength: float = 1.0) -> FloatArray:
+        """Return aligned vectors of people with these codes; with code -1 a vector stays."""
+        aligned = scores.copy()
+        if strength == 0.0:
+            return aligned
+        for code, (points, moved) in enumerate(zip(self.points, self.moved, strict=True)):
+            rows = np.flatnonzero(codes == code)
+            near = min(_NEAREST, len(points))
+            distance, at = cKDTree(points).query(scores[rows], k=np.arange(1, near + 1))
+            # A vector of the fit moves as it did there.
+            closeness = 1.0 / np.maximum(distance, 1e-12)
+            closeness /= closeness.sum(axis=1, keepdims=True)
+            shift = np.einsum("ij,ijk->ik", closeness, (moved - points)[at])
+            aligned[rows] += strength * shift
+        np.clip(aligned, 0.0, 1.0, out=aligned)
+        return np.asarray(aligned / aligned.sum(axis=1, keepdims=True))
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Return the alignment that plain values describe; raise ValueError if damaged."""
+        labels = tuple(state["labels"])
+        points, moved = (
+            tuple(np.asarray(own, dtype=np.float64) for own in state[name])
+            for name in ("points", "moved")
+        )
+        shapes = {own.shape for own in points} | {own.shape for own in moved}
+        same = [own.shape for own in points] == [own.shape for own in moved]
+        if len(points) != len(labels) or not same or any(len(shape) != 2 for shape in shapes):
+            raise ValueError("every group needs points, and where they move")
+        if len({shape[1] for shape in shapes}) > 1 or not all(
+            np.isfinite(own).all() for own in (*points, *moved)
+        ):
+            raise ValueError("the points are not vectors of the same classes")
+        shares = np.asarray(state["shares"], dtype=np.float64)
+        return cls(labels, points, moved, shares, tuple(map(str, state["attributes"])))
+
+
+def _plan(
+    mass: FloatArray, other: FloatArray, support: FloatArray, points: FloatArray
+) -> FloatArray:
+    """Return the cheapest transport plan between two weighted sets of points."""
+    cost = np.ascontiguousarray(cdist(support, points, "sqeuclidean"))
+    plan, _, _, _, code = simplex().emd_c(
+        mass, other * (mass.sum() / other.sum()), cost, MAX_PIVOTS, 1, None, None
+    )
+    if code != OPTIMAL:
+        raise SolverError(no_plan("transport", code))
+    return np.asarray(plan)
