@@ -256,7 +256,7 @@ def test_people_written_as_unknown_are_of_unknown_category(people, blank, tmp_pa
     assert "unknown" not in [category.category for category in race.categories]
     rows = write_tables([found], tmp_path)[1].read_text().splitlines()
     assert [row[:10] for row in rows if row.startswith("unknown")] == ["unknown,80"]
-    (note,) = found.notes
+    note, _ = found.notes
     assert note.startswith(f"For {80 if blank else 30} people 'race' is written 'unknown'.")
     alone = audit(scores, sensitive_features=given.race, **QUICK)
     assert alone.impact[0].n_unknown == 80

@@ -1016,7 +1016,8 @@ class Audited:
             return
         if name not in known:
             raise GroupError(
-                f"reference={name!r} is not one of the groups: {', '.join(map(repr, known[:20]))}. Name one of them.",
+                f"reference={name!r} is not one of the groups: "
+                f"{', '.join(map(repr, known[:20]))}. Name one of them.",
                 parameter="reference",
             )
         if self.reference not in self.compared:
