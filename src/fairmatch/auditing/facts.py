@@ -911,8 +911,8 @@ class SubsetGap:
         The gap over rows that played no part in choosing the subset. Its interval holds for all
         listed subsets at once.
     found_by : {"level", "split", "pair", "search"}
-        How the subset was found: as a single level, as a median split, as a pair of these, or by
-        the search for the worst subset.
+        The simplest way to find the subset: as a single level, as a median split, as a pair of
+        these, or by the search for the worst subset.
     groups : tuple of two str, or None
         The two groups.
     excess : Estimate or None

@@ -129,6 +129,8 @@ objective=custom
 feature_names={names}
 feature_infos={infos}
 """
+_DECIMALS = ("threshold", "leaf_value", "split_gain")
+_MOST_TREES = 10_000  # in a file; more could take all memory
 _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many types there are
 
 
@@ -144,6 +146,7 @@ def _checked(text: str, n_inputs: int) -> str:
     """Return a new text of the trees that holds only values that were checked."""
     _, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
     _hold(len(blocks) > 0, "there is no tree")
+    _hold(len(blocks) <= _MOST_TREES, f"there are more than {_MOST_TREES:,} trees")
     header = _HEADER.format(
         last=n_inputs - 1,
         names=" ".join(f"Column_{index}" for index in range(n_inputs)),
@@ -168,6 +171,7 @@ class _Tree:
     leaf_value: FloatArray
     cat_boundaries: NDArray[np.int64]
     cat_threshold: NDArray[np.int64]
+    split_gain: FloatArray  # which feature_importances_ needs
 
     @classmethod
     def read(cls, block: str) -> "_Tree":
@@ -177,7 +181,7 @@ class _Tree:
             **{
                 name: np.array(
                     fields.get(name, "").split(),
-                    dtype=float if name in ("threshold", "leaf_value") else np.int64,
+                    dtype=float if name in _DECIMALS else np.int64,
                 )
                 for name in cls.__dataclass_fields__
             }
@@ -189,7 +193,8 @@ class _Tree:
         nodes, n_sets = np.arange(n_leaves - 1), max(len(self.cat_boundaries) - 1, 0)
         children = np.concatenate([self.left_child, self.right_child])
         parents = np.concatenate([nodes, nodes])
-        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child
+        gains = self.split_gain
+        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child, gains
         _hold(n_leaves > 0 and np.isfinite(self.leaf_value).all(), "a leaf has no value")
         _hold(all(len(part) == len(nodes) for part in decisions), "a decision is incomplete")
         # Every leaf and every node but the root is reached exactly once, and never backwards.
@@ -199,6 +204,7 @@ class _Tree:
         _hold(_within(self.split_feature, n_inputs), "a decision is on a column that is not there")
         _hold(_within(self.decision_type, _DECISIONS), "a decision is of an unknown type")
         _hold(not np.isnan(self.threshold).any(), "a threshold is not a number")
+        _hold(np.isfinite(gains).all(), "a gain is not a number")
         chosen = self.threshold[self.decision_type & _CATEGORICAL > 0]
         _hold(_within(chosen, n_sets), "a set of categories is not there")
         bounds = self.cat_boundaries if n_sets else np.array([0])
@@ -539,6 +545,11 @@ class TreeScorer:
 
     def state(self) -> State:
         """Return the state to save: the trees, their base margin and the watched objective."""
+        if self.trees.num_trees() > _MOST_TREES:
+            raise InputError(
+                f"The model has {self.trees.num_trees():,} trees, and a saved model holds at most "
+                f"{_MOST_TREES:,}. Fit fewer trees, with a larger learning rate."
+            )
         # JSON has no infinity, so null stands for rounds of the warm-up.
         watched = [v if np.isfinite(v) else None for v in self.watched.tolist()]
         facts = {"base_margin": self.base_margin, "held_out_objective": watched}

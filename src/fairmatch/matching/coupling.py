@@ -40,6 +40,13 @@ class Certificate:
     bound: float
     solver: str
 
+    def __post_init__(self) -> None:
+        if not np.isfinite([self.cost, self.bound]).all():
+            raise CouplingError(
+                f"A cost of {self.cost} with a bound of {self.bound} proves nothing: both must be "
+                "finite. Scale the columns, so that squared distances are finite."
+            )
+
     @property
     def gap(self) -> float:
         """Primal value minus dual value. It is zero at the optimum, up to rounding."""
@@ -123,6 +130,10 @@ class Coupling:
     stratum: str | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.n_rows, bool) or not isinstance(self.n_rows, int | np.integer):
+            raise CouplingError(f"n_rows must be a whole number, got {self.n_rows!r}. Correct it.")
+        if not isinstance(self.groups, tuple | list):
+            raise CouplingError(f"groups must be a tuple of labels, got {self.groups!r}.")
         source, target = _positions(self.source_index), _positions(self.target_index)
         mass = read_numbers(self.mass, "mass")
         if not len(source) == len(target) == len(mass):
@@ -140,7 +151,7 @@ class Coupling:
             raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Drop it.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
-        if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
+        if not self.members and len(set(map(repr, self.groups))) != 2:
             raise CouplingError(
                 f"groups must be two different labels, got {self.groups!r}. For more groups, join "
                 "couplings with fairmatch.matching.coupling.join_parts."

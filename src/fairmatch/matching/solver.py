@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -41,6 +42,12 @@ def check_columns(points: Points, caller: str) -> None:
         raise InputError(
             f"{caller} got X without columns, and it needs at least one to compute distances. Pass "
             "the columns that describe the people, or match by scores alone with fair_matching."
+        )
+    largest = float(np.abs(points.numbers).max(initial=0.0))
+    if not largest < math.sqrt(sys.float_info.max / (8.0 * points.width)):
+        raise InputError(
+            f"{caller} got values as large as {largest:g}, whose squared distances overflow. "
+            "Divide the columns of X by a constant."
         )
 
 
@@ -282,7 +289,9 @@ class Transport:
         if self._scores is not None:
             score0, score1 = (s[g.first] for s, g in zip(self._scores, groups, strict=True))
             term = ScoreTerm.between(score0, atoms[0].weight, score1, atoms[1].weight, 0.0)
-        self._problem = Problem(*atoms, 1.0 / self._square, term)
+        # Without categories the square may be 0. Then only the unit of the costs depends on it.
+        square = 1.0 / self._square if atoms[0].codes.shape[1] else 1.0
+        self._problem = Problem(*atoms, square, term)
 
     @property
     def rounding(self) -> float:
@@ -357,7 +366,7 @@ class Transport:
     ) -> tuple[Solution, Problem]:
         problem = self._problem
         if price > 0.0:
-            problem = problem.at_price(price / self._square)
+            problem = problem.at_price(price / self._square if self._square else np.inf)
         on_line = line_of(problem) is not None
         if potential is not None and len(potential) == problem.n0 and not on_line:
             return column_generation(problem, tolerance, self._solve, progress, potential), problem

@@ -222,16 +222,26 @@ class GroupScores:
         return float(np.abs(apart).sum() / 2.0)
 
     def _binned(self, bins: int, within: tuple[float, float]) -> FloatArray:
-        """Return the share of the group in each of ``bins`` equal intervals of the range."""
-        if self.weights.values is None:
-            # The counts of numpy.histogram, whose last interval is closed, without another pass.
-            borders = np.linspace(*within, bins + 1)[1:-1]
+        """Return the share of the group in each bin, and on each border between two bins."""
+        borders = within[0] + (within[1] - within[0]) * bin_borders(bins)
+        if self.weights.values is None:  # without another pass over all scores
             places = np.searchsorted(self._sorted.values, borders)
             counts = np.diff(places, prepend=0, append=len(self.values)).astype(np.float64)
         else:
-            counts = np.histogram(self.values, bins, within, weights=self.weights.values)[0]
+            place = np.searchsorted(borders, self.values, side="right")
+            counts = np.bincount(place, self.weights.values, len(borders) + 1).astype(np.float64)
         shares: FloatArray = counts / counts.sum()
         return shares
+
+
+def bin_borders(bins: int) -> FloatArray:
+    """Return where equal bins of [0, 1] end and begin.
+
+    Scores on a border are counted by themselves. So nothing changes if 1 - score is the score.
+    """
+    inner = np.arange(1, bins) / bins
+    borders: FloatArray = np.column_stack([inner - 1e-9, inner + 1e-9]).ravel()
+    return borders
 
 
 class ScoredPeople:

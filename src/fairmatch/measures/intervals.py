@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
 
-from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings
+from fairmatch.measures.distributions import GroupScores, ScoredPeople, Settings, bin_borders
 from fairmatch.measures.exact import largest_gap_limit
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.weights import Moments, Weights
@@ -406,8 +406,7 @@ class ScoreGrid:
         if len(different) > cells:
             at = np.linspace(0, last[-1] - 1, cells + 1).astype(np.intp)[1:-1]
             different = np.unique(pooled[np.searchsorted(last, at, side="right")])
-        # The borders of numpy.histogram, whose last interval is closed.
-        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+        self._bin_borders = bin_borders(bins)
         borders = np.union1d(different, self._bin_borders)
         places = [np.searchsorted(borders, s, side="right") for s in scores]
         n_cells = len(borders) + 1
@@ -643,8 +642,7 @@ class WeightedGrid(ScoreGrid):
         generator: np.random.Generator,
         cells: int = CELLS,
     ) -> None:
-        # The borders of numpy.histogram, whose last interval is closed.
-        self._bin_borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+        self._bin_borders = bin_borders(bins)
         self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
         shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
         borders = np.union1d(

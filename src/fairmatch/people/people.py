@@ -360,7 +360,15 @@ def read_people(
     elif y is not None:
         if pos_label is None:
             known = read_column(y, name)
-            pos_label = max(set(known[~is_missing(known)].tolist()), default=None)
+            found = set(known[~is_missing(known)].tolist())
+            try:
+                pos_label = max(found, default=None)
+            except TypeError:
+                kinds = sorted({type(value).__name__ for value in found})
+                raise LabelError(
+                    f"{name} holds values of different types ({', '.join(kinds)}), so neither "
+                    "class is the greater one. Pass labels of one type, such as 0 and 1."
+                ) from None
         positive = read_labels(y, n_rows=n_rows, pos_label=pos_label, name=name)
         labels = Labels(positive.astype(np.float64), (None, pos_label))
     table = None if X is None else as_table(X)
