@@ -78,6 +78,7 @@ def made(folder):
             n_sample=50,
             **QUICK,
         ),
+        "given": audit(scores, X=X, given=np.arange(160) % 2, similarity={"x": 1.0}, **named),
         "planted": planted(),
         "file": table_file(folder),
         "predicted": compare_models({"one": 40 + 9 * scores, "other": 50 - 9 * scores}, **hours),

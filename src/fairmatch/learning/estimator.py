@@ -106,6 +106,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
     reference: Any = None
+    given: Any = None
+    similarity: Any = None
     match_rows: int | None = 2_500
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
@@ -229,6 +231,15 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         read_small_groups(self.small_groups)
         read_unknown(self.unknown)
         read_criterion(self.criterion)
+        named = [self.given] if isinstance(self.given, str) else self.given
+        if named is not None and not (
+            isinstance(named, list | tuple) and all(isinstance(name, str) for name in named)
+        ):
+            raise InputError(
+                f"given must name columns of X, so that new rows have them too; got {named!r}. "
+                "Pass a name, or a list of names.",
+                parameter="given",
+            )
         if self._matches:
             self._transport().check(coupling)
         elif coupling is not None:
@@ -252,6 +263,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._sees,
             self.small_groups,
             unknown=self.unknown,
+            given=self.given,
+            similarity=self.similarity,
         )
 
     def _learn(
