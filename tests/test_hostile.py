@@ -1,5 +1,6 @@
 """Hostile and unlucky inputs, each with the message that a user sees: typed, and in Python."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,10 +12,20 @@ import polars as pl
 import pytest
 from lightgbm import LGBMClassifier
 
-from fairmatch import FTMBoostingClassifier, load
+from fairmatch import (
+    Coupling,
+    FTMBoostingClassifier,
+    OptimalTransportMatcher,
+    ScoreAdjustment,
+    audit,
+    fit_adjustment,
+    load,
+)
+from fairmatch.auditing.impact import write_tables
 from fairmatch.cli.labelled import read_labelled
 from fairmatch.cli.main import main
-from fairmatch.exceptions import FairmatchError
+from fairmatch.exceptions import FairmatchError, FairmatchWarning, ModelFileError
+from fairmatch.matching.coupling import Certificate
 from fairmatch.measures import demographic_parity_gap, gap_table, gaps_by_pair, true_positive_gap
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.files import read_table
@@ -188,8 +199,6 @@ VALUES = [
          lambda f: fit(f, ["sex", "race"], unknown="error"),
          told="sensitive_features['race'] has 1 missing values"),
     Case("one class", "it holds only one class: 1", lambda f: f.assign(hired=1), call=fit),
-    Case("three classes", "y must hold two classes, got 3",
-         lambda f: f.assign(hired=[0, 1, 2] * 80), call=fit),
     Case("a positive label that is none",
          "'maybe' is not among the values of column 'hired'", typed="--positive maybe",
          call=lambda f: read_labelled("people.csv", "hired", ["sex"], "maybe")),
@@ -308,7 +317,7 @@ MEASURED = [
          call=gap([0.2, np.nan] * 120)),
     Case("scores in words", "y_score must be numeric", typed=None, call=gap(["low", "high"] * 120)),
     Case("scores of another length", "rows where", typed=None, call=gap([0.1, 0.2])),
-    Case("a table of scores", "y_score must be one-dimensional", typed=None,
+    Case("a table of scores", "must hold probabilities that sum to 1", typed=None,
          call=gap(np.zeros((N, 2)))),
     Case("no scores", "y_score is empty", typed=None, call=gap([], [])),
     Case("masked scores", "y_score has 1 masked entries", typed=None,
@@ -341,7 +350,40 @@ MEASURED = [
          call=lambda f: TableEncoder().fit(pl.from_pandas(f).lazy())),
 ]  # fmt: skip
 
-CASES = [*FILES, *NAMES, *VALUES, *NUMBERS, *PLACES, *NEW_ROWS, *MEASURED]
+VALID = np.arange(8.0)[:, None]
+
+
+def match(X: Any, **given: Any) -> Any:
+    return OptimalTransportMatcher(**given).match(X, [0, 1] * 4)
+
+
+MATCHED = [
+    Case("distances that overflow", "squared distances overflow", typed=None,
+         call=lambda f: match(VALID * 1e160)),
+    Case("distances that overflow in blocks", "squared distances overflow", typed=None,
+         call=lambda f: match(np.hstack([VALID, VALID**2]) * 1e160, block_size=2)),
+    Case("a certificate of nothing", "both must be finite", typed=None,
+         call=lambda f: Certificate(float("inf"), float("inf"), "dense")),
+    Case("rows counted in words", "n_rows must be a whole number, got '2'", typed=None,
+         call=lambda f: Coupling([0], [1], [1.0], n_rows="2", groups=("a", "b"))),
+    Case("groups that are none", "groups must be a tuple", typed=None,
+         call=lambda f: Coupling([0], [1], [1.0], n_rows=2, groups=None)),
+    Case("labels of several types", "y holds values of different types (int, str)", typed=None,
+         call=lambda f: OptimalTransportMatcher(criterion="equal_opportunity").match(
+             f[["pay"]], f.sex, [0, "one", 1] * 80)),
+    Case("labels of None", "y has 80 missing labels", typed=None,
+         call=lambda f: OptimalTransportMatcher(criterion="equal_opportunity").match(
+             f[["pay"]], f.sex, [0, None, 1] * 80)),
+    Case("counts of more people than can be counted", "At most 2**53 can be counted", typed=None,
+         call=lambda f: audit(f.hired, sensitive_features=f.sex, sample_weight=[2**60] * N,
+                              weight_kind="counts")),
+    Case("dictionaries as groups", "sensitive_features holds values of type dict", typed=None,
+         call=gap(groups=[{"sex": "f"}, {"sex": "m"}] * 120)),
+    Case("lists as groups", "sensitive_features holds values of type list", typed=None,
+         call=gap(groups=pd.Series([["f"], ["m"]] * 120))),
+]  # fmt: skip
+
+CASES = [*MATCHED, *FILES, *NAMES, *VALUES, *NUMBERS, *PLACES, *NEW_ROWS, *MEASURED]
 
 
 @pytest.fixture(scope="module")
@@ -487,3 +529,41 @@ def test_the_package_lists_only_its_own_names():
 
     assert {"Any", "import_module"}.isdisjoint(dir(fairmatch))
     assert set(fairmatch.__all__) <= set(dir(fairmatch))
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e-320, 0.0])
+@pytest.mark.parametrize("block_size", [None, 4])
+def test_tiny_distances_are_matched(factor, block_size):
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    tiny, usual = (match(X * by, block_size=block_size) for by in (factor, 1.0))
+    assert np.isfinite(tiny.certificate.cost)
+    if factor == 1e-170 and block_size is None:
+        assert tiny.source_index.tolist() == usual.source_index.tolist()
+        assert tiny.target_index.tolist() == usual.target_index.tolist()
+
+
+def test_huge_numbers_in_an_adjustment_are_damage(tmp_path):
+    scores = np.linspace(0.0, 1.0, 80)
+    made = fit_adjustment(scores, sensitive_features=["a", "b"] * 40)
+    text = made.save(tmp_path / "a.json").read_text()
+    for place in (r'"strength": ', r'"knots": \['):
+        huge, found = re.subn(f"({place})[-.e0-9]+", rf"\g<1>1{'0' * 400}", text, count=1)
+        assert found
+        (tmp_path / "a.json").write_text(huge)
+        with pytest.raises(ModelFileError):
+            ScoreAdjustment.load(tmp_path / "a.json")
+
+
+def test_an_attribute_with_a_long_name_is_filed(tmp_path):
+    names = ["a" * 260, "é" * 260]
+    groups = pd.DataFrame({name: ["x", "y"] * 40 for name in names})
+    found = audit(np.linspace(0, 1, 80), sensitive_features=groups, n_resamples=100)
+    files = write_tables([found], tmp_path)
+    assert len({file.name for file in files}) == len(files) == 4
+    assert all(file.read_text() for file in files)
+
+
+def test_the_warning_about_many_levels_names_no_encoder_where_there_is_none():
+    frame = people().assign(city=[f"c{k % 110}" for k in range(N)])
+    with pytest.warns(FairmatchWarning, match="or join levels that are alike"):
+        fit(frame)

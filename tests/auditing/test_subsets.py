@@ -152,3 +152,17 @@ def test_columns_of_very_many_levels_have_a_code_for_each():
         names[32_767],
         names[39_999],
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_how_a_subset_is_found_does_not_depend_on_the_order_of_the_rows(seed):
+    scores, group, X = planted_model(600, 0.3, seed)
+    told = {}
+    generator = np.random.default_rng(seed)
+    for order in (np.arange(600), *(generator.permutation(600) for _ in range(3))):
+        found = audit(
+            scores[order], sensitive_features=group[order], X=X.iloc[order].reset_index(drop=True),
+            **QUICK,
+        )  # fmt: skip
+        for one in found.subsets.subsets:
+            assert told.setdefault(one.description, one.found_by) == one.found_by

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import types
 
 import numpy as np
 import pandas as pd
@@ -111,7 +110,7 @@ def test_decisions_that_cannot_be_read_are_errors(run, score, accepted, said):
 def test_a_word_to_type_is_quoted(run, table):
     pd.read_csv(table).replace({"repaid": {"yes": "paid back"}}).to_csv(table, index=False)
     _, _, error = run(score=("--score", "repaid"))
-    assert "such as accepted='paid back'." in error
+    assert "--accepted 'paid back'" in error
 
 
 @pytest.mark.parametrize(
@@ -340,23 +339,36 @@ def test_people_can_be_left_out(run, tmp_path):
         assert "no column 'wage' to hide. The columns are age, marital_status, job." in error
 
 
-def test_the_report_is_written_by_the_report_part(run, monkeypatch, tmp_path):
-    written = []
-    fake = types.ModuleType("fairmatch.report")
-    fake.require_report = lambda: None
-    fake.write_report = lambda found, path: written.append((found, path))
-    monkeypatch.setitem(sys.modules, "fairmatch.report", fake)
-    out = tmp_path / "report.html"
-    code, printed, _ = run(*FEATURES, "--out", out)
+def test_a_report_and_a_filing_use_the_words_that_were_typed(run, tmp_path):
+    out, filing = tmp_path / "report.html", tmp_path / "filing.html"
+    more = ["--filing", filing, "--filing-field", "auditor=A. Doe"]
+    more += ["--label", "repaid", "--positive", "yes"]
+    code, printed, _ = run(*FEATURES, "--out", out, *more, "--label-words", "left, stayed")
     assert code == 0
     assert f"Report: {out}" in printed
-    ((found, path),) = written
-    assert isinstance(found, Audit)
-    assert path == str(out)
+    assert f"Filing: {filing}" in printed
+    for file in (out, filing):
+        assert "the label “stayed”" in file.read_text("utf-8")
+    assert "A. Doe" in filing.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--label-words", "one"], "--label-words must be two texts"),
+        (["--filing", "f.docx"], "--filing: f.docx must end in .html or .pdf"),
+        (["--filing", "f.html", "--filing-field", "judge=x"], "none of auditor"),
+    ],
+)
+def test_what_cannot_be_filed_is_said_first(run, options, words):
+    code, printed, error = run(*FEATURES, *options)
+    assert (code, printed) == (2, "")
+    assert words in error
 
 
 def test_a_report_that_cannot_be_made_is_said_first(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "fairmatch.report", None)
+    monkeypatch.delitem(sys.modules, "fairmatch.report.page", raising=False)
     code, printed, error = run(*FEATURES, "--out", tmp_path / "report.html")
     assert code == 2
     assert printed == ""
@@ -396,7 +408,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
         ("a,b\n1,2\n", "people.docx", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "and scores are numbers"),
-        ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
+        ("score,sex\n0.5,a\n,b\n", "gaps.csv", "1 missing scores"),
         ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing or unknown values"),
     ],
 )
@@ -473,7 +485,7 @@ def test_decisions_that_tell_nobody_apart_are_printed_as_such(run, threshold, wh
 def test_rates_ratio_and_direction_are_printed(run):
     _, printed, _ = run(*FEATURES, "--outcome", "hired")
     assert "score: 1,200 people; hired means a score at or above 0.5" in printed
-    assert "Smallest rate over the largest: 0." in printed
+    assert "Smallest ratio: 0." in printed
     line = next(line for line in printed.splitlines() if line.startswith("demographic_parity"))
     assert line.endswith(("male ahead of female", "female ahead of male"))
     _, turned, _ = run(*FEATURES, "--favourable", "low")
@@ -515,7 +527,7 @@ def test_decisions_that_tell_nobody_apart_pass_no_gate(run, gate, threshold):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--threshold", "5"], "Invalid value for '--threshold'"),
+        (["--threshold", "5"], "--threshold must be a number in [0, 1]"),
         (["--confidence", "1.5"], "confidence"),
         (["--out", "report.pdf"], "does not end in .html"),
     ],

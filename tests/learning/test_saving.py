@@ -65,6 +65,23 @@ def test_round_trip(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "weights.safetensors"]
 
 
+def as_plain(value):
+    """Return a fitted attribute as values that can be compared."""
+    if isinstance(value, torch.nn.Module):
+        return {name: tensor.tolist() for name, tensor in value.state_dict().items()}
+    if hasattr(value, "model_to_string"):
+        trees = value.trees_to_dataframe().drop(columns=["weight", "value", "count"])
+        leaves = [leaf for leaf in value.trees_to_dataframe()["value"][trees.decision_type.isna()]]
+        return trees.to_json(), leaves
+    if hasattr(value, "state"):
+        return value.state().facts
+    if hasattr(value, "facts"):
+        return value.facts()
+    if isinstance(value, TableEncoder):
+        return value.to_dict()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
 # What is not saved: models that were not chosen.
 FORGOTTEN = {"path_", "validation_curve_"}
 
@@ -93,8 +110,10 @@ def test_what_is_described_is_there_after_fitting_and_after_loading(model, tmp_p
     if getattr(model, "_save_instead", None) is None:
         again = load(model.save(tmp_path))
         assert {name for name in names if not hasattr(again, name)} == FORGOTTEN & names
-        for name in names & {"n_epochs_", "n_rounds_", "fairness_weight_", "target_scale_"}:
-            assert getattr(again, name) == getattr(model, name)
+        assert set(vars(model)) - set(vars(again)) == FORGOTTEN & set(vars(model))
+        for name, value in vars(model).items():
+            if name.endswith("_") and not name.startswith("_") and name not in FORGOTTEN:
+                assert as_plain(getattr(again, name)) == as_plain(value), name
 
 
 @pytest.mark.parametrize("labels", [(-1, 1), ("no", "yes"), (False, True)], ids=str)
@@ -351,3 +370,44 @@ def test_nothing_in_the_package_can_unpickle():
             assert not roots & banned, file
             called = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
             assert not (called and (node.value.id, node.attr) == ("torch", "load")), file
+
+
+def test_settings_of_a_machine_are_neither_saved_nor_taken_from_a_file(tmp_path):
+    """5,000 threads would end the process."""
+    model = made(FTMBoostingClassifier, n_estimators=3, n_jobs=2).fit(
+        X, Y, sensitive_features=GROUP
+    )
+    model.save(tmp_path / "trees")
+    hostile = {"n_jobs": 5000, "num_threads": 5000, "device": "gpu", "machines": "a:1,b:2"}
+    for folder in (tmp_path / "trees", fitted().save(tmp_path / "net")):
+        known = json.loads((folder / "model.json").read_text())["parameters"]
+        assert not set(hostile) & set(known["estimator"])
+        changed = {**known, "estimator": {**known["estimator"], **hostile}}
+        edit(folder, parameters=changed)
+        sign(folder)
+        again = load(folder)
+        assert again.estimator.n_jobs in (None, 1)
+        assert getattr(again.estimator, "device", "cpu") == "cpu"
+        assert "num_threads" not in again.estimator.get_params()
+        assert len(scores(again)) == len(X)
+
+
+def test_the_number_of_trees_in_a_file_is_limited(tmp_path, monkeypatch):
+    model = made(FTMBoostingClassifier, n_estimators=3).fit(X, Y, sensitive_features=GROUP)
+    model.save(tmp_path / "model")
+    monkeypatch.setattr("fairmatch.learning.trees._MOST_TREES", 2)
+    with pytest.raises(ModelFileError, match="more than 2 trees"):
+        load(tmp_path / "model")
+    with pytest.raises(InputError, match="3 trees, and a saved model holds at most 2"):
+        model.save(tmp_path / "other")
+
+
+@pytest.mark.parametrize("place", ["group", "name"])
+def test_half_a_surrogate_pair_in_a_description(saved, place):
+    text = (saved / "model.json").read_text()
+    half = chr(92) + "ud800"
+    new = f'"groups": ["{half}", ' if place == "group" else f'"{half}": 1, "groups": ['
+    assert '"groups": [' in text
+    (saved / "model.json").write_text(text.replace('"groups": [', new))
+    with pytest.raises(ModelFileError):
+        load(saved)

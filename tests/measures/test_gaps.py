@@ -388,3 +388,17 @@ def test_in_fairlearns_metric_frame(noisy, gap):
         rows = region == name
         expected = gap(y[rows], scores[rows], sensitive_features=groups[rows])
         assert frame.by_group.loc[name, "gap"] == close(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("bins", [2, 3, 10, 20])
+def test_binned_total_variation_of_mirrored_scores(bins, weighted):
+    """Scores on the borders of bins, such as .3 and .7, are counted alike from both sides."""
+    generator = np.random.default_rng(bins)
+    for _ in range(20):
+        scores = generator.integers(0, 21, 40) / 20
+        settings = {"sensitive_features": ["a", "b"] * 20, "bins": bins}
+        if weighted:
+            settings["sample_weight"] = generator.integers(1, 4, 40)
+        one, other = (total_variation_parity_gap(None, s, **settings) for s in (scores, 1 - scores))
+        assert one == pytest.approx(other, abs=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pandas as pd
 from fairmatch.auditing.audit import audit, compare_models, predict_people, score_people
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
+from fairmatch.people.bands import bands
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import MISSING_WORDS, find_value, read_table
 from fairmatch.people.memberships import group_probabilities
@@ -39,6 +41,7 @@ def audit_files(
     categorical: Sequence[str] = (),
     estimated: bool = False,
     known: str | None = None,
+    cuts: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> Audit | Comparison:
     """Audit the scores in one or several tables of the same people."""
@@ -64,7 +67,20 @@ def audit_files(
     if show is not None:
         show(read)
     attributes = list(roles.sensitive)
+    strange = [column for column in cuts or {} if column not in attributes]
+    if strange:
+        raise InputError(
+            f"{strange[0]!r} is cut into bands, and is no column with groups. Name it among the "
+            "groups too.",
+            parameter="bands",
+        )
+    # Several attributes are crossed, so only a single one keeps its order.
+    banded = {column: bands(first[column], **how) for column, how in (cuts or {}).items()}
+    if len(attributes) > 1:
+        first = first.assign(**{column: np.asarray(own) for column, own in banded.items()})
     sensitive: Any = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
+    if len(attributes) == 1 and banded:
+        sensitive = banded[attributes[0]]
     if estimated:
         sensitive = group_probabilities(first[attributes])
         if known is not None:
@@ -150,6 +166,11 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
                 )
 
 
+# Words that mean that a person is accepted.
+_YES = {"yes", "y", "true", "t", "accepted", "accept", "approved", "granted", "hired", "selected",
+        "offer", "admitted", "passed", "pass", "1"}  # fmt: skip
+
+
 def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, Any]:
     """Return scores unchanged. Return decisions in words as 1 for yes and 0 for no."""
     if accepted is None and pd.api.types.is_numeric_dtype(column):
@@ -166,9 +187,11 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, An
         yes = find_value(column, accepted, "accepted")
         return np.where(column.notna(), (column == yes).astype(float), np.nan)
     if len(values) == 2:
+        yes = [value for value in values if str(value).strip().casefold() in _YES] or values[-1:]
         raise InputError(
             f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
-            f"are decisions, name the one that means yes, such as accepted={values[-1]!r}.",
+            f"are decisions, name the one that means yes: --accepted {shlex.quote(str(yes[0]))} "
+            f"(accepted={yes[0]!r}).",
             parameter="accepted",
         )
     found = suspect(describe_column(str(column.name), nw.from_native(column, series_only=True)))

@@ -180,7 +180,7 @@ _WIDTH = 12
 _DEPTH = 3
 _LISTED = 20
 # Two subsets count as the same find if they share more than this part of their people.
-_SAME = 0.7
+_SAME = 0.8
 # A subset with more than this part of the people adds nothing to the gap over everybody.
 _EVERYBODY = 0.95
 # At most this many subsets on the same columns are kept. Otherwise the cuts of one column would
@@ -197,8 +197,21 @@ class Find:
 
     merit: float
     rules: frozenset[Rule] = field(compare=False)
-    found_by: str = field(compare=False)
     pair: int = field(compare=False)  # in the order of `GroupSums.pairs`
+
+
+def _kind(rule: Rule, coded: list[CodedColumn]) -> str:
+    if rule.operator in ("=", "!="):
+        return "level"
+    return "split" if rule.code == coded[rule.column].median else "search"
+
+
+def _found_by(rules: frozenset[Rule], coded: list[CodedColumn]) -> str:
+    """Return the simplest way to find a subset, which does not depend on the order of the rows."""
+    kinds = [_kind(rule, coded) for rule in rules]
+    if "search" in kinds or len(kinds) > 2 or len({rule.column for rule in rules}) < len(kinds):
+        return "search"
+    return "pair" if len(kinds) == 2 else kinds[0]
 
 
 class Merit:
@@ -304,20 +317,13 @@ class Search:
                 rule = Rule(at, *column.rules[k])
                 joined = _join(rules, rule)
                 if merit[k] > -np.inf and len(joined) <= _DEPTH and joined != rules:
-                    kind = "search" if rules else self._kind(rule)
-                    finds.append(Find(float(merit[k]), joined, kind, int(pair[k])))
+                    finds.append(Find(float(merit[k]), joined, int(pair[k])))
         self.extended[rules] = finds
         return finds
 
-    def _kind(self, rule: Rule) -> str:
-        column = self.coded[rule.column]
-        if rule.operator in ("=", "!="):
-            return "level"
-        return "split" if rule.code == column.median else "search"
-
     def _pairs(self, rules: list[Rule]) -> list[Find]:
         """Examine every pair of levels and median splits, by matrix products for each group."""
-        rules = [rule for rule in rules if self._kind(rule) != "search"]
+        rules = [rule for rule in rules if _kind(rule, self.coded) != "search"]
         if len(rules) < 2:
             return []
         counts, totals = np.zeros((2, len(rules), len(rules), self.n_groups))
@@ -343,7 +349,7 @@ class Search:
         merit[_leaves_nobody_out(sums, np.minimum(each[first], each[second]))] = -np.inf
         order = np.argsort(-merit)[: 20 * _LISTED].tolist()
         return [
-            Find(float(merit[k]), frozenset((rules[first[k]], rules[second[k]])), "pair", at)
+            Find(float(merit[k]), frozenset((rules[first[k]], rules[second[k]])), at)
             for k, at in zip(order, pair[order].tolist(), strict=True)
             if merit[k] > -np.inf
         ]
@@ -390,7 +396,7 @@ class Search:
             return []
         inside = all_hold(rules, self.coded, self.rows)
         merit, pair = self._judge(self._sums_of(inside)[None, :], len(rules))
-        return [Find(float(merit[0]), rules, "search", int(pair[0]))] if merit[0] > -np.inf else []
+        return [Find(float(merit[0]), rules, int(pair[0]))] if merit[0] > -np.inf else []
 
     def _people(self, inside: IndexArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the groups, the weights and the weighted scores of some people."""
@@ -644,7 +650,7 @@ def _state(
                 gap=abs(signed),
                 signed=signed,
                 confirmed=confirmed,
-                found_by=find.found_by,
+                found_by=_found_by(find.rules, coded),
                 groups=(labels[0], labels[1]),
                 excess=excess,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,12 @@ _STEPS = 4
 _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
     "group_probabilities": ((), "Estimated groups need one file."),
+    "bands": ((), "Cut the number before the files are written."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
+    "top": (None, "Their ranks are not known before all of them are read."),
+    "score_range": (None, "Their scores lie in [0, 1]."),
     "similar": ((), "Nobody is matched in many files."),
     "categorical": ((), "Their columns are read as they are."),
     "weight_kind": ("survey", "They have a row for every person, and no weights."),
@@ -50,6 +53,12 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--group-probabilities",
     help="Columns with the probability of each group, instead of --sensitive.",
+)
+@options.several(
+    "--bands",
+    metavar="COL=CUTS",
+    help="Cut a number among the groups into bands, such as age=40, age=30,50 or, for a width, "
+    "age=10y.",
 )
 @click.option(
     "--known", metavar="COL", help="With --group-probabilities: the true group, where it is known."
@@ -106,9 +115,20 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
-    default=0.5,
-    help="Scores at or above it are selected.",
+    type=float,
+    help="Scores at or above it are selected. By default 0.5; needed with --score-range.",
+)
+@click.option(
+    "--top",
+    metavar="N|P%",
+    help="Select the best N people, or the best P%, by rank instead of a threshold.",
+)
+@click.option(
+    "--score-range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="The least and the greatest score, where scores are no probabilities, such as 1 10.",
 )
 @click.option(
     "--favourable",
@@ -132,9 +152,33 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     help="People of each group to match, and to look for the nearest among.",
 )
 @click.option("--min-group-size", type=COUNT, default=30, help="State nothing about fewer people.")
+@click.option(
+    "--reference",
+    metavar="GROUP",
+    help="The group that others are compared with. By default ratios are to the group with the "
+    "highest rate, and matchings are with the largest group.",
+)
 @options.seed("audit")
 @click.option(
     "--out", type=FILE, metavar="FILE.html", help="Write a report that opens in any browser."
+)
+@click.option(
+    "--filing",
+    type=FILE,
+    metavar="FILE",
+    help="Write a document of a few A4 pages to be filed, as .html or, with Chromium, as .pdf.",
+)
+@options.several(
+    "--filing-field",
+    "filing_fields",
+    metavar="FIELD=TEXT",
+    help="What the filing states: auditor, audit_date, period, data_source, data_explanation, "
+    "tool or distribution_date.",
+)
+@click.option(
+    "--label-words",
+    metavar="NO,YES",
+    help="What the labels mean in the report: the negative one, a comma, the positive one.",
 )
 @click.option("--json", type=FILE, metavar="FILE.json", help="Write the facts for a program.")
 @click.option(
@@ -177,6 +221,7 @@ def audit(
     y_score: tuple[str, ...],
     sensitive_features: tuple[str, ...],
     group_probabilities: tuple[str, ...],
+    bands: tuple[str, ...],
     known: str | None,
     y_true: str | None,
     pos_label: str,
@@ -190,6 +235,9 @@ def audit(
     models: tuple[str, ...],
     privileged: tuple[str, ...],
     out: str | None,
+    filing: str | None,
+    filing_fields: tuple[str, ...],
+    label_words: str | None,
     json: str | None,
     folder: str | None,
     fail_above: tuple[str, ...],
@@ -220,9 +268,20 @@ def audit(
     if known is not None and not group_probabilities:
         raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
     kind = settings["kind"]
-    gates = read_gates(fail_above, fail_below, has_labels=y_true is not None, kind=kind)
+    low, high = settings["score_range"] or (0.0, 1.0)
+    gates = read_gates(
+        fail_above, fail_below, has_labels=y_true is not None, kind=kind, width=high - low
+    )
     _check_outputs(tables, out, json, folder, kind)
-    write_report = _report_writer() if out else None
+    words = [] if label_words is None else [word.strip() for word in label_words.split(",")]
+    if words and len(words) != 2:
+        raise InputError(
+            f"--label-words must be two texts with a comma between them, got {label_words!r}."
+        )
+    fields = dict(field.partition("=")[::2] for field in filing_fields)
+    report = _report() if out or filing else None
+    if report is not None and filing:
+        report.check_filing(filing, fields)
     roles = Roles(
         scores=y_score,
         sensitive=sensitive_features or group_probabilities,
@@ -232,7 +291,7 @@ def audit(
         features=features or None,
         ignored=drop if known is None else (*drop, known),
         kept=keep,
-        numbers=group_probabilities,
+        numbers=(*group_probabilities, *(cut.partition("=")[0] for cut in bands)),
     )
     found: Audit | Comparison
     with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
@@ -252,6 +311,7 @@ def audit(
                 reading=reading,
                 estimated=bool(group_probabilities),
                 known=known,
+                cuts=dict(map(options.read_cut, bands)),
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found
@@ -268,9 +328,12 @@ def audit(
         private = any(one.individuals is not None for one in audits)
         write_whole(json, found.to_json(indent=2), private=private)
         print(f"Facts: {json}")
-    if write_report is not None:
-        write_report(found, out)
+    if report is not None and out:
+        report.write_report(found, out, label_words=words)
         print(f"Report: {out}")
+    if report is not None and filing:
+        report.write_filing(found, filing, fields=fields, label_words=words)
+        print(f"Filing: {filing}")
     if folder:
         for file in write_tables(audits, folder):
             print(f"Table: {file}")
@@ -312,18 +375,18 @@ def _check_outputs(
     options.check_page(out)
 
 
-def _report_writer() -> Callable[..., object]:
-    """Return the function that writes the report, or raise before the audit is made."""
+def _report() -> Any:
+    """Return the module that writes reports, or raise before the audit is made."""
     try:
-        from fairmatch.report import require_report, write_report
+        from fairmatch.report import page
 
-        require_report()
+        page.require_report()
     except ImportError as error:
         raise MissingExtraError(
             f"The report cannot be made ({error}). Install what it needs with: pip install "
             "'fairmatch[report]', or write the facts with --json."
         ) from error
-    return write_report
+    return page
 
 
 def print_audits(audits: Sequence[Audit]) -> None:
@@ -340,8 +403,13 @@ def print_audits(audits: Sequence[Audit]) -> None:
     names = [gap.name for gap in audits[0].gaps]
     print_table(
         [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
-        [[name, *(_shown_gap(audit.gap(name)) for audit in audits)] for name in names],
+        [[name, *(_shown_gap(audit, name) for audit in audits)] for name in names],
     )
+    if any(audit.pair_gaps for audit in audits):
+        print(
+            "Each gap is the largest over pairs of groups. By chance: what it would average if the "
+            "groups did not differ."
+        )
     for audit in audits:
         _print_rest(audit)
 
@@ -365,21 +433,15 @@ def _print_means(audit: Audit) -> None:
 
 
 def _print_rates(audit: Audit) -> None:
-    from fairmatch.report.wording import selected_from
+    from fairmatch.report.wording import base_words, selected_from
 
     print(
         f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} means a "
         f"{selected_from(audit)}"
     )
-    rates = {g.label: g.selection_rate.value for g in audit.groups}
-    compared = [
-        rate for label, rate in rates.items() if rate is not None and label not in audit.unknown
-    ]
-    most = max(compared, default=0.0)
     rows = []
     for group in audit.groups:
-        rate = rates[group.label]
-        ratio = "" if rate is None or most == 0.0 else f"{rate / most:.3f}"
+        ratio = "" if group.ratio is None else f"{group.ratio:.3f}"
         if group.label in audit.unknown:
             ratio = "not compared"
         rows.append([group.label, f"{group.n_rows:,}", _shown(group.selection_rate), ratio])
@@ -387,7 +449,10 @@ def _print_rates(audit: Audit) -> None:
         ["group", "people", f"{audit.outcome} [{audit.confidence:.0%} interval]", "ratio"], rows
     )
     if audit.selection_ratio.value is not None:
-        print(f"Smallest rate over the largest: {_shown(audit.selection_ratio)}")
+        print(f"Smallest ratio: {_shown(audit.selection_ratio)}")
+    if audit.ratio_reference is not None and (len(rows) > 2 or audit.is_reference_named):
+        matched = f"; matchings are with {audit.reference}, {audit.on_reference}"
+        print(f"Ratios are to {audit.ratio_reference}, {base_words(audit)}{matched}.")
     if audit.undecided:
         print(audit.undecided)
     print()
@@ -415,8 +480,11 @@ def _shown(fact: Estimate | Gap) -> str:
     return f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]"
 
 
-def _shown_gap(gap: Gap) -> str:
+def _shown_gap(audit: Audit, name: str) -> str:
+    gap = audit.gap(name)
     shown = _shown(gap)
+    if audit.pair_gaps and gap.expected is not None:
+        shown += f" (by chance {gap.expected:.4f})"
     if gap.favoured is None or gap.groups is None:
         return shown
     other = next(label for label in gap.groups if label != gap.favoured)

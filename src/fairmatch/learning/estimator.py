@@ -13,7 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.choice import check_choice, choose_model, errors_of, fit_models
+from fairmatch.learning.choice import (
+    Prepared,
+    check_choice,
+    choose_model,
+    errors_of,
+    fit_models,
+)
 from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import (
     Columns,
@@ -33,7 +39,7 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.groups import read_criterion, read_unknown
-from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
+from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome, largest_class
 from fairmatch.people.people import People
 
 # The weights of the paper's Appendix D.2.
@@ -61,8 +67,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     A family of methods is a subclass that defines:
 
-    ``_learn(people, weights, coupling)``
-        Returns one `Scorer` per weight. ``people`` are encoded: ``encoded(people).inputs`` is what
+    ``_learn(people, weights, coupling)``, or ``_prepare(people, coupling)``
+        Returns one `Scorer` per weight, or a `Prepared` that trains them when they are asked for.
+        ``people`` are encoded: ``encoded(people).inputs`` is what
         the learner sees and ``encoded(people).points`` what people are matched on, labels are 0
         and 1 or standard deviations from the mean, and ``groups.apart`` are compared with nobody.
         ``self.reader_`` is the fitted reader. Here ``self`` is a copy that may be changed.
@@ -83,7 +90,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     # What is predicted.
-    _outcome: ClassVar[Outcome]
+    # Whether there may be more than two classes.
+    _several: ClassVar[bool] = False
+
+    @property
+    def _outcome(self) -> Outcome:
+        """What is predicted; it depends on the classes once a table was read."""
+        raise NotImplementedError
+
     # Name of the parameter that trades accuracy for fairness, if there is one, and its interval.
     _weight_name: ClassVar[str | None] = "fairness_weight"
     _weight_range: ClassVar[str] = "[0, inf)"
@@ -92,6 +106,13 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _choice_weights: ClassVar[tuple[float, ...] | None] = None
     # Whether weight 0 stands for a model without a penalty.
     _zero_is_plain: ClassVar[bool] = True
+    # How ``max_gap`` chooses: by cross-fitted scores of all rows, with a bisection instead of all
+    # candidates, and in folds where a group is too small to be held out once.
+    _prepares_unseen: ClassVar[bool] = False
+    _searches: ClassVar[bool] = False
+    _cross_fits: ClassVar[bool] = False
+    # Whether groups may be probabilities.
+    _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
     _matches: ClassVar[bool] = False
     _sees: ClassVar[str] = "numbers"
@@ -103,9 +124,13 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     max_gap: float | None = None
     gap_measure: str | None = None
     confidence: float | None = None
+    scoring: Any = None
+    strict: bool = False
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
     reference: Any = None
+    given: Any = None
+    similarity: Any = None
     match_rows: int | None = 2_500
     sensitive_column: Columns = None
     sensitive_at_prediction: bool = True
@@ -144,8 +169,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,)
-            For classifiers, labels of two classes; the greater one is positive. For regressors,
-            the numbers to predict.
+            For classifiers, labels of two classes; the greater one is positive. Some classifiers
+            take more classes. For regressors, the numbers to predict.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row. Leave it out where ``sensitive_column`` names a column of X. The
             combinations of several attributes are the groups.
@@ -172,11 +197,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 "does not fit. Leave one of the two out."
             )
         people = reader.read(X, y, sensitive_features, sample_weight)
+        if reader.outcome.several:
+            weights = self._class_candidates(weights)
         if self.max_gap is None:
             (model,) = fit_models(self, reader, people, weights, coupling)
             self._adopt(learned(model))
         else:
-            chosen, path, curve = choose_model(self, reader, people, weights)
+            search = self._searches and not self._lists
+            chosen, path, curve = choose_model(self, reader, people, weights, search=search)
             self._adopt({**learned(chosen), "path_": path, "validation_curve_": curve})
         return self
 
@@ -191,24 +219,31 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         return 0.0 if self._weight_name is None else getattr(self, self._weight_name)
 
     @property
+    def _lists(self) -> bool:
+        """Whether the user has listed the weights to choose from."""
+        listed = isinstance(self._weight, Sequence | np.ndarray)
+        return listed and not isinstance(self._weight, str)
+
+    @property
     def _candidates(self) -> Sequence[float]:
         """The weights to train with: one, or those that ``max_gap`` chooses from."""
-        several = isinstance(self._weight, Sequence | np.ndarray) and not isinstance(
-            self._weight, str
-        )
         if self.max_gap is None:
-            if several:
+            if self._lists:
                 raise InputError(
                     f"{self._weight_name} has several values, and max_gap chooses among them. Set "
                     f"max_gap, or pass one {self._weight_name}.",
                     parameter=self._weight_name,
                 )
             return [self._weight]
-        if several:
+        if self._lists:
             return list(self._weight)
         check_weights(self._weight_name or "fairness_weight", [self._weight], self._weight_range)
         own = self._choice_weights or self.default_weights
         return own if 0.0 in own or not self._zero_is_plain else (0.0, *own)
+
+    def _class_candidates(self, weights: Sequence[float]) -> Sequence[float]:
+        """Return the weights to train with for several classes."""
+        return weights
 
     @property
     def _gap_measure(self) -> str:
@@ -229,6 +264,15 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         read_small_groups(self.small_groups)
         read_unknown(self.unknown)
         read_criterion(self.criterion)
+        named = [self.given] if isinstance(self.given, str) else self.given
+        if named is not None and not (
+            isinstance(named, list | tuple) and all(isinstance(name, str) for name in named)
+        ):
+            raise InputError(
+                f"given must name columns of X, so that new rows have them too; got {named!r}. "
+                "Pass a name, or a list of names.",
+                parameter="given",
+            )
         if self._matches:
             self._transport().check(coupling)
         elif coupling is not None:
@@ -252,6 +296,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._sees,
             self.small_groups,
             unknown=self.unknown,
+            several=self._several,
+            estimated=self._estimated,
+            given=self.given,
+            similarity=self.similarity,
         )
 
     def _learn(
@@ -259,6 +307,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Sequence[Scorer]:
         """Return one scorer per weight."""
         raise NotImplementedError
+
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
+        """Return what trains scorers when they are asked for."""
+        return Prepared(lambda weights: self._learn(people, weights, coupling))
 
     def _transport(self) -> Transport:
         """Return how people are matched, for methods that match."""
@@ -390,23 +442,37 @@ _VALIDATION = ("sklearn.model_selection._validation", "_fit_and_score")
 def refuse_lost_groups(who: str) -> None:
     """Raise if cross-validation passes the groups to ``fit`` but not to ``predict``.
 
-    Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. Scoring then fails
-    because the groups are missing, and scikit-learn reports scores of NaN.
+    Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. With routing, its
+    scorers call ``predict`` without them (scikit-learn#27977). Scoring then fails because the
+    groups are missing, and scikit-learn reports scores of NaN.
     """
-    if get_config()["enable_metadata_routing"]:
-        return
+    routed = get_config()["enable_metadata_routing"]
     frame = sys._getframe(1)
     # Code outside scikit-learn and fairmatch can pass the groups on itself, so the search stops.
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         if (frame.f_globals["__name__"], frame.f_code.co_name) == _VALIDATION:
+            if routed and not _loses_groups(frame.f_locals.get("scorer")):
+                return
+            ways = (
+                "leave scoring= out, because the model's own score gets the groups"
+                if routed
+                else "turn routing on (sklearn.set_config(enable_metadata_routing=True))"
+            )
+            scorer = ", because scikit-learn's scorers do not pass them on" * routed
             raise InputError(
-                f"This cross-validation passes sensitive_features to {who}.fit but not to predict, "
-                "so no score could be computed. Put the groups into X "
-                "(sensitive_column=), or turn routing on "
-                "(sklearn.set_config(enable_metadata_routing=True)), or fit a model that needs no "
-                "groups to predict (sensitive_at_prediction=False)."
+                f"This cross-validation passes sensitive_features to {who}.fit but not to "
+                f"predict{scorer}, so no score could be computed. Put the groups into X "
+                f"(sensitive_column=), or {ways}, or fit a model that needs no groups to predict "
+                "(sensitive_at_prediction=False)."
             )
         frame = frame.f_back
+
+
+def _loses_groups(scorer: Any) -> bool:
+    """Return whether a scorer of scikit-learn is among these; a function may know the groups."""
+    several = getattr(scorer, "_scorers", scorer)
+    every = several.values() if isinstance(several, dict) else [several]
+    return any(hasattr(one, "_score_func") for one in every)
 
 
 def _is_inside(module: str) -> bool:
@@ -414,7 +480,7 @@ def _is_inside(module: str) -> bool:
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
-    """A classifier of two classes.
+    """A classifier of two classes, or of more where the method allows it.
 
     Attributes
     ----------
@@ -428,12 +494,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
 
-    _outcome: ClassVar[Outcome] = PROBABILITY
     classes_: NDArray[Any]
+
+    @property
+    def _outcome(self) -> Outcome:
+        reader = vars(self).get("reader_")
+        return PROBABILITY if reader is None else reader.outcome
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._several
         return tags
 
     def predict_proba(
@@ -450,14 +520,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n_rows, 2)
+        array of shape (n_rows, n_classes)
             The probabilities, with columns in the order of ``classes_``.
         """
         positive = self._scores(self._inputs(X, sensitive_features))
+        if positive.ndim == 2:
+            return positive
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the positive class where its probability is at least one half.
+        """Return the class with the largest probability; ties go to the later class.
 
         Parameters
         ----------
@@ -471,8 +543,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         array of shape (n_rows,)
             One of ``classes_`` for every row.
         """
-        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        decided: NDArray[Any] = self.classes_[(positive >= 0.5).astype(np.intp)]
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)
+        chosen = (chances[:, 1] >= 0.5).astype(np.intp)
+        if chances.shape[1] > 2:
+            chosen = largest_class(chances)
+        decided: NDArray[Any] = self.classes_[chosen]
         return decided
 
     def score(
@@ -524,10 +599,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         The fairness weight that the model was trained with.
     """
 
-    _outcome: ClassVar[Outcome] = NUMBER
     _curve_weights: ClassVar[tuple[float, ...]] = REGRESSION_WEIGHTS
     target_mean_: float
     target_scale_: float
+
+    @property
+    def _outcome(self) -> Outcome:
+        return NUMBER
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Return the prediction of every row, in units of the target.

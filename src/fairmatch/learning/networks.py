@@ -16,6 +16,8 @@ import torch
 from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -26,6 +28,7 @@ from fairmatch.exceptions import (
     notify,
 )
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.learners import Learner
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
@@ -970,10 +973,22 @@ class NetworkEstimator(FairEstimator):
             self._outcome,
             self.criterion,
             self.reference,
+            names=("predicted", "marginal", "joint"),
+            unseen=self._unseen_scores,
             fresh=True,
             match_rows=self.match_rows,
             random_state=self.random_state,
         )
+
+    def _unseen_scores(self, people: People) -> FloatArray:
+        """Return the score of every row by plain trees that were grown on the other half."""
+        decides, inputs = self._outcome.decides, encoded(people).inputs
+        seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
+        trees: Any = HistGradientBoostingClassifier if decides else HistGradientBoostingRegressor
+        learner = Learner(trees(random_state=seed), self._outcome, np.array([0.0, 1.0]))
+        halves = StratifiedKFold(2, shuffle=True, random_state=seed)
+        strata = people.groups.n_groups * labels_of(people).positive + people.groups.codes
+        return learner.unseen(inputs, people, list(halves.split(inputs, strata)))
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> NetworkScorer:
         network = network_from(read_arrays(content), facts["network_sizes"])
@@ -1007,9 +1022,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         The network and how it is trained: its layers, epochs, learning rate, device. By default
         ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
         so on.
-    transport : {"marginal", "joint"} or a matcher, default="marginal"
-        What people are matched on. "marginal" uses their features. "joint" adds their labels, with
-        a label weight of 100. A matcher is any object with a ``match`` method like that of
+    transport : {"predicted", "marginal", "joint"} or a matcher, default="marginal"
+        What people are matched on. "marginal" uses their features. "predicted" adds a score of
+        every row, by plain trees that were grown on other rows, and "joint" adds their labels, both
+        with a weight of 100. A matcher is any object with a ``match`` method like that of
         `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a ``batch_size`` matches
         people anew in every step, as in the paper. Otherwise people are matched once, before
         training.
@@ -1021,23 +1037,41 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, the share ``validation_size``. Of those that keep the bound and
+        score within one standard error of the best, the one nearest to the plain model is trained
+        on all rows and kept. If none keeps it, the fairest is, with a warning. A model that accepts
+        nearly everybody or nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     encoder : "table", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
         X as it is, and any transformer of your own will do. Missing values are an error unless the
@@ -1078,9 +1112,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -1110,11 +1145,15 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         fairness_weight: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         encoder: Any = "table",
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -1127,11 +1166,15 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         self.fairness_weight = fairness_weight
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.encoder = encoder
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
@@ -1152,8 +1195,9 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         The network and how it is trained: its layers, epochs, learning rate, device. By default
         ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
         so on.
-    transport : {"marginal", "joint"} or a matcher, default="marginal"
-        What people are matched on. "marginal" uses their features. "joint" adds the target; a
+    transport : {"predicted", "marginal", "joint"} or a matcher, default="marginal"
+        What people are matched on. "marginal" uses their features. "predicted" adds a prediction
+        for every row, by plain trees that were grown on other rows, and "joint" adds the target; a
         difference by one standard deviation costs 25. A matcher is any object with a ``match``
         method like that of `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a
         ``batch_size`` matches people anew in every step. Otherwise people are matched once, before
@@ -1164,24 +1208,41 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         choose from; a single number then leaves the weights to the method.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, the share ``validation_size``. Of those that keep the bound and
+        score within one standard error of the best, the one nearest to the plain model is trained
+        on all rows and kept. If none keeps it, the fairest is, with a warning. The gap is in units
+        of the target, or in standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     encoder : "table", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
         X as it is, and any transformer of your own will do. Missing values are an error unless the
@@ -1222,9 +1283,10 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -1253,11 +1315,15 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         transport: str | Matcher = "marginal",
         fairness_weight: float | Sequence[float] = 1.0,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         encoder: Any = "table",
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -1269,11 +1335,15 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         self.transport = transport
         self.fairness_weight = fairness_weight
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.encoder = encoder
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction

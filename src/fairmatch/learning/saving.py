@@ -23,6 +23,13 @@ _DESCRIPTION = "model.json"
 # Files of a saved model, and the files that `fairmatch train` writes beside it.
 _OWN = {_DESCRIPTION, "weights.safetensors", "trees.txt", "curve.json", "curve.svg"}
 _MOST_BYTES = 2**30
+# Settings of a machine, and not of a model. They are neither saved nor taken from a file.
+_RUNTIME = {
+    *("n_jobs", "num_threads", "num_thread", "nthread", "nthreads", "verbose", "verbosity"),
+    *("device", "device_type", "gpu_device_id", "gpu_platform_id", "num_gpu", "gpu_use_dp"),
+    *("keep_on_interrupt", "machines", "machine_list_filename", "num_machines"),
+    *("local_listen_port", "time_out", "pre_partition", "tree_learner"),
+}
 _AGAIN = "Copy both files of the model again, or save the model once more."
 _TRIES, _PAUSE = 40, 0.025
 
@@ -107,7 +114,7 @@ def save_model(
     text = json.dumps(description, indent=1, ensure_ascii=False)
     with whole_folder(path) as partial:
         (partial / state.file).write_bytes(state.content)
-        (partial / _DESCRIPTION).write_bytes(text.encode())
+        (partial / _DESCRIPTION).write_bytes(text.encode("utf-8", "surrogatepass"))
         if beside is not None:
             beside(partial)
     return Path(path)
@@ -243,7 +250,7 @@ def _digest(description: dict[str, Any]) -> str:
     """Return the checksum of a description; the order and spacing of its JSON do not matter."""
     rest = {name: value for name, value in description.items() if name != "sha256"}
     text = json.dumps(rest, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _build(description: dict[str, Any], kind: type[Any], content: bytes) -> Any:
@@ -318,9 +325,7 @@ def _to_json(name: str, value: Any) -> Any:
         own = value.name if isinstance(value, UnsavedMatcher) else type(value).__name__
         return {"own_matcher": own}
     if name == "estimator" and value is not None:
-        # Numbers of threads belong to a machine, and not to a model.
-        given = {k: v for k, v in value.get_params().items() if k != "n_jobs"}
-        return {k: _to_json(k, v) for k, v in given.items()}
+        return {k: _to_json(k, v) for k, v in value.get_params().items() if k not in _RUNTIME}
     if isinstance(value, tuple | list | np.ndarray):
         return [_to_json("", item) for item in value]
     if name == "random_state" and not isinstance(value, int | np.integer):
@@ -337,7 +342,8 @@ def _from_json(kind: type[Any], name: str, value: Any) -> Any:
     if name == "encoder" and isinstance(value, dict):
         return TableEncoder.from_parameters(value)
     if name == "estimator" and value is not None:
-        return kind._restored_estimator(_plain(value))
+        known = {k: v for k, v in _plain(value).items() if k not in _RUNTIME}
+        return kind._restored_estimator(known)
     if isinstance(value, dict):
         raise ModelFileError(f"The file is damaged: {name} must be a plain value.")
     if isinstance(value, list) and name != "sensitive_column":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import CouplingError, InputError, ModelFileError
+from fairmatch.learning.choice import Prepared
 from fairmatch.learning.estimator import PAPER_WEIGHTS, FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.penalties import Transport, TreePenalty
 from fairmatch.learning.progress import TrainingProgress
@@ -37,6 +38,9 @@ BOOSTING_CHOICES = (
     *(0.0, *PAPER_WEIGHTS[:14]),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 5.5, 6.0, 7.0, 10.0, 20.0, 50.0),
 )
+_LEAST_ROUNDS = 100
+# With several classes, which have as many trees each.
+CLASS_CHOICES = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0)
 # Parameters of LightGBM that fairmatch sets.
 _OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
 # Other names of parameters that fairmatch reads. Under these names they would be overlooked.
@@ -95,7 +99,9 @@ class BoostingObjective:
     ) -> None:
         labels = labels_of(people)
         self.labels, self.loss = labels.values, loss
-        self.mass = people.mass * np.where(labels.positive, scale_pos_weight, 1.0)
+        self.mass = people.mass
+        if scale_pos_weight != 1.0:
+            self.mass = people.mass * np.where(labels.positive, scale_pos_weight, 1.0)
         self.total = people.mass.sum()
         self.fairness_weight, self.learning_rate = fairness_weight, learning_rate
         self.penalty = penalty if fairness_weight > 0.0 else None
@@ -109,6 +115,8 @@ class BoostingObjective:
     def derivatives(self, margins: FloatArray, *, penalized: bool = True) -> Derivatives:
         """Return the gradient and curvature by the margins, with or without the penalty."""
         response, slope = self.loss.derivatives(self.labels, margins)
+        if margins.ndim == 2:
+            return self._vector_derivatives(margins, response, slope, penalized=penalized)
         gradient, curvature = self.mass * response, self.mass * slope
         if self.penalty is not None and penalized:
             first, second = self.penalty.derivatives(self.loss.link(margins))
@@ -117,35 +125,65 @@ class BoostingObjective:
             curvature += self.learning_rate * scale * second * slope**2
         return gradient, curvature
 
+    def _vector_derivatives(
+        self, margins: FloatArray, response: FloatArray, slope: FloatArray, *, penalized: bool
+    ) -> Derivatives:
+        r"""Return the gradient and curvature by one margin per class.
+
+        With the Jacobian :math:`J_{ck} = p_c (1[c = k] - p_k)` of the link and curvatures
+        :math:`s_c` by the probabilities, the matrix :math:`J^T s J` lies below the diagonal matrix
+        of :math:`2 \sum_c s_c |J_{ck}| p_c (1 - p_c)`.
+        """
+        n_classes = margins.shape[1]
+        gradient = self.mass[:, None] * response
+        # LightGBM's own factor, with which weight 0 is LightGBM's model.
+        curvature = self.mass[:, None] * slope * (n_classes / (n_classes - 1.0))
+        if self.penalty is not None and penalized:
+            chances = self.loss.link(margins)
+            first, second = self.penalty.derivatives(chances)
+            scale = self.fairness_weight * self.total
+            mean = (first * chances).sum(axis=1, keepdims=True)
+            gradient += scale * chances * (first - mean)
+            others = second * chances**2 * (1.0 - chances)
+            rest = others.sum(axis=1, keepdims=True) - others
+            above = 2.0 * (second * slope**2 + chances * rest)
+            curvature += self.learning_rate * scale * above
+        return gradient, curvature
+
 
 FILE = "trees.txt"
 _HEADER = """tree
 version=v4
-num_class=1
-num_tree_per_iteration=1
+num_class={classes}
+num_tree_per_iteration={classes}
 label_index=0
 max_feature_idx={last}
 objective=custom
 feature_names={names}
 feature_infos={infos}
 """
+_DECIMALS = ("threshold", "leaf_value", "split_gain")
+_MOST_TREES = 10_000  # in a file; more could take all memory
 _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many types there are
 
 
-def checked_trees(content: bytes, n_inputs: int) -> lgb.Booster:
+def checked_trees(content: bytes, n_inputs: int, n_classes: int = 1) -> lgb.Booster:
     """Return the trees of a file; raise an error if they are damaged."""
     try:
-        return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs))
+        return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs, n_classes))
     except (ValueError, LookupError, lgb.basic.LightGBMError) as error:
         raise ModelFileError(f"{FILE} does not hold trees: {error}") from error
 
 
-def _checked(text: str, n_inputs: int) -> str:
+def _checked(text: str, n_inputs: int, n_classes: int = 1) -> str:
     """Return a new text of the trees that holds only values that were checked."""
     _, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
     _hold(len(blocks) > 0, "there is no tree")
+    _hold(len(blocks) % n_classes == 0, "a class lacks a tree")
+    _hold(len(blocks) <= _MOST_TREES, f"there are more than {_MOST_TREES:,} trees")
     header = _HEADER.format(
         last=n_inputs - 1,
+        classes=n_classes,
         names=" ".join(f"Column_{index}" for index in range(n_inputs)),
         infos=" ".join(["none"] * n_inputs),
     )
@@ -168,6 +206,7 @@ class _Tree:
     leaf_value: FloatArray
     cat_boundaries: NDArray[np.int64]
     cat_threshold: NDArray[np.int64]
+    split_gain: FloatArray  # which feature_importances_ needs
 
     @classmethod
     def read(cls, block: str) -> "_Tree":
@@ -177,7 +216,7 @@ class _Tree:
             **{
                 name: np.array(
                     fields.get(name, "").split(),
-                    dtype=float if name in ("threshold", "leaf_value") else np.int64,
+                    dtype=float if name in _DECIMALS else np.int64,
                 )
                 for name in cls.__dataclass_fields__
             }
@@ -189,7 +228,8 @@ class _Tree:
         nodes, n_sets = np.arange(n_leaves - 1), max(len(self.cat_boundaries) - 1, 0)
         children = np.concatenate([self.left_child, self.right_child])
         parents = np.concatenate([nodes, nodes])
-        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child
+        gains = self.split_gain
+        decisions = self.split_feature, self.threshold, self.decision_type, self.left_child, gains
         _hold(n_leaves > 0 and np.isfinite(self.leaf_value).all(), "a leaf has no value")
         _hold(all(len(part) == len(nodes) for part in decisions), "a decision is incomplete")
         # Every leaf and every node but the root is reached exactly once, and never backwards.
@@ -199,6 +239,7 @@ class _Tree:
         _hold(_within(self.split_feature, n_inputs), "a decision is on a column that is not there")
         _hold(_within(self.decision_type, _DECISIONS), "a decision is of an unknown type")
         _hold(not np.isnan(self.threshold).any(), "a threshold is not a number")
+        _hold(np.isfinite(gains).all(), "a gain is not a number")
         chosen = self.threshold[self.decision_type & _CATEGORICAL > 0]
         _hold(_within(chosen, n_sets), "a set of categories is not there")
         bounds = self.cat_boundaries if n_sets else np.array([0])
@@ -316,7 +357,8 @@ def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
     if given.get("linear_tree") or given.get("linear_trees"):
         refuse("linear trees", "Leave linear_tree out.")
     usual = "binary" if kind is lgb.LGBMClassifier else "regression"
-    if given["objective"] not in (None, usual):
+    allowed = (None, "binary", "multiclass") if usual == "binary" else (None, usual)
+    if given["objective"] not in allowed:
         refuse(f"objective={given['objective']!r}", "fairmatch sets the objective; leave it out.")
     for name in ("class_weight", "is_unbalance", "unbalance", "unbalanced_sets"):
         if given.get(name):
@@ -351,7 +393,15 @@ def restored_lightgbm(kind: type[Any], parameters: dict[str, Any]) -> Any:
 
 # Parameters of LightGBM with which a tree depends on nothing but the margins before it.
 _STEADY = {*lgb.LGBMModel().get_params(), "deterministic", "force_row_wise", "force_col_wise"}
-_STEADY |= {"seed", "num_threads", "feature_pre_filter", "verbosity", "verbose"}
+_STEADY |= {
+    "num_class",
+    "objective",
+    "seed",
+    "num_threads",
+    "feature_pre_filter",
+    "verbosity",
+    "verbose",
+}
 
 
 class TreeTrainer:
@@ -376,7 +426,13 @@ class TreeTrainer:
     ) -> None:
         self.settings, self.warmup, self.patience = settings, warmup, patience
         self.base_margin = loss.start(labels_of(people).values, people.mass)
-        self.start = [np.full(len(p), self.base_margin) for p in (people, held_out) if p]
+        self.n_classes = np.size(self.base_margin)
+        if self.n_classes > 1:
+            more = {**settings.parameters, "num_class": self.n_classes, "objective": "none"}
+            self.settings = settings = replace(settings, parameters=more)
+        sizes = [len(part) for part in (people, held_out) if part]
+        width = (self.n_classes,) if self.n_classes > 1 else ()
+        self.start = [np.full((size, *width), self.base_margin) for size in sizes]
         inputs, labels = encoded(people).inputs, labels_of(people).values
         given: dict[str, Any] = {"categorical_feature": categorical, "params": settings.parameters}
         self.data = [lgb.Dataset(inputs, labels, init_score=self.start[0], **given)]
@@ -440,7 +496,8 @@ class TreeTrainer:
                 ) from error
         # Keep the trees in the form that is saved; this frees the training rows.
         best = int(np.argmin(watched)) + 1 if watched else n_rounds
-        return lgb.Booster(model_str=_joined_trees(texts, best)), np.array(watched)
+        joined = _joined_trees(texts, best * self.n_classes)
+        return lgb.Booster(model_str=joined), np.array(watched)
 
     def _start_at(self, margins: list[FloatArray]) -> None:
         for data, start in zip(self.data, margins, strict=True):
@@ -487,26 +544,33 @@ def unseen_scores(
     categorical: list[int],
     loss: Loss = LOGISTIC,
     n_folds: int = 2,
-    share: float = 1.0,
+    n_rounds: int | None = None,
 ) -> FloatArray:
     """Return the score of every row by plain trees that were grown on the other folds.
 
-    ``share`` is the share of the rounds that these trees have.
+    ``n_rounds`` is the number of these trees, by default that of the settings.
     """
     groups, inputs = people.groups, encoded(people).inputs
-    strata = groups.n_groups * labels_of(people).positive + groups.codes
+    labels = labels_of(people)
+    # A class, or whether a number is above the mean.
+    known = labels.positive if labels.classes is None else labels.values.astype(np.intp)
+    strata = groups.n_groups * known + groups.codes
     order = np.random.default_rng(settings.parameters["seed"]).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
     fold = np.empty(len(strata), dtype=np.intp)
     fold[order] = np.arange(len(strata)) % n_folds
-    scores = np.empty(len(strata))
-    quiet = replace(settings, verbose=0, n_rounds=max(1, round(share * settings.n_rounds)))
+    scores: FloatArray | None = None
+    quiet = replace(settings, verbose=0, n_rounds=n_rounds or settings.n_rounds)
     for number in np.unique(fold):
         part, unseen = people.take(np.flatnonzero(fold != number)), fold == number
         trainer = TreeTrainer(quiet, part, categorical=categorical, loss=loss)
         trees, _ = trainer.train(BoostingObjective(part, 0.0, None, loss=loss))
         margins = trees.predict(inputs[unseen], raw_score=True, num_threads=settings.n_jobs)
-        scores[unseen] = loss.link(trainer.base_margin + np.asarray(margins))
+        found = loss.link(trainer.base_margin + np.asarray(margins))
+        if scores is None:
+            scores = np.empty((len(strata), *found.shape[1:]))
+        scores[unseen] = found
+    assert scores is not None
     return scores
 
 
@@ -515,7 +579,7 @@ class TreeScorer:
     """Trees that score rows."""
 
     trees: lgb.Booster
-    base_margin: float
+    base_margin: Any
     watched: FloatArray
     n_jobs: int | None = 1
     loss: Loss = LOGISTIC
@@ -532,16 +596,22 @@ class TreeScorer:
             "scorer_": self,
             "trees_": self.trees,
             "base_margin_": self.base_margin,
-            "n_rounds_": self.trees.num_trees(),
+            "n_rounds_": self.trees.num_trees() // self.trees.num_model_per_iteration(),
             "feature_importances_": gains / gains.sum() if gains.sum() > 0.0 else gains,
             "held_out_objective_": self.watched,
         }
 
     def state(self) -> State:
         """Return the state to save: the trees, their base margin and the watched objective."""
+        if self.trees.num_trees() > _MOST_TREES:
+            raise InputError(
+                f"The model has {self.trees.num_trees():,} trees, and a saved model holds at most "
+                f"{_MOST_TREES:,}. Fit fewer trees, with a larger learning rate."
+            )
         # JSON has no infinity, so null stands for rounds of the warm-up.
         watched = [v if np.isfinite(v) else None for v in self.watched.tolist()]
-        facts = {"base_margin": self.base_margin, "held_out_objective": watched}
+        base = np.asarray(self.base_margin).tolist()
+        facts = {"base_margin": base, "held_out_objective": watched}
         return State(FILE, self.trees.model_to_string().encode(), facts)
 
 
@@ -553,10 +623,13 @@ class BoostedTrees(FairEstimator):
     """
 
     _sees: ClassVar[str] = "codes"
+    _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
+    _searches: ClassVar[bool] = True
+    _cross_fits: ClassVar[bool] = True
     _lightgbm: ClassVar[type[Any]]
     # Folds of the scores that people are matched on, and the share of the rounds that these trees
-    # have. docs/evidence/boosting.md has the measurements.
+    # have if that is 100 or more.
     _score_folds: ClassVar[int] = 2
     _score_rounds: ClassVar[float] = 0.5
 
@@ -582,18 +655,22 @@ class BoostedTrees(FairEstimator):
                 "all the rows does not fit. Leave one of the two out."
             )
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[TreeScorer]:
-        """Return one scorer per weight."""
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
+        """Return a trainer of trees, with a matching that is made once it is needed."""
         settings, loss, parts = self._settings(), self._outcome.loss, [people]
+        if self._outcome.several and settings.scale_pos_weight != 1.0:
+            raise InputError(
+                f"scale_pos_weight={settings.scale_pos_weight:g} and "
+                f"{len(self._outcome.classes)} classes do not combine. Pass sample_weight to fit.",
+                parameter="estimator",
+            )
         if self.early_stopping_rounds is not None:
             labels = labels_of(people).values
             split = stratified_split(labels, people.groups, self.validation_size, self.random_state)
             parts = [people.take(rows) for rows in split]
         for part in parts:
             part.rows_with_mass()
-        penalties = [self._penalty(part, coupling) if any(weights) else None for part in parts]
+        penalties: list[Any] = []
         trainer = TreeTrainer(
             settings,
             *parts,
@@ -603,15 +680,27 @@ class BoostedTrees(FairEstimator):
             patience=self.early_stopping_rounds,
         )
         rate, heavier = settings.parameters["learning_rate"], settings.scale_pos_weight
-        scorers = []
-        for weight in map(float, weights):
-            objectives = [
-                BoostingObjective(part, weight, penalty, rate, heavier, loss)
-                for part, penalty in zip(parts, penalties, strict=True)
-            ]
-            trees, watched = trainer.train(*objectives)
-            scorers.append(TreeScorer(trees, trainer.base_margin, watched, settings.n_jobs, loss))
-        return scorers
+
+        def train(weights: Sequence[float]) -> list[TreeScorer]:
+            if any(weights) and not penalties:
+                penalties.extend(self._penalty(part, coupling) for part in parts)
+            scorers = []
+            for weight in map(float, weights):
+                objectives = [
+                    BoostingObjective(part, weight, penalty, rate, heavier, loss)
+                    for part, penalty in zip(parts, penalties or [None] * len(parts), strict=True)
+                ]
+                grown, watched = trainer.train(*objectives)
+                scorers.append(
+                    TreeScorer(grown, trainer.base_margin, watched, settings.n_jobs, loss)
+                )
+            return scorers
+
+        def matched() -> Coupling | None:
+            shared = len(parts) == 1 and penalties
+            return getattr(penalties[0], "coupling", None) if shared else None
+
+        return Prepared(train, matched)
 
     def _transport(self) -> Transport:
         return Transport(
@@ -626,24 +715,34 @@ class BoostedTrees(FairEstimator):
         )
 
     def _unseen_scores(self, people: People) -> FloatArray:
+        settings = self._settings()
+        share = max(_LEAST_ROUNDS, round(self._score_rounds * settings.n_rounds))
         return unseen_scores(
-            self._settings(),
+            settings,
             people,
             categorical=self.reader_.categorical,
             loss=self._outcome.loss,
             n_folds=self._score_folds,
-            share=self._score_rounds,
+            n_rounds=min(settings.n_rounds, share),
         )
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> TreeScorer:
         if reader.encoder_ is None:
             raise ModelFileError("The file is damaged: trees need the encoder of their table.")
+        n_classes = len(reader.outcome.classes) or 1
+        base: Any = facts["base_margin"]
+        if n_classes > 1:
+            if not isinstance(base, list) or len(base) != n_classes:
+                raise ModelFileError("The file is damaged: every class needs a base_margin.")
+            base = np.array([number_from(own, "base_margin") for own in base])
+        else:
+            base = number_from(base, "base_margin")
         return TreeScorer(
-            checked_trees(content, reader.n_inputs),
-            number_from(facts["base_margin"], "base_margin"),
+            checked_trees(content, reader.n_inputs, n_classes),
+            base,
             np.array([np.inf if v is None else float(v) for v in facts["held_out_objective"]]),
             self._settings().n_jobs,
-            self._outcome.loss,
+            reader.outcome.loss,
         )
 
     @classmethod
@@ -687,14 +786,27 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
@@ -702,9 +814,15 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better objective on held-out rows, and keep the trees
         up to the best round. For this, ``validation_size`` of the training rows is held out, and
@@ -733,9 +851,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     Attributes
     ----------
     trees_ : lightgbm.Booster
-        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class.
-    base_margin_ : float
-        Log-odds of the positive class in the rows that trees are grown on, where boosting starts.
+        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class. With
+        several classes there is one such sum for every class.
+    base_margin_ : float, or array of shape (n_classes,)
+        Log-odds of the positive class in the rows that trees are grown on, where boosting starts;
+        or the logarithms of the shares of several classes.
     n_rounds_ : int
         Number of trees.
     feature_importances_ : array
@@ -744,8 +864,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     held_out_objective_ : array
         The objective on the held-out rows after every round. It is infinite in the warm-up, and
         the array is empty without early stopping.
-    classes_ : array of shape (2,)
-        The two labels; the second is the positive one.
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order; of two, the second is the positive one.
     groups_ : tuple
         Labels of the groups.
     n_unknown_ : int
@@ -753,9 +873,10 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -763,6 +884,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     of the paper) for the coupling T. The size :math:`|d|` of a difference is smoothed as
     :math:`\sqrt{d^2 + 0.05^2} - 0.05`. With more than two groups, or a criterion that compares
     people of the same label, T has several parts, and the penalty is their weighted mean.
+
+    With several classes the loss is the cross-entropy of the softmax, and the difference of two
+    people is half the L1 distance of their probability vectors, smoothed in every class. The
+    predicted map matches people on the vector of out-of-fold probabilities. Both criteria that
+    condition on the label then match people of every class with each other.
 
     Examples
     --------
@@ -779,6 +905,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMClassifier
     _choice_weights: ClassVar[tuple[float, ...] | None] = BOOSTING_CHOICES
     _matches: ClassVar[bool] = True
+    _several: ClassVar[bool] = True
+
+    def _class_candidates(self, weights: Sequence[float]) -> Sequence[float]:
+        # Every class has its own trees, so fewer weights are tried.
+        return CLASS_CHOICES if weights is BOOSTING_CHOICES else weights
 
     def __init__(
         self,
@@ -789,11 +920,15 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         warmup: float = 0.5,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         early_stopping_rounds: int | None = None,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -807,11 +942,15 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         self.warmup = warmup
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.early_stopping_rounds = early_stopping_rounds
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
@@ -851,15 +990,27 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         weight may keep the trees from learning them.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
+        standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
@@ -867,9 +1018,15 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better objective on held-out rows, and keep the trees
         up to the best round. For this, ``validation_size`` of the training rows is held out, and
@@ -919,9 +1076,10 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -954,11 +1112,15 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         fairness_weight: float | Sequence[float] = 1.0,
         warmup: float = 0.5,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         early_stopping_rounds: int | None = None,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -971,11 +1133,15 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         self.fairness_weight = fairness_weight
         self.warmup = warmup
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.early_stopping_rounds = early_stopping_rounds
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction

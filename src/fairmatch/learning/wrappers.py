@@ -1,7 +1,7 @@
 """Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import FairmatchError, GroupError, InputError, LabelError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
+from fairmatch.learning.choice import Prepared, crossed_folds
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import (
     Learner,
@@ -27,12 +28,14 @@ from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import read_criterion
-from fairmatch.people.people import People
+from fairmatch.people.people import IndexArray, People
 
 # Strengths of quantile alignment: shares of the way to the common distribution.
 ALIGNMENT_STRENGTHS = (
     *(0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0),
 )
+# Folds in which adjustments are fitted to measure them on rows that they have not seen.
+_ADJUSTMENT_FOLDS = 5
 # Weights of match smoothing, whose penalty is a squared difference.
 SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
 
@@ -85,8 +88,12 @@ class Wrapper(FairEstimator):
             self._encoder(),
             small_groups=self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             optional=self._matches,
             adds_groups=not self.prefit,
+            several=self._several,
+            given=self.given,
+            similarity=self.similarity,
         )
 
     def _learner(self) -> Learner:
@@ -95,24 +102,46 @@ class Wrapper(FairEstimator):
         return Learner(self.estimator, self._outcome, reader.classes_, reader.mean_, reader.scale_)
 
 
+Adjusted = tuple[ScoreAdjustment, dict[int, ScoreAdjustment]]
+
+
+def moved(
+    adjustment: ScoreAdjustment,
+    within: dict[int, ScoreAdjustment],
+    scores: FloatArray,
+    places: NDArray[np.intp],
+    strata: NDArray[Any] | None,
+) -> FloatArray:
+    """Return adjusted scores; people of a stratum with an adjustment of its own get that."""
+    found = adjustment.move(scores, places)
+    for code, own in within.items():
+        rows = np.flatnonzero(strata == code)
+        found[rows] = own.move(scores[rows], places[rows])
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class AlignmentScorer:
     """A model with an adjustment of its scores by group.
 
     ``places`` are the positions of the groups in the adjustment; -1 for groups that are not
-    compared.
+    compared. ``within`` are the adjustments of strata, by their codes.
     """
 
     learner: Learner
     model: Any
     adjustment: ScoreAdjustment
     places: NDArray[np.intp]
+    within: dict[int, ScoreAdjustment] = field(default_factory=dict)
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the adjusted score of every row."""
         assert inputs.codes is not None, "an adjustment needs the groups"
         raw = inputs.scored(self.learner, self.model)
-        return self.learner.standard(self.adjustment.move(raw, self.places[inputs.codes]))
+        places = self.places[inputs.codes]
+        return self.learner.standard(
+            moved(self.adjustment, self.within, raw, places, inputs.strata)
+        )
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -122,6 +151,7 @@ class AlignmentScorer:
 class AlignedModel(Wrapper):
     """A wrapper that fits a model once, and one adjustment of its scores per strength."""
 
+    _prepares_unseen: ClassVar[bool] = True
     _weight_name: ClassVar[str | None] = "strength"
     _weight_range: ClassVar[str] = "[0, 1]"
     _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
@@ -147,31 +177,66 @@ class AlignedModel(Wrapper):
         check_flag("prefit", self.prefit)
         Learner(self.estimator, self._outcome).check(prefit=self.prefit)
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[AlignmentScorer]:
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
         table, learner = encoded(people).inputs.table, self._learner()
         if self.prefit:
-            model = self.estimator
-            check_columns(model, table)
-            scores = learner.raw(model, table)
+            check_columns(self.estimator, table)
+            scores = learner.raw(self.estimator, table)
         else:
             learner.check(weighted=people.weights is not None)
             scores = learner.unseen(table, people, self.cv)
-            model = learner.fit(table, labels_of(people).values, people.weights)
-        adjustments = adjust_people(
-            people,
-            scores,
-            strengths=weights,
-            criterion=self.criterion,
-            decisions=self.decisions,
-            scale="probability" if self._outcome.decides else "real",
-        )
-        pooled, places = self.reader_.pooled_, places_of(people.groups)
-        return [
-            AlignmentScorer(learner, model, replace(one, pooled=pooled), places)
-            for one in adjustments
-        ]
+        places, fitted = places_of(people.groups), [self.estimator] if self.prefit else []
+        plain = replace(people, table=None, strata=None)
+
+        def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[Adjusted]:
+            def fit(part: IndexArray) -> list[ScoreAdjustment]:
+                return adjust_people(
+                    plain.take(part),
+                    scores[part],
+                    strengths=weights,
+                    criterion=self.criterion,
+                    decisions=self.decisions,
+                    scale="probability" if self._outcome.decides else "real",
+                )
+
+            within: list[dict[int, ScoreAdjustment]] = [{} for _ in weights]
+            strata = {} if people.strata is None else people.strata.rows_of(rows)
+            for code, part in strata.items():
+                try:
+                    found = fit(part)
+                except FairmatchError:  # too few people: the stratum is adjusted like everybody
+                    continue
+                for own, one in zip(within, found, strict=True):
+                    own[code] = one
+            return list(zip(fit(rows), within, strict=True))
+
+        def train(weights: Sequence[float]) -> list[AlignmentScorer]:
+            if not fitted:
+                fitted.append(learner.fit(table, labels_of(people).values, people.weights))
+            return [
+                AlignmentScorer(
+                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places, within
+                )
+                for one, within in adjusted(np.arange(len(people)), weights)
+            ]
+
+        def unseen(weights: Sequence[float]) -> list[FloatArray]:
+            """Adjust every fold's out-of-fold scores by what the other folds have taught."""
+            codes, found = places[people.groups.codes], np.empty((len(weights), len(people)))
+            strata = None if people.strata is None else people.strata.values
+            every = np.arange(len(people))
+            try:
+                folds = crossed_folds(people, _ADJUSTMENT_FOLDS, 0)
+                parts = [(test, adjusted(rest, weights)) for rest, test in folds]
+            except (GroupError, LabelError):  # a group, or a class of it, has too few rows to split
+                parts = [(every, adjusted(every, weights))]
+            for test, adjustments in parts:
+                own = None if strata is None else strata[test]
+                for scored, one in zip(found, adjustments, strict=True):
+                    scored[test] = learner.standard(moved(*one, scores[test], codes[test], own))
+            return list(found)
+
+        return Prepared(train, unseen=unseen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,11 +262,14 @@ class SmoothedModel(Wrapper):
     All models share the out-of-fold scores and the matching.
     """
 
+    _searches: ClassVar[bool] = True
+    _cross_fits: ClassVar[bool] = True
     _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
     _save_instead: ClassVar[str | None] = (
         "Save model.estimator_, which is the whole model, with its own library."
     )
     _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = True
 
     score_weight: float
 
@@ -231,30 +299,34 @@ class SmoothedModel(Wrapper):
             )
         return super()._match(people)
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[ModelScorer]:
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
         table, learner = encoded(people).inputs.table, self._learner()
-        numbers = labels_of(people).values
+        numbers, ready = labels_of(people).values, list[Any]()
         learner.check(weighted=people.weights is not None)
-        targets = np.tile(numbers, (len(weights), 1))
-        smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
-        if smoothed:
-            scores = learner.standard(learner.unseen(table, people, self.cv))
-            coupling, compared = self._matched(people, scores, coupling)
-            positive = [weights[place] for place in smoothed]
-            targets[smoothed] = smooth_people(
-                learner, table, people, scores, coupling, compared, positive
-            )
-            fit_softly = learner.softly(table, numbers, people.weights)
-        models = [
-            fit_softly(target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
-            for weight, target in zip(weights, targets, strict=True)
-        ]
-        return [
-            ModelScorer(learner, model, learner.own_unit(target))
-            for model, target in zip(models, targets, strict=True)
-        ]
+
+        def train(weights: Sequence[float]) -> list[ModelScorer]:
+            targets = np.tile(numbers, (len(weights), 1))
+            smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
+            if smoothed and not ready:
+                scores = learner.standard(learner.unseen(table, people, self.cv))
+                softly = learner.softly(table, numbers, people.weights)
+                ready.extend([scores, *self._matched(people, scores, coupling), softly])
+            if smoothed:
+                scores, pairs, compared, softly = ready
+                positive = [weights[place] for place in smoothed]
+                targets[smoothed] = smooth_people(
+                    learner, table, people, scores, pairs, compared, positive
+                )
+            models = [
+                softly(target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
+                for weight, target in zip(weights, targets, strict=True)
+            ]
+            return [
+                ModelScorer(learner, model, learner.own_unit(target))
+                for model, target in zip(models, targets, strict=True)
+            ]
+
+        return Prepared(train)
 
     def _matched(
         self, people: People, scores: FloatArray, coupling: Coupling | None
@@ -295,7 +367,15 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
+        every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
+        more than two classes, "align" moves the probability vectors towards the barycentre of the
+        groups (demographic parity only), and "threshold" adds offsets to them.
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         classifier on rows that the estimator was not trained on. The estimator sees X without
@@ -304,18 +384,26 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         How rows are split into folds. The adjustment is fitted on the score of every row by a model
         that was trained on the other folds.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the strength: it measures strengths by
+        cross-fitting over all rows. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+        Share of the rows that ``confidence`` sets aside, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -373,6 +461,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     (200,)
     """
 
+    _several: ClassVar[bool] = True
+
     def __init__(
         self,
         estimator: Any,
@@ -380,12 +470,15 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         strength: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         decisions: str = "align",
+        given: str | Sequence[str] | None = None,
         prefit: bool = False,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -396,12 +489,15 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.strength = strength
         self.criterion = criterion
         self.decisions = decisions
+        self.given = given
         self.prefit = prefit
         self.cv = cv
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -444,23 +540,42 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -523,12 +638,16 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         score_weight: float = 5.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -541,12 +660,16 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.score_weight = score_weight
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.cv = cv
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -569,6 +692,11 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         every group but the first.
     strength : float or a list of float, default=1.0
         How far to go: 0 does not move the predictions, and 1 aligns them fully.
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         regressor on rows that the estimator was not trained on. The estimator sees X without added
@@ -577,19 +705,26 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         How rows are split into folds. The adjustment is fitted on the prediction for every row by a
         model that was trained on the other folds.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the strength: it measures strengths by
+        cross-fitting over all rows. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
+        standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+        Share of the rows that ``confidence`` sets aside, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -647,12 +782,15 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         estimator: Any,
         *,
         strength: float | Sequence[float] = 1.0,
+        given: str | Sequence[str] | None = None,
         prefit: bool = False,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -661,12 +799,15 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     ) -> None:
         self.estimator = estimator
         self.strength = strength
+        self.given = given
         self.prefit = prefit
         self.cv = cv
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -703,24 +844,42 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         trained on the other folds.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
+        standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -780,12 +939,16 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         transport: str | Matcher = "marginal",
         score_weight: float = 1.25,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -797,12 +960,16 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         self.transport = transport
         self.score_weight = score_weight
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.cv = cv
         self.max_gap = max_gap
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups

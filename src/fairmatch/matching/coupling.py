@@ -40,6 +40,13 @@ class Certificate:
     bound: float
     solver: str
 
+    def __post_init__(self) -> None:
+        if not np.isfinite([self.cost, self.bound]).all():
+            raise CouplingError(
+                f"A cost of {self.cost} with a bound of {self.bound} proves nothing: both must be "
+                "finite. Scale the columns, so that squared distances are finite."
+            )
+
     @property
     def gap(self) -> float:
         """Primal value minus dual value. It is zero at the optimum, up to rounding."""
@@ -82,7 +89,8 @@ class Coupling:
         Total variation between the coupling's marginals and those of the groups. Only couplings
         made from mini-batches have such an error.
     label : bool, optional
-        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
+        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody. With
+        several classes it is the position of the class.
     weight : float, default=1
         Weight of this coupling in the coupling that it is a part of.
     stratum : str, optional
@@ -117,12 +125,16 @@ class Coupling:
     certificate: Certificate | None = None
     undetermined: float = 0.0
     marginal_error: float = 0.0
-    label: bool | None = None
+    label: int | None = None
     weight: float = 1.0
     members: tuple["Coupling", ...] = ()
     stratum: str | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.n_rows, bool) or not isinstance(self.n_rows, int | np.integer):
+            raise CouplingError(f"n_rows must be a whole number, got {self.n_rows!r}. Correct it.")
+        if not isinstance(self.groups, tuple | list):
+            raise CouplingError(f"groups must be a tuple of labels, got {self.groups!r}.")
         source, target = _positions(self.source_index), _positions(self.target_index)
         mass = read_numbers(self.mass, "mass")
         if not len(source) == len(target) == len(mass):
@@ -140,7 +152,7 @@ class Coupling:
             raise CouplingError(f"mass must not be negative or NaN, got {mass.min():g}. Drop it.")
         if not np.isclose(total := mass.sum(), 1.0, rtol=0.0, atol=1e-9):
             raise CouplingError(f"mass must sum to 1, got {total:.12g}. Divide it by its sum.")
-        if not self.members and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
+        if not self.members and len(set(map(repr, self.groups))) != 2:
             raise CouplingError(
                 f"groups must be two different labels, got {self.groups!r}. For more groups, join "
                 "couplings with fairmatch.matching.coupling.join_parts."
@@ -354,6 +366,16 @@ class Coupling:
         groups = read_groups(sensitive_features)
         self.check_groups(groups)
         return groups
+
+    def renumbered(self, rows: IndexArray, n_rows: int) -> "Coupling":
+        """Return the same pairs as rows of another table: row k here is ``rows[k]`` there."""
+        return replace(
+            self,
+            source_index=rows[self.source_index],
+            target_index=rows[self.target_index],
+            n_rows=n_rows,
+            members=tuple(part.renumbered(rows, n_rows) for part in self.members),
+        )
 
     def check_groups(self, groups: Groups) -> None:
         """Raise unless every part matches rows of its two groups in a table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -41,6 +42,12 @@ def check_columns(points: Points, caller: str) -> None:
         raise InputError(
             f"{caller} got X without columns, and it needs at least one to compute distances. Pass "
             "the columns that describe the people, or match by scores alone with fair_matching."
+        )
+    largest = float(np.abs(points.numbers).max(initial=0.0))
+    if not largest < math.sqrt(sys.float_info.max / (8.0 * points.width)):
+        raise InputError(
+            f"{caller} got values as large as {largest:g}, whose squared distances overflow. "
+            "Divide the columns of X by a constant."
         )
 
 
@@ -254,7 +261,7 @@ class Transport:
             self._scores = one, other
             self._units = level_units(self._mass, self._scores, self._total)
         self._memory_limit, self._random_state = memory_limit, random_state
-        self._prepare(_centre(x.numbers, z.numbers))
+        self._prepare(_centre(x.numbers, z.numbers, self._mass[1]))
 
     def _prepare(self, centre: Floats) -> None:
         """Merge rows into atoms, centred and in units of a power of two.
@@ -282,7 +289,9 @@ class Transport:
         if self._scores is not None:
             score0, score1 = (s[g.first] for s, g in zip(self._scores, groups, strict=True))
             term = ScoreTerm.between(score0, atoms[0].weight, score1, atoms[1].weight, 0.0)
-        self._problem = Problem(*atoms, 1.0 / self._square, term)
+        # Without categories the square may be 0. Then only the unit of the costs depends on it.
+        square = 1.0 / self._square if atoms[0].codes.shape[1] else 1.0
+        self._problem = Problem(*atoms, square, term)
 
     @property
     def rounding(self) -> float:
@@ -357,7 +366,7 @@ class Transport:
     ) -> tuple[Solution, Problem]:
         problem = self._problem
         if price > 0.0:
-            problem = problem.at_price(price / self._square)
+            problem = problem.at_price(price / self._square if self._square else np.inf)
         on_line = line_of(problem) is not None
         if potential is not None and len(potential) == problem.n0 and not on_line:
             return column_generation(problem, tolerance, self._solve, progress, potential), problem
@@ -390,11 +399,20 @@ def _shares(mass: ArrayLike | None, count: int) -> Floats:
     return np.full(count, 1.0 / count) if mass is None else np.asarray(mass, dtype=np.float64)
 
 
-def _centre(x: Floats, z: Floats) -> Floats:
-    """Return the mean of the targets, or their median if a few points pull the mean far away."""
-    mean, middle = z.mean(axis=0), np.median(z, axis=0)
+def _centre(x: Floats, z: Floats, mass: Floats) -> Floats:
+    """Return the mean of the targets, or their median if a few points pull the mean far away.
+
+    The mean is rounded to a few digits, so the order of the rows does not change a bit of it. Ties
+    between optimal plans are then settled in the same way for rows in any order, and for weights
+    as for repeated rows.
+    """
+    mean, middle = mass @ z, np.median(z, axis=0)
     usual = np.quantile(np.linalg.norm(np.vstack([x, z]) - middle, axis=1), 0.9)
-    return mean if np.linalg.norm(mean - middle) <= 1e3 * usual else middle
+    if np.linalg.norm(mean - middle) > 1e3 * usual:
+        return middle
+    spread = np.ptp(z, axis=0)
+    step = np.ldexp(1.0, np.frexp(spread)[1] - 16)
+    return np.where(spread > 0.0, np.rint(mean / step) * step, middle)
 
 
 def _dense(problem: Problem) -> Solution:

@@ -212,23 +212,36 @@ class GroupScores:
             self._distances[other] = self._sorted.distances(other._sorted)
         return self._distances[other]
 
-    def total_variation(self, other: GroupScores, bins: int | None) -> float:
-        """Return the total variation between two groups, exact or in equal bins of [0, 1]."""
-        if bins is None:
+    def total_variation(self, other: GroupScores, settings: Settings) -> float:
+        """Return the total variation between two groups, exact or in equal bins of the range."""
+        if settings.bins is None:
             return self.distances(other).total_variation
-        return float(np.abs(self._binned(bins) - other._binned(bins)).sum() / 2.0)
+        apart = self._binned(settings.bins, settings.within) - other._binned(
+            settings.bins, settings.within
+        )
+        return float(np.abs(apart).sum() / 2.0)
 
-    def _binned(self, bins: int) -> FloatArray:
-        """Return the share of the group in each of ``bins`` equal intervals of [0, 1]."""
-        if self.weights.values is None:
-            # The counts of numpy.histogram, whose last interval is closed, without another pass.
-            borders = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    def _binned(self, bins: int, within: tuple[float, float]) -> FloatArray:
+        """Return the share of the group in each bin, and on each border between two bins."""
+        borders = within[0] + (within[1] - within[0]) * bin_borders(bins)
+        if self.weights.values is None:  # without another pass over all scores
             places = np.searchsorted(self._sorted.values, borders)
             counts = np.diff(places, prepend=0, append=len(self.values)).astype(np.float64)
         else:
-            counts = np.histogram(self.values, bins, (0.0, 1.0), weights=self.weights.values)[0]
+            place = np.searchsorted(borders, self.values, side="right")
+            counts = np.bincount(place, self.weights.values, len(borders) + 1).astype(np.float64)
         shares: FloatArray = counts / counts.sum()
         return shares
+
+
+def bin_borders(bins: int) -> FloatArray:
+    """Return where equal bins of [0, 1] end and begin.
+
+    Scores on a border are counted by themselves. So nothing changes if 1 - score is the score.
+    """
+    inner = np.arange(1, bins) / bins
+    borders: FloatArray = np.column_stack([inner - 1e-9, inner + 1e-9]).ravel()
+    return borders
 
 
 class ScoredPeople:
@@ -358,6 +371,7 @@ class ScoredPeople:
                 inside &= self.people.labels.values == label
             elif label is not None:
                 assert self.deserving is not None
-                inside &= self.deserving if label else ~self.deserving
+                assert self.people.labels is not None
+                inside &= (self.deserving == label) & self.people.labels.known
             self._parts[code, label] = GroupScores(self.scores[inside], self.weights.take(inside))
         return self._parts[code, label]

@@ -334,7 +334,8 @@ def total_variation_parity_gap(
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row.
     bins : int, optional
-        Number of equal intervals. None computes the exact value.
+        Number of equal intervals. Scores on a border between two of them are counted by themselves.
+        None computes the exact value.
     given : array-like of shape (n_rows,), or table, optional
         Factors within whose levels people are compared. The gap is then the mean of the gaps within
         strata that have people of both groups, weighted by their people.
@@ -798,7 +799,7 @@ class PairGap:
     second: Any
     value: float
     better_off: Any
-    label: bool | None = None
+    label: int | None = None
 
 
 def gaps_by_pair(

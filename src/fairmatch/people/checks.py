@@ -14,6 +14,9 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
+_CONTAINERS = (dict, list, set, np.ndarray)
+
+
 def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
     """Read a one-dimensional column. A table with a single column is read as that column."""
     refuse_masked(values, name)
@@ -28,6 +31,13 @@ def read_column(values: ArrayLike, name: str) -> NDArray[Any]:
             f"{name} must be one-dimensional, one entry per row; got an array of shape "
             f"{array.shape}. Pass a single column."
         )
+    if array.dtype.kind == "O":
+        strange = {type(value).__name__ for value in array if isinstance(value, _CONTAINERS)}
+        if strange:
+            raise InputError(
+                f"{name} holds values of type {', '.join(sorted(strange))}, and every entry must "
+                "be text, a number or another plain value. Pass one value for every row."
+            )
     if len(array) == 0:
         raise InputError(f"{name} is empty, and at least one row is needed. Pass some rows.")
     return array

@@ -527,7 +527,8 @@ def _warn_of_pooled(fitted: Sequence[FittedColumn], max_levels: int | None) -> N
         warnings.warn(
             f"Columns with more than {max_levels} levels, and how many: {listed}. The {max_levels} "
             "most frequent levels are kept apart, and the others are pooled. Leave the columns "
-            "out, or decide with TableEncoder(max_levels=…, rare='pool', 'drop' or 'error').",
+            "out, or join levels that are alike. Where an encoder can be passed, "
+            "TableEncoder(max_levels=…, rare='pool', 'drop' or 'error') decides.",
             FairmatchWarning,
             stacklevel=3,
         )

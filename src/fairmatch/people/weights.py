@@ -181,6 +181,12 @@ def read_row_weights(sample_weight: ArrayLike | None, kind: str, n_rows: int) ->
             f"weight_kind='counts' asks for whole numbers of people, and row {row}, counted from "
             f"0, has {values[row]:g}. Pass weight_kind='survey' for the weights of a survey."
         )
+    if kind == "counts" and values.sum() > 2**53:
+        raise InputError(
+            f"weight_kind='counts' was given, and sample_weight adds up to {values.sum():.3g} "
+            "people. At most 2**53 can be counted. Divide the counts, or pass "
+            "weight_kind='survey'."
+        )
     return Weights(n_rows, values, kind == "counts")
 
 
