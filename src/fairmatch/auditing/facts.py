@@ -328,7 +328,8 @@ class CategoryImpact:
     values : tuple of str
         The value of each attribute.
     n_people, n_selected : int
-        Number of people in the category, and number of those selected.
+        Number of people in the category, and number of those selected, which is None where it is
+        withheld.
     share : float
         Its share of all people whose category is known.
     selection_rate : Estimate
@@ -370,7 +371,7 @@ class CategoryImpact:
     category: str
     values: tuple[str, ...]
     n_people: int
-    n_selected: int
+    n_selected: int | None
     share: float
     selection_rate: Estimate
     impact_ratio: Estimate
@@ -403,7 +404,8 @@ class ImpactTable:
     n_people : int
         Number of people whose category is known.
     n_unknown : int
-        Number of people who were scored but whose category is unknown. They are left out.
+        Number of people who were scored but whose category is unknown. They are left out. It is
+        None where the number is withheld.
     most_selected, highest_scoring : str or None
         The categories that others are compared with: those with the highest rate among categories
         with 2% of the people and ``min_group_size`` people (the first of several), or the
@@ -417,7 +419,7 @@ class ImpactTable:
     attributes: tuple[str, ...]
     categories: tuple[CategoryImpact, ...]
     n_people: int
-    n_unknown: int
+    n_unknown: int | None
     most_selected: str | None
     highest_scoring: str | None
     median_score: float | None
@@ -1530,9 +1532,21 @@ class Audit(JsonFacts):
         reasons += self.subsets.refused if self.subsets else ()
         return tuple(dict.fromkeys(reasons))
 
-    def without_individuals(self) -> Audit:
-        """Return the same audit without the rows of people."""
-        return replace(self, individuals=None)
+    def without_individuals(self, min_cell: int = 10) -> Audit:
+        """Return the same audit without the rows of people, and without small numbers of people.
+
+        Parameters
+        ----------
+        min_cell : int, default=10
+            Numbers of people from 1 to ``min_cell`` - 1 are withheld, and so are rates, ratios and
+            gaps that would reveal them. Groups of fewer people are left out of lists and totals.
+            Counts in charts are rounded to multiples of ``min_cell``. 1 withholds nothing.
+        """
+        from fairmatch.auditing.suppress import suppress
+
+        return suppress(replace(self, individuals=None), min_cell) if min_cell > 1 else replace(
+            self, individuals=None
+        )
 
     def hiding(self, *columns: str) -> Audit:
         """Return the same audit, with some columns left out of the rows of people.
@@ -1680,9 +1694,20 @@ class Comparison(JsonFacts):
     pairs: tuple[ModelPair, ...]
     privileged: str | None
 
-    def without_individuals(self) -> Comparison:
-        """Return the same comparison without the rows of people."""
-        return replace(self, audits=tuple(a.without_individuals() for a in self.audits))
+    def without_individuals(self, min_cell: int = 10) -> Comparison:
+        """Return the same comparison without the rows of people and small numbers of people.
+
+        Parameters
+        ----------
+        min_cell : int, default=10
+            The smallest number of people that is shown, as in `Audit.without_individuals`.
+        """
+        from fairmatch.auditing.suppress import suppress_pair
+
+        audits = tuple(audit.without_individuals(min_cell) for audit in self.audits)
+        groups = self.audits[0].groups
+        pairs = tuple(suppress_pair(pair, groups, min_cell) for pair in self.pairs)
+        return replace(self, audits=audits, pairs=pairs)
 
     def hiding(self, *columns: str) -> Comparison:
         """Return the same comparison, with some columns left out of the rows of people.
