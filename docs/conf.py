@@ -28,6 +28,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "schemas",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "**sg_execution_times.rst"]
 templates_path = ["_templates"]
@@ -66,14 +67,20 @@ GALLERY = (
     "first_classifier.py",
     "trees_with_a_bound.py",
     "audit_of_scores.py",
+    "explain_a_decision.py",
+    "like_with_like.py",
     "several_groups.py",
+    "estimated_groups.py",
     "equal_opportunity.py",
     "existing_model.py",
     "regression.py",
     "reading_a_coupling.py",
     "own_matcher.py",
+    "texts.py",
     "own_study.py",
     "large_tables.py",
+    "watch_the_gap.py",
+    "mlflow_model.py",
 )
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import types
 
 import numpy as np
 import pandas as pd
@@ -340,23 +339,36 @@ def test_people_can_be_left_out(run, tmp_path):
         assert "no column 'wage' to hide. The columns are age, marital_status, job." in error
 
 
-def test_the_report_is_written_by_the_report_part(run, monkeypatch, tmp_path):
-    written = []
-    fake = types.ModuleType("fairmatch.report")
-    fake.require_report = lambda: None
-    fake.write_report = lambda found, path: written.append((found, path))
-    monkeypatch.setitem(sys.modules, "fairmatch.report", fake)
-    out = tmp_path / "report.html"
-    code, printed, _ = run(*FEATURES, "--out", out)
+def test_a_report_and_a_filing_use_the_words_that_were_typed(run, tmp_path):
+    out, filing = tmp_path / "report.html", tmp_path / "filing.html"
+    more = ["--filing", filing, "--filing-field", "auditor=A. Doe"]
+    more += ["--label", "repaid", "--positive", "yes"]
+    code, printed, _ = run(*FEATURES, "--out", out, *more, "--label-words", "left, stayed")
     assert code == 0
     assert f"Report: {out}" in printed
-    ((found, path),) = written
-    assert isinstance(found, Audit)
-    assert path == str(out)
+    assert f"Filing: {filing}" in printed
+    for file in (out, filing):
+        assert "the label “stayed”" in file.read_text("utf-8")
+    assert "A. Doe" in filing.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--label-words", "one"], "--label-words must be two texts"),
+        (["--filing", "f.docx"], "--filing: f.docx must end in .html or .pdf"),
+        (["--filing", "f.html", "--filing-field", "judge=x"], "none of auditor"),
+    ],
+)
+def test_what_cannot_be_filed_is_said_first(run, options, words):
+    code, printed, error = run(*FEATURES, *options)
+    assert (code, printed) == (2, "")
+    assert words in error
 
 
 def test_a_report_that_cannot_be_made_is_said_first(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "fairmatch.report", None)
+    monkeypatch.delitem(sys.modules, "fairmatch.report.page", raising=False)
     code, printed, error = run(*FEATURES, "--out", tmp_path / "report.html")
     assert code == 2
     assert printed == ""

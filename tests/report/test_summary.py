@@ -9,7 +9,7 @@ import pytest
 from fairmatch import audit
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.report import sentences
-from fairmatch.report.wording import surest
+from fairmatch.report.wording import _random_difference, surest
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 
@@ -70,7 +70,7 @@ class TestSelection:
             "in 4 groups, the share selected by the model in 3 of them runs from 20.0% "
             "(b, 100 people) to 70.0% (c, 100 people)"
         ) in first
-        assert first.endswith("1 group has too few people for a statement (5 people).")
+        assert first.endswith("Too few people for a statement: few (5 people).")
 
     def test_people_of_unknown_group_are_counted_and_not_compared(self):
         scores, groups = scores_of({"a": 0.5, "b": 0.2})
@@ -84,6 +84,22 @@ class TestSelection:
         assert "an unstated share of the 5 in group few" in first
         assert "no gap is stated, because: Group 'few' has 5" in first
         assert "percentage points" not in first
+
+    def test_rates_below_four_fifths_are_told_beside_the_highest(self):
+        first = said(*scores_of({"a": 0.5, "b": 0.2, "c": 0.7, "d": 0.6}))[0]
+        assert "The rate of b is 0.29 and a is 0.71 of that of c, below four fifths." in first
+        assert "four fifths" not in said(*scores_of({"a": 0.5, "b": 0.45}))[0]
+
+    def test_labels_are_told_in_their_own_words(self):
+        scores, groups = scores_of({"a": 0.8, "b": 0.3})
+        labels = np.tile([1, 1, 0, 0, 0], 40)
+        found = audit(scores, sensitive_features=groups, y_true=labels, **QUICK)
+        missed = [1 - np.mean(scores[(groups == g) & (labels == 1)] > 0.5) for g in "ab"]
+        first = sentences(found, label_words=("reoffended", "did not reoffend"))[0]
+        assert (
+            f"Of the people with the label “did not reoffend”, {missed[1]:.1%} in group b and "
+            f"{missed[0]:.1%} in group a are not selected."
+        ) in first
 
 
 class TestMatching:
@@ -101,15 +117,15 @@ class TestMatching:
     def test_people_who_are_all_the_same_leave_nothing_to_say(self):
         X = pd.DataFrame({"x": np.zeros(100)})
         second = said(np.linspace(0, 1, 100), ["a", "b"] * 50, X=X)[1]
-        assert "cost the same here, so nothing is said" in second
+        assert "All pairings are equally near here, so nothing is said" in second
 
     def test_people_scored_by_what_they_are_are_matched_with_their_twins(self):
         X = pd.DataFrame({"x": np.tile(np.linspace(0, 1, 60), 2)})
         second = said(X["x"] * 0.6, ["a"] * 60 + ["b"] * 60, X=X)[1]
-        assert second == (
-            "If people are matched so that their mean score gap (0.000) is within 0.005 of the "
-            "least possible, they lie at 0.00 between the nearest possible matching (0) and a "
-            "random one (1)."
+        assert second.startswith(
+            "If people of group a are paired with people of group b so that the two of a pair get "
+            "scores as alike as possible (a mean difference of 0.000, within 0.005 of the least), "
+            "they are practically as alike as any partners can be"
         )
 
     def test_scores_that_follow_another_column_set_people_apart_in_the_first(self):
@@ -121,8 +137,32 @@ class TestMatching:
         # The model ranks one group by the column and the other against it.
         scores = np.where(group == "a", X["told_by"], 1.0 - X["told_by"])
         second = said(scores, group, X=X)[1]
-        assert "told by adds most to what sets them farther apart than the nearest" in second
-        assert "at 0.00" not in second
+        assert "They differ most in told by (by 0." in second
+        assert "practically" not in second
+
+    def test_columns_are_told_with_what_the_pairs_show(self):
+        x = np.tile(np.linspace(0, 1, 60), 2)
+        group = np.repeat(["a", "b"], 60)
+        town = np.where(group == "a", "x", "y")  # no partner can share it
+        X = pd.DataFrame({"town": town, "x": x})
+        found = audit(x, sensitive_features=group, X=X, keep=["town"], **QUICK)
+        assert (
+            "They differ most in town (100% of pairs; the nearest possible 100%, random 100%)"
+        ) in sentences(found)[1]
+        assert sentences(found.without_individuals())[1].endswith("They differ most in town.")
+
+    @pytest.mark.parametrize("real", [True, False])
+    def test_random_partners_differ_as_all_pairs_of_them_do(self, real):
+        generator = np.random.default_rng(0)
+        values = generator.integers(0, 5, 40).astype(float)
+        first, second = np.arange(20), np.arange(20, 40)
+        mass = generator.uniform(size=20)
+        mass /= mass.sum()
+        gaps = values[first][:, None] - values[second]
+        gaps = np.abs(gaps) if real else gaps != 0
+        assert _random_difference(values, (first, second, mass), real) == pytest.approx(
+            mass @ gaps @ mass
+        )
 
     def test_of_many_groups_the_pair_that_lies_farthest_apart_is_named(self):
         x = np.tile(np.linspace(0, 1, 60), 3)
@@ -130,21 +170,7 @@ class TestMatching:
         scores = np.where(group == "c", 1.0 - x, x)
         scores, group, x = np.append(scores, 0.5), np.append(group, "a"), np.append(x, 0.5)
         second = said(scores, group, X=pd.DataFrame({"x": x}))[1]
-        assert "the people of each group are matched with a, the largest group, so" in second
-        assert "those of c lie farthest off, at" in second
-
-    def test_of_many_groups_those_too_small_are_not_matched(self):
-        x = np.append(np.tile(np.linspace(0, 1, 60), 3), [0.1, 0.9])
-        group = np.append(np.repeat(["a", "b", "c"], 60), ["few", "few"])
-        second = said(x, group, X=pd.DataFrame({"x": x}))[1]
-        assert "the people of each group with enough people for a statement are matched" in second
-
-    def test_of_many_groups_none_lies_apart_where_all_have_their_twins(self):
-        x = np.tile(np.linspace(0, 1, 60), 3)
-        second = said(x, np.repeat(["a", "b", "c"], 60), X=pd.DataFrame({"x": x}))[1]
-        assert "the people of each group are matched with a, the largest group, so" in second
-        assert "they lie at 0.00 between" in second
-        assert "farthest" not in second
+        assert "of group a are paired with people of group c" in second
 
     def test_decile_scores_have_a_position_too(self):
         generator = np.random.default_rng(0)
@@ -152,7 +178,7 @@ class TestMatching:
         deciles = np.ceil(10 * X["x"]).clip(1, 10) / 10
         second = said(deciles, generator.choice(["a", "b"], 300), X=X)[1]
         assert "tied" not in second
-        assert "between the nearest possible matching (0) and a random one (1)" in second
+        assert "of the least), they are" in second
 
 
 class TestSubsets:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ _STEPS = 4
 _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
     "group_probabilities": ((), "Estimated groups need one file."),
+    "bands": ((), "Cut the number before the files are written."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
@@ -52,6 +53,12 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--group-probabilities",
     help="Columns with the probability of each group, instead of --sensitive.",
+)
+@options.several(
+    "--bands",
+    metavar="COL=CUTS",
+    help="Cut a number among the groups into bands, such as age=40, age=30,50 or, for a width, "
+    "age=10y.",
 )
 @click.option(
     "--known", metavar="COL", help="With --group-probabilities: the true group, where it is known."
@@ -155,6 +162,24 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @click.option(
     "--out", type=FILE, metavar="FILE.html", help="Write a report that opens in any browser."
 )
+@click.option(
+    "--filing",
+    type=FILE,
+    metavar="FILE",
+    help="Write a document of a few A4 pages to be filed, as .html or, with Chromium, as .pdf.",
+)
+@options.several(
+    "--filing-field",
+    "filing_fields",
+    metavar="FIELD=TEXT",
+    help="What the filing states: auditor, audit_date, period, data_source, data_explanation, "
+    "tool or distribution_date.",
+)
+@click.option(
+    "--label-words",
+    metavar="NO,YES",
+    help="What the labels mean in the report: the negative one, a comma, the positive one.",
+)
 @click.option("--json", type=FILE, metavar="FILE.json", help="Write the facts for a program.")
 @click.option(
     "--tables",
@@ -202,6 +227,7 @@ def audit(
     y_score: tuple[str, ...],
     sensitive_features: tuple[str, ...],
     group_probabilities: tuple[str, ...],
+    bands: tuple[str, ...],
     known: str | None,
     y_true: str | None,
     pos_label: str,
@@ -215,6 +241,9 @@ def audit(
     models: tuple[str, ...],
     privileged: tuple[str, ...],
     out: str | None,
+    filing: str | None,
+    filing_fields: tuple[str, ...],
+    label_words: str | None,
     json: str | None,
     folder: str | None,
     fail_above: tuple[str, ...],
@@ -251,7 +280,15 @@ def audit(
         fail_above, fail_below, has_labels=y_true is not None, kind=kind, width=high - low
     )
     _check_outputs(tables, out, json, folder, kind)
-    write_report = _report_writer() if out else None
+    words = [] if label_words is None else [word.strip() for word in label_words.split(",")]
+    if words and len(words) != 2:
+        raise InputError(
+            f"--label-words must be two texts with a comma between them, got {label_words!r}."
+        )
+    fields = dict(field.partition("=")[::2] for field in filing_fields)
+    report = _report() if out or filing else None
+    if report is not None and filing:
+        report.check_filing(filing, fields)
     roles = Roles(
         scores=y_score,
         sensitive=sensitive_features or group_probabilities,
@@ -261,7 +298,7 @@ def audit(
         features=features or None,
         ignored=drop if known is None else (*drop, known),
         kept=keep,
-        numbers=group_probabilities,
+        numbers=(*group_probabilities, *(cut.partition("=")[0] for cut in bands)),
     )
     found: Audit | Comparison
     with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
@@ -281,6 +318,7 @@ def audit(
                 reading=reading,
                 estimated=bool(group_probabilities),
                 known=known,
+                cuts=dict(map(options.read_cut, bands)),
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found
@@ -297,9 +335,12 @@ def audit(
         private = any(one.individuals is not None for one in audits)
         write_whole(json, found.to_json(indent=2), private=private)
         print(f"Facts: {json}")
-    if write_report is not None:
-        write_report(found, out)
+    if report is not None and out:
+        report.write_report(found, out, label_words=words)
         print(f"Report: {out}")
+    if report is not None and filing:
+        report.write_filing(found, filing, fields=fields, label_words=words)
+        print(f"Filing: {filing}")
     if folder:
         for file in write_tables(audits, folder):
             print(f"Table: {file}")
@@ -341,18 +382,18 @@ def _check_outputs(
     options.check_page(out)
 
 
-def _report_writer() -> Callable[..., object]:
-    """Return the function that writes the report, or raise before the audit is made."""
+def _report() -> Any:
+    """Return the module that writes reports, or raise before the audit is made."""
     try:
-        from fairmatch.report import require_report, write_report
+        from fairmatch.report import page
 
-        require_report()
+        page.require_report()
     except ImportError as error:
         raise MissingExtraError(
             f"The report cannot be made ({error}). Install what it needs with: pip install "
             "'fairmatch[report]', or write the facts with --json."
         ) from error
-    return write_report
+    return page
 
 
 def print_audits(audits: Sequence[Audit]) -> None:

@@ -37,7 +37,7 @@ _TEST_SIZE = 0.2
 @click.option(
     "--transport",
     type=click.Choice(("predicted", "marginal", "joint")),
-    help="Match people on features and predicted scores (boosting only, and its default), on "
+    help="Match people on features and predicted scores (the default of boosting), on "
     "their features alone (the default of networks), or on features and labels.",
 )
 @click.option(
@@ -67,6 +67,13 @@ _TEST_SIZE = 0.2
     help="The group that all others are matched with, such as 'male, White'. By default the "
     "largest.",
 )
+@options.columns("--given", help="Compare people within the levels of these columns.")
+@options.columns(
+    "--similar",
+    "similarity",
+    help="What makes people alike: columns, or relevance to the label. By default all features.",
+)
+@options.columns("--categorical", help="Read these columns of codes as categories, not as numbers.")
 @click.option(
     "--without-sensitive",
     is_flag=True,
@@ -98,6 +105,9 @@ def train(
     small_groups: Any,
     unknown: str,
     reference: str | None,
+    given: tuple[str, ...],
+    similarity: tuple[str, ...],
+    categorical: tuple[str, ...],
     random_state: int,
     **labelled: Any,
 ) -> None:
@@ -107,8 +117,10 @@ def train(
     """
     from fairmatch.learning.saving import check_folder
     from fairmatch.measures.registry import read_measure
+    from fairmatch.people.checks import check_names
     from fairmatch.people.files import check_place
     from fairmatch.people.groups import read_criterion
+    from fairmatch.people.roles import split_names
     from fairmatch.report.charts import require_charts
 
     if max_gap is not None and fairness_weight is not None:
@@ -134,6 +146,12 @@ def train(
     table = open_labelled(
         labelled, criterion=criterion, sees_groups=not without_sensitive, unknown=unknown
     )
+    names = list(table.frame.columns)
+    for column in split_names(categorical, names, "categorical"):
+        check_names([column], names, table=labelled["table"])
+        written = table.frame[column].astype("string").astype(object)
+        table.frame[column] = written.astype("category")
+    alike: Any = split_names(similarity, names, "similarity") or None
     trained = train_model(
         table,
         learner,
@@ -147,6 +165,8 @@ def train(
         confidence=confidence,
         small_groups=small_groups or "warn",
         unknown=unknown,
+        given=split_names(given, names, "given") or None,
+        similarity="relevance" if alike == ["relevance"] else alike,
         sensitive_at_prediction=not without_sensitive,
         random_state=random_state,
     )

@@ -24,7 +24,7 @@ from fairmatch.matching.coupling import Coupling, check_coupling
 from fairmatch.measures.distributions import ScoredPeople, Settings
 from fairmatch.measures.registry import MEASURES, applicable, gap_values
 from fairmatch.people.checks import BoolArray, FloatArray, check_number
-from fairmatch.people.groups import Groups
+from fairmatch.people.groups import Groups, read_criterion
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import People
 
@@ -230,6 +230,12 @@ def check_choice(model: Any) -> None:
     if model.confidence is None:
         return
     check_number("confidence", model.confidence, "(0.5, 1)")
+    if model.given is not None:
+        raise InputError(
+            "confidence was set with given, and a gap within strata has no confidence limit. Leave "
+            "one of the two out.",
+            parameter="confidence",
+        )
     if model.max_gap is None:
         raise InputError(
             f"confidence={model.confidence:g} is about the bound max_gap, which is not given. Set "
@@ -322,6 +328,9 @@ class Bound:
         groups, gap = people.groups, float(kept[self.measure])
         if self.confidence is not None:
             return
+        if people.strata is not None:
+            self._warn_of_small_strata(people)
+            return
         if self.outcome.decides:
             positive = labels_of(people).positive
             compared = [
@@ -349,6 +358,20 @@ class Bound:
             "hold out more rows (validation_size=), or pool groups.",
             SmallGroupWarning,
         )
+
+    def _warn_of_small_strata(self, people: People) -> None:
+        """Warn if chance alone makes gaps within the held-out strata that exceed the bound."""
+        parts = people.comparisons(read_criterion("demographic_parity"))
+        sizes = np.array([(len(part.source_rows), len(part.target_rows)) for part in parts])
+        # The mean size of a difference of two shares of one half, if both come from chance.
+        chance = np.sqrt(0.5 / np.pi * (1.0 / sizes).sum(axis=1)) @ [part.weight for part in parts]
+        if self.outcome.decides and chance > self.max_gap:
+            notify(
+                "The held-out strata are small: within them, chance alone makes a mean absolute "
+                f"gap of up to about {chance:.3f}, more than max_gap={self.max_gap:g}. Condition "
+                "on fewer or coarser factors, or hold out more rows (validation_size=).",
+                SmallGroupWarning,
+            )
 
     def _warn_of_the_smallest(
         self, curve: pd.DataFrame, gaps: FloatArray, kept: int, *, constant: bool

@@ -365,10 +365,11 @@ def read_folds(
 
 @dataclass(frozen=True, eq=False)
 class SeenRows:
-    """Rows as a learner sees them, and the codes of their groups; None if it uses no groups."""
+    """Rows as a learner sees them, with the codes of their groups and strata if it uses them."""
 
     table: Any
     codes: NDArray[Any] | None
+    strata: NDArray[Any] | None = None
     _scored: dict[int, tuple[Any, FloatArray]] = field(default_factory=dict, repr=False)
 
     def scored(self, learner: Learner, model: Any) -> FloatArray:
@@ -421,13 +422,17 @@ class WholeTableReader(Reader):
         """Return the table as points, or points without columns if nobody is matched."""
         if self.encoder is None:
             return read_points(np.empty((len(table), 0)))
-        return super().fit_encoder(Table(self._without_groups(table.native)))
+        return super().fit_encoder(self.described(table))
 
     def points(self, table: Table) -> Points:
         """Return a table as points, without columns if nobody is matched."""
         if self.encoder is None:
             return read_points(np.empty((len(table), 0)))
-        return super().points(Table(self._without_groups(table.native)))
+        return super().points(self.described(table))
+
+    def described(self, table: Table) -> Table:
+        """Return the columns that describe people, without those of their groups."""
+        return Table(self._without_groups(table.native))
 
     def inputs(
         self, table: Table, codes: NDArray[Any] | None, points: Points | None = None
@@ -441,7 +446,9 @@ class WholeTableReader(Reader):
             )
         if codes is not None and self.columns is None and self.adds_groups:
             seen = add_columns(seen, group_columns(codes, len(self.groups_)))
-        return SeenRows(seen, codes)
+        strata = self.strata(table)
+        pooled = None if strata is None else self.pooled_strata(strata).values
+        return SeenRows(seen, codes, pooled)
 
     def _check_names(self, given: list[Any], known: list[str]) -> None:
         """Raise unless named columns are those of the fit, in their order."""

@@ -16,6 +16,8 @@ import torch
 from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.model_selection import StratifiedKFold
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -26,6 +28,7 @@ from fairmatch.exceptions import (
     notify,
 )
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
+from fairmatch.learning.learners import Learner
 from fairmatch.learning.penalties import FreshlyMatchedGap, MatchedGap, Transport
 from fairmatch.learning.progress import TrainingProgress
 from fairmatch.learning.reading import (
@@ -970,10 +973,22 @@ class NetworkEstimator(FairEstimator):
             self._outcome,
             self.criterion,
             self.reference,
+            names=("predicted", "marginal", "joint"),
+            unseen=self._unseen_scores,
             fresh=True,
             match_rows=self.match_rows,
             random_state=self.random_state,
         )
+
+    def _unseen_scores(self, people: People) -> FloatArray:
+        """Return the score of every row by plain trees that were grown on the other half."""
+        decides, inputs = self._outcome.decides, encoded(people).inputs
+        seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
+        trees: Any = HistGradientBoostingClassifier if decides else HistGradientBoostingRegressor
+        learner = Learner(trees(random_state=seed), self._outcome, np.array([0.0, 1.0]))
+        halves = StratifiedKFold(2, shuffle=True, random_state=seed)
+        strata = people.groups.n_groups * labels_of(people).positive + people.groups.codes
+        return learner.unseen(inputs, people, list(halves.split(inputs, strata)))
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> NetworkScorer:
         network = network_from(read_arrays(content), facts["network_sizes"])
@@ -1007,9 +1022,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         The network and how it is trained: its layers, epochs, learning rate, device. By default
         ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
         so on.
-    transport : {"marginal", "joint"} or a matcher, default="marginal"
-        What people are matched on. "marginal" uses their features. "joint" adds their labels, with
-        a label weight of 100. A matcher is any object with a ``match`` method like that of
+    transport : {"predicted", "marginal", "joint"} or a matcher, default="marginal"
+        What people are matched on. "marginal" uses their features. "predicted" adds a score of
+        every row, by plain trees that were grown on other rows, and "joint" adds their labels, both
+        with a weight of 100. A matcher is any object with a ``match`` method like that of
         `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a ``batch_size`` matches
         people anew in every step, as in the paper. Otherwise people are matched once, before
         training.
@@ -1021,6 +1037,16 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -1110,6 +1136,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         fairness_weight: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -1127,6 +1155,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         self.fairness_weight = fairness_weight
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
@@ -1152,8 +1182,9 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         The network and how it is trained: its layers, epochs, learning rate, device. By default
         ``NeuralNetwork()``. In a grid search its parameters are called ``estimator__epochs`` and
         so on.
-    transport : {"marginal", "joint"} or a matcher, default="marginal"
-        What people are matched on. "marginal" uses their features. "joint" adds the target; a
+    transport : {"predicted", "marginal", "joint"} or a matcher, default="marginal"
+        What people are matched on. "marginal" uses their features. "predicted" adds a prediction
+        for every row, by plain trees that were grown on other rows, and "joint" adds the target; a
         difference by one standard deviation costs 25. A matcher is any object with a ``match``
         method like that of `OptimalTransportMatcher`. An `OptimalTransportMatcher` with a
         ``batch_size`` matches people anew in every step. Otherwise people are matched once, before
@@ -1164,6 +1195,16 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         choose from; a single number then leaves the weights to the method.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -1253,6 +1294,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         transport: str | Matcher = "marginal",
         fairness_weight: float | Sequence[float] = 1.0,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -1269,6 +1312,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         self.transport = transport
         self.fairness_weight = fairness_weight
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure

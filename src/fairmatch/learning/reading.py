@@ -55,8 +55,11 @@ from fairmatch.people.groups import (
     refuse_twice,
 )
 from fairmatch.people.leaks import find_leaks
+from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import IndexArray, Labels, People
+from fairmatch.people.similarity import Similarity, read_similarity
+from fairmatch.people.strata import POOLED, Codes, Given, given_columns, pool_strata
 from fairmatch.people.weights import Weights
 
 Columns = str | int | Sequence[str | int] | None
@@ -308,7 +311,7 @@ def stratified_split(
     for stratum in np.unique(strata):
         rows = generator.permutation(np.flatnonzero(strata == stratum))
         chosen[rows[: round(held_out * len(rows))]] = True
-    for code in groups.compared:
+    for code in groups.compared if groups.memberships is None else ():
         if len(set(chosen[groups.rows(code)])) < 2:
             raise GroupError(
                 f"validation_size={held_out:g} leaves no rows of group {groups.labels[code]!r}, "
@@ -439,6 +442,12 @@ class Reader:
         Whether the model learns from labels.
     unknown : {"ignore", "error", "group"}
         What happens to rows without a group.
+    estimated : bool
+        Whether groups may be probabilities.
+    given : str, list of str or None
+        Columns of X within whose levels people are compared.
+    similarity : None, list of columns, mapping or "relevance"
+        What makes two people alike.
     """
 
     who: str
@@ -452,6 +461,9 @@ class Reader:
     words: tuple[str, ...] = ("table",)
     needs_labels: bool = True
     unknown: str = "ignore"
+    estimated: bool = False
+    given: Any = None
+    similarity: Any = None
     encoder_: Any = None
     groups_: tuple[Any, ...] = ()
     attributes_: tuple[str, ...] = ()
@@ -463,6 +475,9 @@ class Reader:
     classes_: NDArray[Any] = field(default_factory=lambda: np.array([]))
     mean_: float = 0.0
     scale_: float = 1.0
+    given_: Given | None = None
+    pooling_: NDArray[np.intp] | None = None
+    alike_: Similarity = field(default_factory=Similarity)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -479,6 +494,8 @@ class Reader:
             shown["classes_"] = self.classes_
         elif self.needs_labels:
             shown |= {"target_mean_": self.mean_, "target_scale_": self.scale_}
+        if self.alike_.weights is not None:
+            shown["similarity_"] = self.alike_.weights
         return shown
 
     # Training
@@ -494,7 +511,7 @@ class Reader:
         text = names is not None and all(isinstance(name, str) for name in names)
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
-        given = read_known(sensitive, self.unknown)
+        given = read_known(sensitive, self.unknown, estimated=self.estimated)
         self.unknown_ = tuple(given.labels[code] for code in given.apart)
         self.n_unknown_ = given.n_unknown
         tell_unknown(given)
@@ -514,11 +531,25 @@ class Reader:
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
+        if groups.memberships is not None and self.at_prediction:
+            raise InputError(
+                "sensitive_features holds probabilities of groups, and a model that sees the group "
+                "needs the group itself. Fit with sensitive_at_prediction=False.",
+                parameter="sensitive_at_prediction",
+            )
         People(groups, weight=weight).rows_with_mass()
         table = _as_table(features)
-        if not (self.at_prediction or self._has_own_encoder):
+        if not (self.at_prediction or self._has_own_encoder) and given.memberships is None:
             refuse_leaks(table, given)
-        return People(groups, table, labels, weight)
+        if self.given is not None:
+            self.given_ = Given.fit(given_columns(self.given, table, n_rows))
+        return People(groups, table, labels, weight, self.strata(table))
+
+    def strata(self, table: Table) -> Codes | None:
+        """Return the strata of rows; None if people are compared whatever their factors are."""
+        if self.given_ is None:
+            return None
+        return self.given_.codes(given_columns(self.given, table, len(table)))
 
     def _read_labels(self, y: Any) -> Labels:
         if self.outcome.decides:
@@ -541,11 +572,55 @@ class Reader:
         if people.weights is not None and not people.weights.all() and not coupled:
             # Rows without weight must not influence ranges, bins or folds.
             people = people.take(np.flatnonzero(people.weights))
+        if people.strata is not None:
+            self.pooling_ = pool_strata(people.strata, people.groups)
+            people = replace(people, strata=self.pooled_strata(people.strata))
         assert people.table is not None
         points = self.fit_encoder(people.table)
+        self.alike_ = self._read_similarity(people)
         if self._has_own_encoder and not self.at_prediction:
             refuse_leaks(Table(points.dense()), people.groups)
         return self._seen(people, points)
+
+    def pooled_strata(self, strata: Codes) -> Codes:
+        """Return strata as a model learns them: those that were small in fit are one."""
+        assert self.pooling_ is not None
+        codes = np.append(self.pooling_, -1)[strata.values]
+        return Codes(codes, (*strata.labels, POOLED))
+
+    def _read_similarity(self, people: People) -> Similarity:
+        """Return what makes people alike. Relevance is measured on these people."""
+        if self.similarity is None:
+            return Similarity()
+        assert people.table is not None
+        if not isinstance(self.encoder_, TableEncoder):
+            raise InputError(
+                "similarity weighs columns of the table, which an encoder of your own may mix. "
+                "Leave one of the two out.",
+                parameter="similarity",
+            )
+        table = self.described(people.table)
+        found = read_similarity(self.similarity, table, people.labels, people.weights)
+        if found.embedding is not None:
+            raise InputError(
+                "similarity is an array, and rows of an estimator may be held out. Match the rows "
+                "with OptimalTransportMatcher().match(…, similarity=array), and pass the result to "
+                "fit as coupling.",
+                parameter="similarity",
+            )
+        return found
+
+    def described(self, table: Table) -> Table:
+        """Return the columns that describe people, without those of their groups."""
+        return table
+
+    def matched_on(self, points: Points) -> Points:
+        """Return encoded features as points whose squared distance says who is alike."""
+        if self.alike_.weights is None:
+            return points
+        dense = points.dense()
+        factors = self.alike_.scales(self.encoder_.feature_groups_, dense.shape[1])
+        return read_points(dense[:, factors > 0.0] * factors[factors > 0.0])
 
     def _fit_scale(self, numbers: FloatArray, weights: FloatArray | None) -> None:
         """Learn the unit of a number: its mean and its standard deviation.
@@ -583,7 +658,11 @@ class Reader:
         codes = people.groups.codes if self.at_prediction else None
         ready = None if callable(points) else points
         inputs = self.inputs(people.table, codes, ready)
-        return replace(people, table=EncodedTable(inputs, points, len(people)))
+
+        def alike() -> Points:
+            return self.matched_on(points() if callable(points) else points)
+
+        return replace(people, table=EncodedTable(inputs, alike, len(people)))
 
     @property
     def _has_own_encoder(self) -> bool:
@@ -689,7 +768,10 @@ class Reader:
 
     def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Return the groups, labels and weights of new rows whose scores are to be measured."""
-        groups = read_groups(self.labels(self.split(X, sensitive_features, "curve")[1]))
+        sensitive = self.split(X, sensitive_features, "curve")[1]
+        if not (self.estimated and isinstance(sensitive, GroupProbabilities)):
+            sensitive = self.labels(sensitive)
+        groups = read_groups(sensitive, estimated=self.estimated)
         unknown = (code for code, label in enumerate(groups.labels) if label in self.unknown_)
         groups = replace(groups, apart=tuple(unknown))
         if self.outcome.decides:
@@ -710,7 +792,9 @@ class Reader:
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
-        return People(groups, None, labels, weight)
+        features = self.split(X, sensitive_features, "curve")[0]
+        strata = None if self.given_ is None else self.strata(_as_table(features))
+        return People(groups, None, labels, weight, strata)
 
     def labels(self, sensitive: Any) -> NDArray[Any]:
         """Return the group of every row under the model's name for it."""

@@ -564,6 +564,7 @@ class BoostedTrees(FairEstimator):
     """
 
     _sees: ClassVar[str] = "codes"
+    _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
     _lightgbm: ClassVar[type[Any]]
     # Folds of the scores that people are matched on, and the share of the rounds that these trees
@@ -698,6 +699,16 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -800,6 +811,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         warmup: float = 0.5,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -818,6 +831,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         self.warmup = warmup
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure
@@ -862,6 +877,16 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         weight may keep the trees from learning them.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -965,6 +990,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         fairness_weight: float | Sequence[float] = 1.0,
         warmup: float = 0.5,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         max_gap: float | None = None,
         gap_measure: str | None = None,
@@ -982,6 +1009,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         self.fairness_weight = fairness_weight
         self.warmup = warmup
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.max_gap = max_gap
         self.gap_measure = gap_measure

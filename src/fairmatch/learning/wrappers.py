@@ -1,7 +1,7 @@
 """Fairness around any model that a user already has: aligned scores, and match smoothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import FairmatchError, InputError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import (
@@ -85,8 +85,11 @@ class Wrapper(FairEstimator):
             self._encoder(),
             small_groups=self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             optional=self._matches,
             adds_groups=not self.prefit,
+            given=self.given,
+            similarity=self.similarity,
         )
 
     def _learner(self) -> Learner:
@@ -100,19 +103,25 @@ class AlignmentScorer:
     """A model with an adjustment of its scores by group.
 
     ``places`` are the positions of the groups in the adjustment; -1 for groups that are not
-    compared.
+    compared. ``within`` are the adjustments of strata, by their codes.
     """
 
     learner: Learner
     model: Any
     adjustment: ScoreAdjustment
     places: NDArray[np.intp]
+    within: dict[int, ScoreAdjustment] = field(default_factory=dict)
 
     def scores(self, inputs: SeenRows) -> FloatArray:
         """Return the adjusted score of every row."""
         assert inputs.codes is not None, "an adjustment needs the groups"
         raw = inputs.scored(self.learner, self.model)
-        return self.learner.standard(self.adjustment.move(raw, self.places[inputs.codes]))
+        places = self.places[inputs.codes]
+        moved = self.adjustment.move(raw, places)
+        for code, own in self.within.items():
+            rows = np.flatnonzero(inputs.strata == code)
+            moved[rows] = own.move(raw[rows], places[rows])
+        return self.learner.standard(moved)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -159,18 +168,31 @@ class AlignedModel(Wrapper):
             learner.check(weighted=people.weights is not None)
             scores = learner.unseen(table, people, self.cv)
             model = learner.fit(table, labels_of(people).values, people.weights)
-        adjustments = adjust_people(
-            people,
-            scores,
-            strengths=weights,
-            criterion=self.criterion,
-            decisions=self.decisions,
-            scale="probability" if self._outcome.decides else "real",
-        )
+
+        def adjustments(rows: Any) -> Sequence[ScoreAdjustment]:
+            return adjust_people(
+                replace(people, table=None, strata=None).take(rows),
+                scores[rows],
+                strengths=weights,
+                criterion=self.criterion,
+                decisions=self.decisions,
+                scale="probability" if self._outcome.decides else "real",
+            )
+
+        every = np.arange(len(people))
+        strata = {} if people.strata is None else people.strata.rows_of(every)
+        within: list[dict[int, ScoreAdjustment]] = [{} for _ in weights]
+        for code, rows in strata.items():
+            try:
+                found = adjustments(rows)
+            except FairmatchError:  # too few people: the stratum is adjusted like everybody
+                continue
+            for own, one in zip(within, found, strict=True):
+                own[code] = one
         pooled, places = self.reader_.pooled_, places_of(people.groups)
         return [
-            AlignmentScorer(learner, model, replace(one, pooled=pooled), places)
-            for one in adjustments
+            AlignmentScorer(learner, model, replace(one, pooled=pooled), places, own)
+            for one, own in zip(adjustments(every), within, strict=True)
         ]
 
 
@@ -202,6 +224,7 @@ class SmoothedModel(Wrapper):
         "Save model.estimator_, which is the whole model, with its own library."
     )
     _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = True
 
     score_weight: float
 
@@ -296,6 +319,11 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         classifier on rows that the estimator was not trained on. The estimator sees X without
@@ -380,6 +408,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         strength: float | Sequence[float] = 1.0,
         criterion: str = "demographic_parity",
         decisions: str = "align",
+        given: str | Sequence[str] | None = None,
         prefit: bool = False,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -396,6 +425,7 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.strength = strength
         self.criterion = criterion
         self.decisions = decisions
+        self.given = given
         self.prefit = prefit
         self.cv = cv
         self.max_gap = max_gap
@@ -444,6 +474,16 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         label, and with "equalized_odds" people with the same label, for each class.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -523,6 +563,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         score_weight: float = 5.0,
         criterion: str = "demographic_parity",
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -541,6 +583,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.score_weight = score_weight
         self.criterion = criterion
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.cv = cv
         self.max_gap = max_gap
@@ -569,6 +613,11 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         every group but the first.
     strength : float or a list of float, default=1.0
         How far to go: 0 does not move the predictions, and 1 aligns them fully.
+    given : str or list of str, optional
+        Columns of X within whose levels scores are adjusted, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled. New strata are adjusted like everybody together.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and is used without another fit. Then fit this
         regressor on rows that the estimator was not trained on. The estimator sees X without added
@@ -647,6 +696,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         estimator: Any,
         *,
         strength: float | Sequence[float] = 1.0,
+        given: str | Sequence[str] | None = None,
         prefit: bool = False,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -661,6 +711,7 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
     ) -> None:
         self.estimator = estimator
         self.strength = strength
+        self.given = given
         self.prefit = prefit
         self.cv = cv
         self.max_gap = max_gap
@@ -703,6 +754,16 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         trained on the other folds.
     reference : a group label, optional
         The group that every other group is compared with; by default the largest.
+    given : str or list of str, optional
+        Columns of X within whose levels people are compared, such as job title and grade. A number
+        with more than ten different values is cut into five bands. To learn, strata with fewer
+        than ten people of a group are pooled. ``max_gap`` then bounds the mean absolute gap within
+        strata, where nothing is pooled.
+    similarity : None, list of columns, mapping or "relevance", optional
+        What makes two people alike. None counts every column by its range. A list counts only
+        these columns, and a mapping gives columns weights. "relevance" weighs columns by how much
+        they matter to ``y``. An embedding goes into `OptimalTransportMatcher.match`, whose result
+        ``fit`` takes as ``coupling``.
     match_rows : int or None, default=2500
         Greatest number of rows of a group that are matched. Of larger groups a sample is matched,
         drawn by label; two groups that have no more than twice this number are matched whole. The
@@ -780,6 +841,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         transport: str | Matcher = "marginal",
         score_weight: float = 1.25,
         reference: Any = None,
+        given: str | Sequence[str] | None = None,
+        similarity: Any = None,
         match_rows: int | None = 2_500,
         cv: Any = 5,
         max_gap: float | None = None,
@@ -797,6 +860,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         self.transport = transport
         self.score_weight = score_weight
         self.reference = reference
+        self.given = given
+        self.similarity = similarity
         self.match_rows = match_rows
         self.cv = cv
         self.max_gap = max_gap

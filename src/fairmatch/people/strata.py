@@ -15,13 +15,18 @@ from fairmatch.exceptions import InputError
 from fairmatch.people.checks import check_length, check_names, plain_value
 from fairmatch.people.columns import Column, as_categories, find_levels, read_columns
 from fairmatch.people.encoding import Table
-from fairmatch.people.groups import refuse_twice
+from fairmatch.people.groups import Groups, refuse_twice
 
 BANDS = 5
 """A number with many different values is cut into this many bands of about as many people."""
 
 MOST_LEVELS = 10
 """A number with more different values than this is cut into bands."""
+
+LEAST_PEOPLE = 10
+"""To learn, strata with fewer people of a group than this are pooled; never to measure."""
+
+POOLED = "all small strata"
 
 _MISSING = "missing"
 
@@ -166,6 +171,17 @@ def _crossed(factors: Sequence[Factor], columns: Sequence[Column]) -> npt.NDArra
         unknown |= own < 0
         place = place * len(factor.labels) + own
     return np.where(unknown, -1, place)
+
+
+def pool_strata(strata: Codes, groups: Groups) -> npt.NDArray[np.intp]:
+    """Return the code under which a model learns each stratum; small ones share the last code."""
+    sizes = [
+        np.bincount(strata.values[groups.is_group(code) & (strata.values >= 0)],
+                    minlength=len(strata.labels))
+        for code in groups.compared
+    ]  # fmt: skip
+    codes = np.arange(len(strata.labels))
+    return np.where(np.min(sizes, axis=0) < LEAST_PEOPLE, len(codes), codes)
 
 
 def given_columns(given: Any, table: Table | None, n_rows: int) -> list[Column]:

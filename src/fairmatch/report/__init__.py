@@ -1,7 +1,7 @@
 """Pictures and pages for people."""
 
 from fairmatch.report.displays import GapDisplay, MatchingDisplay, TradeoffDisplay
-from fairmatch.report.page import require_report, write_report
+from fairmatch.report.page import require_report, write_filing, write_report
 from fairmatch.report.wording import sentences
 
 __all__ = [
@@ -10,5 +10,6 @@ __all__ = [
     "TradeoffDisplay",
     "require_report",
     "sentences",
+    "write_filing",
     "write_report",
 ]

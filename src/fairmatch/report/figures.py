@@ -9,8 +9,7 @@ column without an entry and an empty sentence are left out, so a figure names al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from fairmatch.auditing.facts import (
     FOUR_FIFTHS,
     Alternative,
     Alternatives,
-    AttributeFacts,
     Audit,
     CategoryImpact,
     Comparison,
@@ -29,29 +27,12 @@ from fairmatch.auditing.facts import (
     Gap,
     GroupFacts,
     ImpactTable,
-    MatchedScores,
     Matching,
     PairFlips,
 )
 from fairmatch.exceptions import InputError
 from fairmatch.measures import MEASURES
-from fairmatch.report.charts import (
-    CONTRIBUTION_COLOURS,
-    GROUP_COLOURS,
-    SERIES_COLOURS,
-    Row,
-    calibration_chart,
-    cell_chart,
-    contribution_chart,
-    cumulative_chart,
-    curve_chart,
-    finished,
-    gap_axis,
-    interval_chart,
-    step_chart,
-    tradeoff_chart,
-    tradeoff_rows,
-)
+from fairmatch.report.drawing import Domain, Row, different, dots, histogram, points, slopes
 from fairmatch.report.wording import (
     MATCHINGS,
     base_words,
@@ -65,9 +46,12 @@ from fairmatch.report.wording import (
     is_drawn,
     label_words,
     listed,
+    main_impact,
+    matching_sentence,
     n_people,
     other_words,
     outcome_words,
+    partners,
     reach_sentences,
     selected_from,
     shown_name,
@@ -80,18 +64,20 @@ from fairmatch.report.wording import (
 
 
 class Panel(NamedTuple):
-    """A chart of a figure: a Vega-Lite specification, and its title among several charts."""
+    """A chart of a figure as SVG, and its title among several charts."""
 
-    chart: dict[str, Any]
+    chart: str
     title: str = ""
+
+
+Drawn = tuple[tuple[Panel, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Figure:
     """One table of facts, its charts, and how to read both.
 
-    The columns map fields of the rows to headings. The legend maps words to colours, if the charts
-    share one; otherwise each has its own.
+    The columns map fields of the rows to headings. The legend names the series of all charts.
     """
 
     title: str
@@ -99,7 +85,7 @@ class Figure:
     columns: dict[str, str]
     rows: Sequence[Row]
     panels: tuple[Panel, ...] = ()
-    legend: dict[str, str] = field(default_factory=dict)
+    legend: tuple[str, ...] = ()
 
 
 # Headings of the columns, if they are not the names of the fields.
@@ -108,8 +94,6 @@ _HEADINGS = {
     "low": "from",
     "high": "to",
     "better": "better off",
-    "cost": "mean squared distance",
-    "smallest": "nearest possible",
     "agreement": "rank agreement",
     "undesirable": "undesirable flips",
     "gained": "newly selected",
@@ -117,7 +101,7 @@ _HEADINGS = {
 }
 
 
-def _told(key: str, **facts: Any) -> list[str]:
+def told(key: str, **facts: Any) -> list[str]:
     """Return the lines that the template has for a figure."""
     text = str(getattr(template("figures.txt.j2").module, key)(**facts))
     return [line for line in map(str.strip, text.splitlines()) if line]
@@ -127,33 +111,29 @@ def _figure(
     key: str,
     rows: Sequence[Row],
     panels: Sequence[Panel] = (),
-    legend: dict[str, str] | None = None,
+    legend: Sequence[str] = (),
+    *,
     headings: dict[str, str] | None = None,
     **facts: Any,
 ) -> Figure:
     """Return a figure with the words of the template; headings are those of further columns."""
-    title, *reading, fields = _told(key, **facts)
+    title, *reading, fields = told(key, **facts)
     named = dict(
         part.strip().partition(" = ")[::2] for part in fields[len("columns:") :].split("|")
     )
     columns = {name: words or _HEADINGS.get(name, name) for name, words in named.items()}
-    shown = {name for row in rows for name, value in row.items() if value != ""}
+    shown = {name for row in rows for name, value in row.items() if value not in ("", None)}
     kept = {name: words for name, words in {**columns, **(headings or {})}.items() if name in shown}
-    return Figure(title, tuple(reading), kept, rows, tuple(panels), legend or {})
+    return Figure(title, tuple(reading), kept, rows, tuple(panels), tuple(legend))
 
 
-# Up to this many charts have their own legends; more charts share one.
-FEW_PANELS = 2
-
-# Most bars in a chart that is alone, and in one of several. The table below it shows all.
+# Most rows in a chart that is alone, and in one of several. The table below it shows all.
 _MOST_BARS, _FEW_BARS = 12, 6
-
 # Names in charts are cut at this length.
 _LONGEST = 60
-
 _LIMITS = ("value", "low", "high")
 _ALIKE = "gap (0 = alike)"
-_COSTS = ("cost", "smallest", "random")
+_COSTS = {"cost": "matched by scores", "smallest": "nearest possible", "random": "random partners"}
 
 
 class _Model(NamedTuple):
@@ -205,43 +185,45 @@ def level(audits: Sequence[Audit]) -> str:
     return f"{audits[0].confidence:.0%}"
 
 
-Domain = tuple[float, float]
-
-
 def _intervals(
-    rows: Iterable[Row],
-    axis: str,
-    *,
-    domain: Domain | Callable[[Sequence[Row]], Domain] | None = None,
-    **options: Any,
-) -> tuple[Panel, ...]:
-    """Return charts of dots with intervals, one for each ``panel`` that rows name.
+    rows: Iterable[Row], axis: str, *, domain: Domain | None = None, apart: bool = False,
+    references: Callable[[str], dict[str, float]] = lambda panel: {}, percent: bool = False,
+) -> Drawn:  # fmt: skip
+    """Return charts of estimates with intervals, one for each ``panel`` that rows name.
 
-    A row without a value is not drawn, and neither is one whose panel is None.
+    A row without a value is not drawn, and neither is one whose panel is None. Charts share their
+    axis and their legend, unless their units are ``apart``.
     """
-    panels: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["value"] is not None and (name := row.get("panel", "")) is not None:
-            panels.setdefault(name, []).append(row)
-    charts = {
-        name: interval_chart(
-            own, title=axis, domain=domain(own) if callable(domain) else domain, **options
-        )
-        for name, own in panels.items()
-    }
-    return tuple(Panel(finished(chart), name) for name, chart in charts.items())
+    drawn = [row for row in rows if row["value"] is not None and row.get("panel", "") is not None]
+    if not drawn:
+        return (), ()
+    series = different(drawn, "series")
+    panels = {name: [r for r in drawn if r.get("panel", "") == name]
+              for name in dict.fromkeys(r.get("panel", "") for r in drawn)}  # fmt: skip
+    charts = []
+    for name, own in panels.items():
+        lines = references(name)
+        span = domain or _span(own if apart else drawn, lines.values())
+        chart = dots(own, axis=axis, domain=span, series=series, references=lines, percent=percent)
+        charts.append(Panel(chart, name))
+    return tuple(charts), tuple(series) if len(series) > 1 else ()
 
 
-def _sharing(
-    charts: Sequence[tuple[str, Any]], legend: dict[str, str]
-) -> tuple[tuple[Panel, ...], dict[str, str]]:
-    """Return charts as panels with their own legends; many charts share the one that is given."""
-    few = len(charts) <= FEW_PANELS
-    panels = (Panel(finished(chart, legend=few), title) for title, chart in charts)
-    return tuple(panels), {} if few else legend
+def _span(rows: Sequence[Row], others: Iterable[float] = ()) -> Domain:
+    """Return an axis for some estimates, with 0 on it."""
+    ends = [row[end] for row in rows for end in _LIMITS if row.get(end) is not None]
+    low, high = min([0.0, *ends]), max([0.01, *ends, *others])
+    return 1.04 * low, high + 0.04 * (high - low)
 
 
-def _least_people(audit: Audit) -> int:
+def _around(rows: Sequence[Row]) -> Domain:
+    """Return the range of some estimates with a margin, which need not begin at 0."""
+    ends = [row[end] for row in rows for end in _LIMITS if row[end] is not None]
+    margin = 0.04 * (max(ends) - min(ends)) or 0.04 * abs(ends[0]) or 1.0
+    return min(ends) - margin, max(ends) + margin
+
+
+def least_people(audit: Audit) -> int:
     """Return the fewest people that a row may show: 1, unless the page is without individuals."""
     if audit.individuals is not None:
         return 1
@@ -253,6 +235,175 @@ def _too_few(number: int, least: int) -> str:
     return f"{n_people(number)}, fewer than the {least} a statement needs"
 
 
+def _digits(value: float | None, n_digits: int) -> str:
+    return "" if value is None else f"{value:z.{n_digits}f}"
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _span_words(fact: Estimate, percent: bool = True) -> str:
+    """Return an estimate with its interval as one entry of a table."""
+
+    def written(value: float) -> str:
+        return f"{100 * value:z.1f}" if percent else f"{value:z.4g}"
+
+    if fact.value is None:
+        return "no statement"
+    unit = "%" if percent else ""
+    if fact.low is None or fact.high is None:
+        return f"{written(fact.value)}{unit}"
+    return f"{written(fact.value)}{unit} ({written(fact.low)} to {written(fact.high)})"
+
+
+def _range_words(low: float, high: float) -> str:
+    return f"{low:z.3f} to {high:z.3f}"
+
+
+# The opening: groups, how many are selected, or what is predicted of them.
+
+
+def opening_figure(audits: Sequence[Audit]) -> Figure:
+    """Return the table of groups with rates and impact ratios, or means, and its chart."""
+    real = audits[0].kind == "number"
+    rows: list[Row] = []
+    for model in _models(audits):
+        rows += _mean_rows(model) if real else _rate_rows(model)
+    highest = {model.title: _highest_rate(model.audit) for model in _models(audits) if not real}
+
+    def four_fifths(panel: str) -> dict[str, float]:
+        most = highest.get(panel)
+        return {"four fifths of the highest rate": FOUR_FIFTHS * most} if most else {}
+
+    drawn = [
+        {**row, "label": f"{row['label']}  (n = {row['people']:,})", "series": "",
+         "panel": row["model"]}
+        for row in rows
+    ]  # fmt: skip
+    panels = _intervals(
+        drawn,
+        "mean prediction" if real else f"share {outcome_words(audits[0])}",
+        domain=_around([r for r in drawn if r["value"] is not None] or [dict.fromkeys(_LIMITS, 0)])
+        if real
+        else (0.0, 1.0),
+        references=four_fifths,
+        percent=not real,
+    )
+    return _figure(
+        "opening",
+        rows,
+        *panels,
+        real=real,
+        level=level(audits),
+        outcome=outcome_words(audits[0]),
+        weighted=audits[0].weights == "survey",
+        reference="" if audits[0].reference is None else group_words(audits[0].reference),
+    )
+
+
+def _highest_rate(audit: Audit) -> float | None:
+    """Return the rate that others are compared with, if so many people may be shown."""
+    table = main_impact(audit)
+    least = least_people(audit)
+    for one in table.categories if table else ():
+        if table and one.category == table.most_selected and one.n_people >= least:
+            return one.selection_rate.value
+    return None
+
+
+def _rate_rows(model: _Model) -> list[Row]:
+    audit, table = model.audit, main_impact(model.audit)
+    impact = {one.category: one for one in table.categories} if table else {}
+    least = least_people(audit)
+    rows: list[Row] = []
+    for group in by_size(audit.groups):
+        own = impact.get(group.label)
+        row: dict[str, Any] = {
+            "label": model.groups[group.label],
+            "model": model.title,
+            "people": group.n_rows,
+            **_estimate(group.selection_rate),
+            "rate": _span_words(group.selection_rate),
+        }
+        if _is_few(audit, group):
+            row |= {"rate": "too few people", "note": ""}
+        if group.label in audit.unknown:
+            row["note"] = row["note"] or "group unknown: counted, and compared with nobody"
+        elif own is not None and table is not None and row["value"] is not None:
+            row |= {
+                "selected": own.n_selected,
+                "ratio": _digits(own.impact_ratio.value, 2),
+                "shortfall": _digits(own.shortfall, 1),
+                "adjusted": _p(own.p_adjusted),
+                "mark": "below" if own.below_four_fifths else "",
+            }
+            if own.is_small and not row["note"]:
+                row["note"] = "less than 2% of the people: no other group is compared with it"
+            held = _withheld(own, table, least)
+            names = {"selected": "selected", "value": "ratio", "shortfall": "shortfall",
+                     "adjusted": "adjusted", "below": "mark"}  # fmt: skip
+            row |= {names[name]: "" for name in held if name in names}
+            row["note"] = row["note"] or held.get("note", "")
+        rows.append(row)
+    return rows
+
+
+def _is_few(audit: Audit, group: GroupFacts) -> bool:
+    """Return whether nothing is stated about a group because of its size."""
+    least = int(audit.provenance.settings.get("min_group_size") or 1)
+    return group.mean_score.value is None and group.n_rows < least
+
+
+def _mean_rows(model: _Model) -> list[Row]:
+    means = {group.label: group.mean_score.value for group in model.audit.groups}
+    base = means.get(model.audit.reference or by_size(model.audit.groups)[0].label)
+    rows: list[Row] = []
+    for group in by_size(model.audit.groups):
+        mean = means[group.label]
+        unknown = group.label in model.audit.unknown
+        row = {
+            "label": model.groups[group.label],
+            "model": model.title,
+            "people": group.n_rows,
+            **_estimate(group.mean_score),
+            "rate": _span_words(group.mean_score, percent=False),
+            "difference": "" if mean is None or base is None else f"{mean - base:+.4g}",
+        }
+        if _is_few(model.audit, group):
+            row |= {"rate": "too few people", "note": ""}
+        if unknown:
+            row |= {"difference": "", "note": "group unknown: counted, and compared with nobody"}
+        rows.append(row)
+    return rows
+
+
+def people_flow(audit: Audit) -> list[tuple[str, int, str]]:
+    """Return the steps from everybody to those matched: words, people, and who was left out."""
+    unknown = sum(group.n_rows for group in audit.groups if group.label in audit.unknown)
+    small = [
+        group
+        for group in by_size(audit.groups)
+        if group.label not in audit.unknown and group.mean_score.value is None
+    ]
+    steps = [("scored", audit.n_rows, "")]
+    left = audit.n_rows - unknown
+    if unknown:
+        steps.append(("group known", left, f"{n_people(unknown)} of unknown group"))
+    left -= sum(group.n_rows for group in small)
+    named = listed([f"{group_words(g.label)} ({g.n_rows:,})" for g in small]) if small else ""
+    steps.append(("compared", left, f"too few people for a statement: {named}" if small else ""))
+    sizes: dict[str, int] = {}
+    for matching in audit.matchings:
+        if not matching.refused:
+            sizes |= dict(zip(matching.groups or (), matching.n_sampled, strict=False))
+    matched = min(sum(sizes.values()), left)
+    if matched and audit.weights != "counts":
+        drawn = f"a random sample, at most {max(sizes.values()):,} of each group"
+        steps.append(("matched", matched, drawn if matched < left else ""))
+    return steps
+
+
 # The search for alternatives, and the columns of the table.
 
 _VERDICTS = {"yes": "less discriminatory", "not shown": "not shown", "no": "other"}
@@ -261,24 +412,31 @@ _VERDICTS = {"yes": "less discriminatory", "not shown": "not shown", "no": "othe
 def alternatives_figure(found: Alternatives) -> Figure:
     """Return the figure of accuracy against the gap for everything that was tried."""
     measure = MEASURES[found.gap_measure].title.lower()
-    points = [
+    tried = [
         (found.baseline, found.accuracy, found.gap, "baseline"),
         *((one.name, one.accuracy, one.gap, _VERDICTS[one.verdict]) for one in found.tried),
     ]
     drawn = [
-        {"label": shown_name(name, _LONGEST), "accuracy": accuracy, "gap": gap, "series": series}
-        | {"weight": None}
-        for name, accuracy, gap, series in points
+        {"label": shown_name(name, _LONGEST), "value": accuracy, "x": gap, "series": series}
+        for name, accuracy, gap, series in tried
     ]
     baseline = {"name": f"{found.baseline} (baseline)", **_facts(found, "accuracy", "gap")}
     return _figure(
         "alternatives",
         [baseline, *map(_tried, found.tried)],
-        [Panel(finished(tradeoff_chart(drawn, title=f"gap of {measure}")))],
+        *_scatter(drawn, axis=f"gap of {measure}"),
         found=found,
         measure=measure,
         baseline=shown_name(found.baseline),
     )
+
+
+def _scatter(rows: Sequence[Row], axis: str, joined: bool = False) -> Drawn:
+    """Return the chart of accuracies against gaps."""
+    series = different(rows, "series")
+    domain = 0.0, max(0.01, *(row["x"] for row in rows)) * 1.05
+    chart = points(rows, axis=axis, upright="accuracy", domain=domain, joined=joined)
+    return (Panel(chart),), tuple(series) if len(series) > 1 else ()
 
 
 def _tried(one: Alternative) -> Row:
@@ -305,127 +463,39 @@ def column_figure(audits: Sequence[Audit]) -> Figure | None:
     return _figure("columns", [_facts(own, *names) for own in columns]) if columns else None
 
 
-# Groups: how many are selected, or what is predicted of them.
-
-
-def group_figure(audits: Sequence[Audit]) -> Figure:
-    """Return the figure of the share of each group that is selected, or of its mean prediction."""
-    rows = [row for model in _models(audits) for row in _group_rows(model, model.audit)]
-    ratios = [
-        f"{f'{shown_name(model.audit.model_name)}: the' if model.title else 'The'}{said}"
-        for model in _models(audits)
-        if (said := _on_ratio(model.audit, model.audit))
-    ]
-    return _figure(
-        "groups",
-        rows,
-        _group_panels(audits[0], rows),
-        real=audits[0].kind == "number",
-        outcome=outcome_words(audits[0]),
-        level=level(audits),
-        ratios=ratios,
-        weighted=[
-            name
-            for name in ("weight", "effective_size")
-            if any(row[name] not in (None, row["people"]) for row in rows)
-        ],
-    )
-
-
-def attribute_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the same figure for the groups of every attribute by itself."""
-    if not audits[0].attributes:
-        return None
-    names = told_apart(attribute.name for attribute in audits[0].attributes)
-    models = _models(audits)
-    rows = [
-        {"attribute": shown, "panel": f"By {shown}", **row}
-        for k, shown in enumerate(names.values())
-        for model in models
-        for row in _group_rows(model, model.audit.attributes[k])
-    ]
-    ratios = [
-        f"By {names[attribute.name]}{under}, the{said}"
-        for model in models
-        for under in [f" under {shown_name(model.audit.model_name)}" if model.title else ""]
-        for attribute in model.audit.attributes
-        if (said := _on_ratio(attribute, model.audit))
-    ]
-    return _figure("attributes", rows, _group_panels(audits[0], rows), ratios=ratios)
-
-
-def _group_rows(model: _Model, facts: Audit | AttributeFacts) -> list[Row]:
-    """Return one row per group, the largest first."""
-    names = told_apart(group.label for group in facts.groups)
-    rows: list[Row] = []
-    real = model.audit.kind == "number"
-    for group in by_size(facts.groups):
-        own = _estimate(group.mean_score if real else group.selection_rate)
-        if group.label in facts.unknown:
-            own["note"] = own["note"] or "shown, and compared with nobody"
-        rows.append(
-            {
-                "label": names[group.label],
-                **model.row,
-                "people": group.n_rows,
-                **_facts(group, "weight", "effective_size"),
-                **own,
-                "ratio": "" if real else group.ratio,
-            }
-        )
-    return rows
-
-
-def _group_panels(audit: Audit, rows: Sequence[Row]) -> tuple[Panel, ...]:
-    """Return charts of shares from 0 to 1, or of means over the range of what is drawn."""
-    if audit.kind == "number":
-        return _intervals(rows, "mean prediction", domain=_around)
-    return _intervals(rows, f"share {outcome_words(audit)}", domain=(0.0, 1.0))
-
-
-def _around(rows: Sequence[Row]) -> Domain:
-    """Return the range of some estimates with a margin, which need not begin at 0."""
-    ends = [row[end] for row in rows for end in _LIMITS if row[end] is not None]
-    margin = 0.04 * (max(ends) - min(ends)) or 0.04 * abs(ends[0]) or 1.0
-    return min(ends) - margin, max(ends) + margin
-
-
-def _on_ratio(facts: Audit | AttributeFacts, audit: Audit) -> str:
-    """Return the end of the sentence on the ratio of selection rates, if it is stated."""
-    ratio = facts.selection_ratio
-    if ratio.value is None or ratio.low is None or ratio.high is None:
-        return ""
-    known = [group for group in facts.groups if group.label not in facts.unknown]
-    n_stated = sum(group.selection_rate.value is not None for group in known)
-    of = f" of {n_stated} of the {len(known)} groups" if n_stated < len(known) else ""
-    limits = f"({ratio.low:.2f} to {ratio.high:.2f})"
-    whose = group_words(facts.ratio_reference or "")
-    how = f", {base_words(audit)}" if len(known) > 2 or audit.is_reference_named else ""
-    return f" smallest rate{of} is {ratio.value:.2f} of that of {whose} {limits}{how}."
-
-
 # Gaps.
 
 
 def gap_figure(audits: Sequence[Audit]) -> Figure:
-    """Return the figure of every gap with its interval; with many groups, of the largest."""
+    """Return the figure of every gap; with many groups, of the largest, also by attribute."""
     models = _models(audits)
+    attributes = told_apart(attribute.name for attribute in audits[0].attributes)
     many = any(audit.pair_gaps for audit in audits)
-    rows = [
-        {
-            **_gap_row(gap, model.audit, models[0].groups),
-            **({"expected": gap.expected} if many else {"between": ""}),
-            **model.row,
-            "panel": _unit(name, model.audit),
-            "meaning": gap_words(name, model.audit),
-            "method": gap.method,
-        }
-        for name in _in_order(gap for audit in audits for gap in audit.gaps)
-        for model in models
-        for gap in model.audit.gaps
-        if gap.name == name
-    ]
-    return _figure("gaps", rows, _intervals(rows, _ALIKE), many=many)
+    rows: list[Row] = []
+    for name in _in_order(gap for audit in audits for gap in audit.gaps):
+        for model in models:
+            named = told_apart(g.label for a in model.audit.attributes for g in a.groups)
+            found = [("", gap, model.groups) for gap in model.audit.gaps]
+            found += [
+                (f"by {attributes[one.name]}", gap, named)
+                for one in model.audit.attributes
+                for gap in one.gaps
+            ]
+            rows += [
+                {
+                    **_gap_row(gap, model.audit, groups),
+                    **model.row,
+                    "groups": by or ("combinations" if attributes else ""),
+                    "panel": None if by else _unit(name, model.audit),
+                    "meaning": gap_words(name, model.audit),
+                    "method": gap.method,
+                    **({"expected": gap.expected} if many else {}),
+                }
+                for by, gap, groups in found
+                if gap.name == name
+            ]
+    real = audits[0].kind == "number"
+    return _figure("gaps", rows, *_intervals(rows, _ALIKE, apart=real), many=many)
 
 
 def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
@@ -435,9 +505,33 @@ def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
         "label": gap_title(gap.name, audit),
         "symbol": gap.symbol,
         **_estimate(gap),
-        "between": f"{first} – {second}" if gap.groups else "",
+        "between": f"{first} – {second}" if gap.groups and len(names) > 2 else "",
+        "unknown": "" if gap.unknown_range is None else _range_words(*gap.unknown_range),
         "better": "" if gap.favoured is None else names.get(gap.favoured, gap.favoured),
     }
+
+
+def estimated_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of gaps between groups that are known only as probabilities."""
+    rows = [
+        {
+            **model.row,
+            "label": gap_title(gap.name, model.audit),
+            **_estimate(gap.assumed),
+            "bounds": _range_words(gap.low, gap.high),
+            "limits": _range_words(gap.low_limit, gap.high_limit),
+            "calibrated": ""
+            if gap.calibrated is None
+            else _span_words(gap.calibrated, percent=False),
+        }
+        for model in _models(audits)
+        if model.audit.estimated is not None
+        for gap in model.audit.estimated.gaps
+    ]
+    found = audits[0].estimated
+    if not rows or found is None:
+        return None
+    return _figure("estimated", rows, *_intervals(rows, _ALIKE), found=found, level=level(audits))
 
 
 def _in_order(gaps: Iterable[Gap]) -> list[str]:
@@ -460,7 +554,7 @@ def _unit(name: str, audit: Audit) -> str:
 
 
 def _is_drawn_by_pair(name: str) -> bool:
-    """Return whether a gap is drawn for every pair and attribute: a difference of one rate.
+    """Return whether a gap is drawn for every pair: a difference of one rate.
 
     The other gaps, and relative gaps, which would repeat the picture, are in the table.
     """
@@ -498,37 +592,11 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
     return _figure(
         "pairs",
         rows,
-        _intervals(rows, _ALIKE),
+        *_intervals(rows, _ALIKE, apart=audits[0].kind == "number"),
         each=compared_groups(audits[0]).capitalize(),
-        reference=reference and f"{group_words(reference)}, {audits[0].on_reference}",
+        reference="" if reference is None else group_words(reference),
         level=level(audits),
     )
-
-
-def attribute_gap_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the largest gaps of each attribute, beside those of combinations."""
-    if not audits[0].attributes:
-        return None
-    attributes = told_apart(attribute.name for attribute in audits[0].attributes)
-    rows: list[Row] = []
-    for model in _models(audits):
-        parts: list[tuple[str, Audit | AttributeFacts]] = [
-            (f"by {attributes[part.name]}", part) for part in model.audit.attributes
-        ]
-        parts.append(("by their combinations", model.audit))
-        rows += [
-            {
-                **_gap_row(gap, model.audit, told_apart(group.label for group in part.groups)),
-                **model.row,
-                "series": words,
-                "panel": model.title if _is_drawn_by_pair(name) else None,
-            }
-            for name in _in_order(model.audit.gaps)
-            for words, part in parts
-            for gap in part.gaps
-            if gap.name == name
-        ]
-    return _figure("attribute_gaps", rows, _intervals(rows, _ALIKE))
 
 
 # Comparisons within the levels of given factors, and what makes people alike.
@@ -550,57 +618,40 @@ def given_figures(audits: Sequence[Audit]) -> list[Figure]:
             **_estimate(one.adjusted),
             "absolute": one.absolute,
             "chance": one.chance,
-            **_numbered("odds", one.odds_ratio),
-            "p": "" if one.p_value is None else f"{one.p_value:.2g}",
-            "homogeneous": "" if one.p_homogeneous is None else f"{one.p_homogeneous:.2g}",
-            **_numbered("percent", one.percent),
-            "disparity": "" if one.disparity is None else one.disparity,
+            "odds": "" if one.odds_ratio is None else _span_words(one.odds_ratio, percent=False),
+            "p": _p(one.p_value),
+            "homogeneous": _p(one.p_homogeneous),
+            "percent": "" if one.percent is None else _span_words(one.percent, percent=False),
+            "disparity": one.disparity,
             "overlap": f"{one.overlap[0]:.1%}",
             "overlap_reference": f"{one.overlap[1]:.1%}",
         }
         for model in _models(audits)
         for one in model.audit.conditional
     ]
-    panels = _intervals(rows, "adjusted difference")
+    own = [(model, one) for model in _models(audits) for one in model.audit.conditional]
     return [
-        _figure("given", rows, panels, level=level(audits)),
-        *(
-            _strata_figure(model, one)
-            for model in _models(audits)
-            for one in model.audit.conditional
-        ),
+        _figure("given", rows, *_intervals(rows, "adjusted difference"), level=level(audits)),
+        *(_strata_figure(model, one) for model, one in own),
     ]
 
 
-def _numbered(name: str, estimate: Estimate | None) -> Row:
-    """Return an estimate as fields of a table, which are empty if there is none."""
-    parts = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
-    return {
-        field: "" if estimate is None or getattr(estimate, own) is None else getattr(estimate, own)
-        for field, own in parts.items()
-    }
-
-
 def _strata_figure(model: _Model, facts: ConditionalFacts) -> Figure:
-    least = _least_people(model.audit)
+    least = least_people(model.audit)
     rows: list[Row] = []
     for one in facts.strata[:_MOST_STRATA]:
         few = min(one.group_size or least, one.reference_size or least) < least
+        few_words = _too_few(round(min(one.group_size, one.reference_size)), least)
         rows.append(
             {
                 "label": one.label,
-                "series": "difference",
                 "people": round(one.group_size),
                 "others": round(one.reference_size),
-                "rate": "" if few or one.group_level is None else one.group_level,
-                "other": "" if few or one.reference_level is None else one.reference_level,
+                "rate": None if few else one.group_level,
+                "other": None if few else one.reference_level,
                 "value": None if few else one.difference,
-                "low": None,
-                "high": None,
                 "weight": f"{one.weight:.1%}",
-                "note": _too_few(round(min(one.group_size, one.reference_size)), least)
-                if few
-                else "",
+                "note": few_words if few else "",
             }
         )
     return _figure(
@@ -628,18 +679,17 @@ def given_notes(audits: Sequence[Audit]) -> list[str]:
 
 
 def similarity_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the weights of columns; None if every column counts by its range."""
+    """Return the table of the weights of columns; None if every column counts by its range."""
     weights = audits[0].similarity
     if weights is None:
         return None
     total = sum(weights.values())
     order = sorted(weights.items(), key=lambda own: -own[1])
     rows: list[Row] = [
-        {"label": column_words(name), "series": "weight", "value": weight / total, "low": None,
-         "high": None, "weight": weight}
+        {"label": column_words(name), "value": weight / total, "weight": weight}
         for name, weight in order
-    ]  # fmt: skip
-    return _figure("similarity", rows, _intervals(rows, "share of weights"))
+    ]
+    return _figure("similarity", rows)
 
 
 # Rates and impact ratios, to be filed.
@@ -652,7 +702,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
         return ()
     side = "above" if found.favourable == "high" else "below"
     return tuple(
-        _told(
+        told(
             "impact_lead",
             rule=found.impact[0].rule,
             rules=listed([*dict.fromkeys(map(_meaning, audits))]),
@@ -678,7 +728,7 @@ def impact_figures(audits: Sequence[Audit]) -> list[Figure]:
 def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
     names = told_apart(category.category for category in table.categories)
     order = sorted(table.categories, key=lambda category: -category.n_people)
-    least = _least_people(model.audit)
+    least = least_people(model.audit)
     rows = [
         {**_impact_row(category, names), **_withheld(category, table, least)} for category in order
     ]
@@ -691,13 +741,13 @@ def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
     panels = _intervals(
         rows,
         "impact ratio of selection rates",
-        references={"four fifths": FOUR_FIFTHS},
+        references=lambda panel: {"four fifths": FOUR_FIFTHS},
         domain=(0.0, max([1.05, *(row["high"] or 0.0 for row in rows)])),
     )
     return _figure(
         "impact",
         rows,
-        panels,
+        *panels,
         table=table,
         attributes=[column_words(name) for name in table.attributes],
         model=model.title,
@@ -710,18 +760,18 @@ def _impact_figure(model: _Model, table: ImpactTable) -> Figure:
     )
 
 
-def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> Row:
+def _withheld(category: CategoryImpact, table: ImpactTable, least: int) -> dict[str, Any]:
     """Return the fields that few people would give away, emptied, with the reason."""
     few = {one.category for one in table.categories if one.n_people < least}
     tests = ("p", "adjusted", "z", "exact", "shortfall", "flips")
-    ratios = ("value", "low", "high", "from", "to", "below", *tests)
+    ratios = ("value", "low", "high", "span", "below", *tests)
     if category.category in few:
         fields = {"selected", "rate", "scoring", "scoring_ratio", *ratios}
         return {**dict.fromkeys(fields), "note": _too_few(category.n_people, least)}
     fields = set(ratios) if table.most_selected in few else set()
     fields |= {"scoring_ratio"} if table.highest_scoring in few else set()
     reason = f"the highest rate is that of fewer than {n_people(least)}"
-    return {**dict.fromkeys(fields), "note": reason if fields else ""}
+    return {**dict.fromkeys(fields), "note": reason} if fields else {"note": ""}
 
 
 def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
@@ -732,13 +782,12 @@ def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
         "series": "impact ratio",
         "people": category.n_people,
         "selected": category.n_selected,
-        "rate": category.selection_rate.value,
+        "rate": _span_words(category.selection_rate),
         **_estimate(ratio),
         # The category that others are compared with has a ratio of 1 and no interval.
-        "from": "" if ratio.low is None else ratio.low,
-        "to": "" if ratio.high is None else ratio.high,
-        "p": "" if category.p_value is None else f"{category.p_value:.2g}",
-        "adjusted": "" if category.p_adjusted is None else f"{category.p_adjusted:.2g}",
+        "span": "" if ratio.low is None else f"{ratio.low:.2f} to {ratio.high:.2f}",
+        "p": _p(category.p_value),
+        "adjusted": _p(category.p_adjusted),
         "z": _digits(category.standard_deviations, 2),
         "exact": _digits(category.exact_standard_deviations, 2),
         "shortfall": _digits(category.shortfall, 1),
@@ -751,14 +800,7 @@ def _impact_row(category: CategoryImpact, names: dict[str, str]) -> Row:
     }
 
 
-def _digits(value: float | None, n_digits: int) -> str:
-    return "" if value is None else f"{value:z.{n_digits}f}"
-
-
 # Distributions of scores, and what became of the people.
-
-# Scores that leave this share of the intervals between them empty take few values.
-_FEW_VALUES = 0.33
 
 
 def score_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -768,12 +810,19 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
     what = "prediction" if audits[0].kind == "number" else "score"
     rows: list[Row] = []
     panels: list[Panel] = []
+    legend: tuple[str, ...] = ()
     for model in _models(audits):
         own = _score_rows(model)
         # The table leaves out intervals that hold nobody.
         filled = {row["low"] for row in own if row["people"]}
         rows += [{"model": model.title, **row} for row in own if row["low"] in filled]
-        panels += _score_panels(model, own, what)
+        marks = {} if model.audit.threshold is None else {"threshold": model.audit.threshold}
+        charts, legend = _beside_reference(model, own)
+        top = max([0.01, *(row["share"] for row in own)])
+        panels += [
+            Panel(histogram(drawn, axis=what, series=series, references=marks, top=top), title)
+            for title, drawn, series in charts
+        ]
     rules = []
     if audits[0].threshold is not None:
         rules = [f"{outcome_words(audit)}: {selected_from(audit)}" for audit in audits]
@@ -781,9 +830,8 @@ def score_figure(audits: Sequence[Audit]) -> Figure | None:
         "scores",
         rows,
         panels,
-        _reference_legend(audits[0]),
+        legend,
         what=what,
-        few=any(takes_few_values(audit) for audit in audits),
         rules="; ".join(dict.fromkeys(rules)),
         small=any(len(_stated(audit)) < len(audit.groups) for audit in audits),
     )
@@ -794,124 +842,54 @@ def _stated(audit: Audit) -> list[GroupFacts]:
     return [group for group in by_size(audit.groups) if group.mean_score.value is not None]
 
 
-def _reference(audit: Audit) -> str:
-    return audit.reference or by_size(audit.groups)[0].label
+def _beside_reference(
+    model: _Model, rows: Sequence[Row]
+) -> tuple[list[tuple[str, list[Row], list[str]]], tuple[str, ...]]:
+    """Return charts as title, rows and series, and their legend.
 
-
-def _reference_legend(audit: Audit) -> dict[str, str]:
-    """Return the legend of charts that show one of many groups beside the largest."""
-    if len(_stated(audit)) <= 2:
-        return {}
-    words = (
-        "the group named above the chart",
-        (f"{shown_name(_reference(audit))}, {audit.on_reference}"),
-    )
-    return dict(zip(words, GROUP_COLOURS, strict=True))
-
-
-def _beside_reference(model: _Model, rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """Return the rows of each of many groups and of the reference, with a title for their chart."""
-    reference = model.groups[_reference(model.audit)]
-    found = []
-    for own in dict.fromkeys(row["series"] for row in rows):
-        if own != reference:
-            both = [row for row in rows if row["series"] in (own, reference)]
-            # The group itself comes first, which gives it the same colour in every chart.
-            both.sort(key=lambda row: row["series"] != own)
-            found.append((model.said(own), both))
-    return found
-
-
-def takes_few_values(audit: Audit) -> bool:
-    """Return whether the scores leave so many intervals empty that they look like a comb."""
-    totals = [
-        sum(group.score_counts[k] for group in audit.groups)
-        for k in range(len(audit.score_edges) - 1)
+    Two groups share a chart. Each of many groups has a chart, with the reference beside it.
+    """
+    groups = different(rows, "series")
+    if len(groups) <= 2:
+        return [(model.title, list(rows), groups)], tuple(groups)
+    largest = model.audit.reference or by_size(model.audit.groups)[0].label
+    reference = model.groups[largest]
+    charts = [
+        (
+            model.said(own),
+            [row for row in rows if row["series"] in (own, reference)],
+            [own, reference],
+        )
+        for own in groups
+        if own != reference
     ]
-    return _is_comb(totals, sum(totals))
-
-
-def _is_comb(totals: Sequence[float], n_people: int) -> bool:
-    """Return whether a histogram of so many people leaves many intervals empty."""
-    filled = [k for k, total in enumerate(totals) if total]
-    span = range(filled[0], filled[-1] + 1) if filled else range(0)
-    empty = sum(totals[k] == 0 for k in span)
-    # A handful of people leaves gaps between any scores.
-    return len(span) > 2 and n_people >= 3 * len(span) and empty >= _FEW_VALUES * len(span)
-
-
-def _filled_cells(rows: Sequence[Row], values: Sequence[float]) -> list[Row]:
-    """Return the intervals that hold people; an interval with one of the values gets that value."""
-    filled = {row["low"] for row in rows if row["share"]}
-    end = max(row["high"] for row in rows)
-    return [{**row, "only": _only(row, values, end)} for row in rows if row["low"] in filled]
-
-
-def _only(row: Row, values: Sequence[float], end: float) -> float | None:
-    """Return the number of an interval that holds a single one, or None if it may hold several."""
-    low, high = row["low"], row["high"]
-    noise = 1e-6 * (high - low)
-    # The last interval holds its upper end too.
-    own = [v for v in values if v >= low - noise and (v < high - noise or high == end)]
-    return own[0] if own and max(own) - min(own) <= noise else None
+    return charts, ("the group named above the chart", f"{reference}, for comparison")
 
 
 def _score_rows(model: _Model) -> list[Row]:
-    rows: list[Row] = []
     ends = list(zip(model.audit.score_edges, model.audit.score_edges[1:], strict=False))
-    for group in _stated(model.audit):
-        shares = [count / max(group.n_rows, 1) for count in group.score_counts]
-        cells = zip(ends, group.score_counts, shares, accumulate(shares), strict=False)
-        rows += [
-            {
-                "series": model.groups[group.label],
-                "low": low,
-                "high": high,
-                "people": count,
-                "share": share,
-                "cumulative": min(total, 1.0),
-            }
-            for (low, high), count, share, total in cells
-        ]
-    return rows
+    return [
+        {
+            "series": model.groups[group.label],
+            "low": low,
+            "high": high,
+            "people": count,
+            "share": count / max(group.n_rows, 1),
+        }
+        for group in _stated(model.audit)
+        for (low, high), count in zip(ends, group.score_counts, strict=False)
+    ]
 
 
-def _score_panels(model: _Model, rows: list[Row], what: str) -> list[Panel]:
-    """Return the histograms of scores: of two groups in one chart, or of each beside the largest.
-
-    The curves of two groups whose scores take many values come with them.
-    """
-    audit, few = model.audit, takes_few_values(model.audit)
-    marks = {} if audit.threshold is None else {"threshold": audit.threshold}
-
-    def histogram(own: list[Row]) -> Any:
-        if few:
-            return cell_chart(_filled_cells(own, audit.score_values), title=what)
-        return step_chart(own, title=what, colours=GROUP_COLOURS, references=marks)
-
-    if len(_stated(audit)) > 2:
-        return [
-            Panel(finished(histogram(both), legend=False), title)
-            for title, both in _beside_reference(model, rows)
-        ]
-    first = Panel(
-        finished(histogram(rows)), model.title or ("" if few else "Share in each interval")
-    )
-    if few:
-        return [first]
-    title = f"{model.title}: share at or below each {what}" if model.title else "Share at or below"
-    return [first, Panel(finished(cumulative_chart(rows, title=what)), title)]
-
-
-def accuracy_figure(audits: Sequence[Audit]) -> Figure:
+def accuracy_figure(audits: Sequence[Audit], labels: Sequence[str] = ()) -> Figure:
     """Return the figure of how well the models agree with the labels in each group."""
-    good, bad = (label_words(audits[0], favourable) for favourable in (True, False))
+    good, bad = (label_words(audits[0], favourable, labels) for favourable in (True, False))
     said = outcome_words(audits[0])
     facts = {
-        "base_rate": f"{good.capitalize()} labels",
+        "base_rate": f"Share with {good}",
         "accuracy": "Accuracy",
-        "true_positive_rate": f"Share {said} with a {good} label",
-        "false_positive_rate": f"Share {said} with a {bad} label",
+        "true_positive_rate": f"Share {said} of people with {good}",
+        "false_positive_rate": f"Share {said} of people with {bad}",
         "auc": "Ranking quality (AUC)",
     }
     rows = [
@@ -927,25 +905,22 @@ def accuracy_figure(audits: Sequence[Audit]) -> Figure:
         for group in by_size(model.audit.groups)
         if not group.mean_score.refused and (fact := getattr(group, name)) is not None
     ]
-    ranks = [row for row in rows if row["what"] == facts["auc"]]
-    shares = [row for row in rows if row["what"] != facts["auc"]]
-    unit = (0.0, 1.0)
-    panels = _intervals(shares, "share", domain=unit) + _intervals(ranks, "AUC", domain=unit)
-    return _figure("labels", rows, panels)
+    return _figure("labels", rows, *_intervals(rows, "share, or AUC", domain=(0.0, 1.0)))
 
 
 def calibration_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of calibration: whether a score means the same in all groups."""
     rows: list[Row] = []
     panels: list[Panel] = []
+    legend: tuple[str, ...] = ()
     for model in _models(audits):
         own: list[Row] = [
             {
                 "model": model.title,
                 "series": model.groups[group.label],
-                "range": f"{part.low:g}"
-                if part.low == part.high
-                else f"{part.low:g} to {part.high:g}",
+                "label": model.groups[group.label],
+                "range": " to ".join(dict.fromkeys((f"{part.low:g}", f"{part.high:g}"))),
+                "x": part.mean_score,
                 **_facts(part, "n_rows", "mean_score"),
                 **_estimate(part.positive_rate),
             }
@@ -954,24 +929,22 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             if part.n_rows
         ]
         rows += own
-        n_groups = sum(bool(group.calibration) for group in model.audit.groups)
-        charts = [(model.title, own)] if n_groups <= 2 else _beside_reference(model, own)
-        within = model.audit.score_range
+        charts, legend = _beside_reference(model, [r for r in own if r["value"] is not None])
         panels += [
-            Panel(finished(calibration_chart(drawn, within), legend=n_groups <= 2), title)
-            for title, drawn in charts
+            Panel(
+                points(
+                    drawn, axis="mean score", upright="share positive", domain=(0.0, 1.0),
+                    series=series, joined=True, diagonal=True,
+                ),
+                title,
+            )
+            for title, drawn, series in charts
             if drawn
-        ]
+        ]  # fmt: skip
     errors = [model.said(_errors(model.audit)) for model in _models(audits)]
-    return _figure(
-        "calibration",
-        rows,
-        panels,
-        _reference_legend(audits[0]),
-        errors="; ".join(filter(None, errors)),
-        marks=audits[0].score_range is not None,
-        few=len(audits[0].score_values) > 2,
-    )
+    few = len(audits[0].score_values) > 2
+    said = "; ".join(filter(None, errors))
+    return _figure("calibration", rows, panels, legend, errors=said, few=few)
 
 
 def _errors(audit: Audit) -> str:
@@ -1025,85 +998,59 @@ def _pairs(audits: Sequence[Audit]) -> list[_Pair]:
     return found
 
 
-def _matched(audits: Sequence[Audit]) -> list[Matching]:
-    """Return the matchings of the first model that were made."""
-    return [matching for matching in audits[0].matchings if not matching.refused]
-
-
-def _distances(rows: Sequence[Row]) -> tuple[Panel, ...]:
-    """Return the chart of distances between the nearest (0) and a random matching (1)."""
-    low = min([0.0, *(row["value"] or 0.0 for row in rows)])
-    high = max([1.0, *(row["high"] or row["value"] or 0.0 for row in rows)]) * 1.04
-    axis = "0 = as near as possible, 1 = as random"
-    return _intervals(rows, axis, references={"as random": 1.0}, domain=(low, high))
-
-
-def position_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the position of each nearest fair matching.
-
-    The position is 0 at the nearest matching and 1 at a random one.
-    """
-    rows = [
-        {
-            **pair.row,
-            **_estimate(Estimate(found.position)),
-            "rank": pair.matching.transport.relative if pair.matching.transport else None,
-            **_facts(found, "strict_position", "score_gap", "least_gap", *_COSTS),
-        }
-        for pair in _pairs(audits)
-        if (found := pair.matching.nearest_fair) is not None
-    ]
-    if not rows:
-        return None
-    return _figure("position", rows, _distances(rows), matched=_matched(audits))
-
-
-def transport_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of how far apart people at the same rank are.
-
-    Only matchings whose nearest fair matching could not be proven are in it.
-    """
+def matched_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return who is matched with whom in words, a picture of pairs, and the distances."""
+    reading: list[str] = []
     rows: list[Row] = []
+    panels: list[Panel] = []
     for pair in _pairs(audits):
-        found = pair.matching.transport
-        if found is None or pair.matching.nearest_fair is not None:
+        matching = pair.matching
+        if matching.refused:
             continue
-        tied = found.cost_high > found.cost * (1.0 + 1e-6)
-        ends = (found.relative, found.relative_high) if tied else (None, None)
-        drawn = dict(zip(_LIMITS, (found.relative, *ends), strict=True))
-        rows.append({**pair.row, **drawn, **_facts(found, *_COSTS, "undetermined")})
-    if not rows:
+        found, same_rank = matching.nearest_fair, matching.transport
+        reading.append(pair.model.said(matching_sentence(pair.model.audit, matching)))
+        if (drawn := _pair_picture(pair)) is not None:
+            panels.append(drawn)
+        if found is not None:
+            facts = _facts(found, "position", "strict_position", "score_gap", "least_gap", *_COSTS)
+        elif same_rank is not None:
+            facts = {"position": same_rank.relative, **_facts(same_rank, *_COSTS)}
+            facts["note"] = "people at the same rank of their groups: no nearer matching is proven"
+        else:
+            continue
+        rows.append({**pair.row, **facts})
+    if not reading:
         return None
-    tied = any(row["low"] is not None for row in rows)
-    return _figure("transport", rows, _distances(rows), tied=tied, matched=_matched(audits))
+    made = [matching for matching in audits[0].matchings if not matching.refused]
+    decides = audits[0].threshold is not None
+    return _figure("matched", rows, panels, reading=reading, matched=made, decides=decides)
 
 
-def curve_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of every model's curve: how near people can be at each score gap."""
-    rows: list[Row] = []
-    slack = 0.0
-    for pair in _pairs(audits):
-        if (found := pair.matching.nearest_fair) is None or found.position is None:
-            continue
-        slack = found.slack
-        points: list[dict[str, Any]] = [
-            {**_facts(point, "gap", "position", "cost"), "shown": ""}
-            | {"slack": point.gap - found.least_gap}
-            for point in found.curve
-            if point.position is not None
-        ]
-        dot = {**_facts(found, "slack", "position", "cost"), "gap": found.score_gap, "shown": "dot"}
-        rows += [{**pair.row, **p} for p in sorted([*points, dot], key=lambda point: point["gap"])]
-    if not rows:
+# So many pairs are drawn.
+_N_PAIRS = 40
+
+
+def _pair_picture(pair: _Pair) -> Panel | None:
+    """Return a picture of some pairs, evenly chosen by score; None without people's rows."""
+    audit = pair.model.audit
+    people, found = audit.individuals, partners(audit, pair.matching)
+    if people is None or found is None:
         return None
-    top = max([0.05, *(row["position"] for row in rows)])
-    charts = [
-        (pair, curve_chart([row for row in rows if row["groups"] == pair], slack=slack, top=top))
-        for pair in dict.fromkeys(row["groups"] for row in rows)
+    first, second, mass = found
+    order = np.argsort(np.asarray(people.scores)[first], kind="stable")
+    steps = np.cumsum(mass[order]) / mass.sum()
+    chosen = order[np.searchsorted(steps, (np.arange(_N_PAIRS) + 0.5) / _N_PAIRS)]
+    drawn = [
+        (
+            people.scores[first[k]],
+            people.scores[second[k]],
+            bool(people.selected) and people.selected[first[k]] != people.selected[second[k]],
+        )
+        for k in dict.fromkeys(chosen.tolist())
     ]
-    names = [model.title for model in _models(audits) if model.title]
-    legend = dict(zip(names, SERIES_COLOURS, strict=False))
-    return _figure("curve", rows, *_sharing(charts, legend), slack=slack)
+    names = [pair.model.groups.get(name, name) for name in pair.matching.groups or ()]
+    axis = "prediction" if audit.kind == "number" else "score"
+    return Panel(slopes(drawn, names=names, axis=axis), pair.title)
 
 
 def reach_figure(audits: Sequence[Audit]) -> Figure | None:
@@ -1129,7 +1076,7 @@ def reach_figure(audits: Sequence[Audit]) -> Figure | None:
     return _figure(
         "reach",
         rows,
-        _intervals(rows, "share of the group's people", domain=(0.0, 1.0)),
+        *_intervals(rows, "share of the group's people", domain=(0.0, 1.0), percent=True),
         reading=reading,
         drawn=any(map(is_drawn, audits)),
         alike=rows[0]["score_gap"],
@@ -1147,50 +1094,46 @@ def feature_figure(audits: Sequence[Audit]) -> Figure | None:
         return None
     most = _MOST_BARS if len(matched) == 1 else _FEW_BARS
     rows: list[Row] = []
-    charts = []
+    drawn: list[Row] = []
     for pair, features in matched:
         names = told_apart((part.name for part in features), column_words)
-        own = [
+        rows += [
             {**pair.row, "label": names[part.name], **_facts(part, *_COSTS, "share")}
             for part in features
         ]
-        rows += own
-        chart = contribution_chart(own[:most], title="mean squared distance")
-        charts.append((pair.title, chart))
+        drawn += [
+            {"label": names[part.name], "series": words, "value": getattr(part, kind),
+             "panel": pair.title}
+            for part in features[:most]
+            for kind, words in _COSTS.items()
+        ]  # fmt: skip
     more = any(len(features) > most for _, features in matched)
-    return _figure("features", rows, *_sharing(charts, CONTRIBUTION_COLOURS), more=more)
+    return _figure("features", rows, *_intervals(drawn, "mean squared distance"), more=more)
 
 
-def matched_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of the score gaps of matched people."""
+def gap_of_pairs_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the table of the score gaps of matched people, under every matching."""
+    order = list(MATCHINGS)
     rows: list[Row] = []
-    charts = []
-    kinds: set[str] = set()
     for pair in _pairs(audits):
-        if not pair.matching.matched_gaps:
-            continue
         names = [pair.model.groups.get(name, name) for name in pair.matching.groups or ()]
-        for match in _ordered(pair.matching):
-            kinds.add(match.matching)
-            rows.append(
-                {
-                    **pair.row,
-                    "series": MATCHINGS[match.matching],
-                    **_estimate(match.gap),
-                    "median": match.quantiles.get("0.5"),
-                    "high95": match.quantiles.get("0.95"),
-                    **_flips(match.flips, names),
-                    "cost": "" if match.transport_cost is None else match.transport_cost,
-                }
-            )
-        charts.append((pair.title, _gap_histogram(pair)))
+        rows += [
+            {
+                **pair.row,
+                "series": MATCHINGS[match.matching],
+                **_estimate(match.gap),
+                "median": match.quantiles.get("0.5"),
+                "high95": match.quantiles.get("0.95"),
+                **_flips(match.flips, names),
+                "cost": match.transport_cost,
+            }
+            for match in sorted(pair.matching.matched_gaps, key=lambda m: order.index(m.matching))
+        ]
     if not rows:
         return None
-    words = [name for kind, name in MATCHINGS.items() if kind in kinds]
     return _figure(
-        "matched",
+        "score_gaps",
         rows,
-        *_sharing(charts, dict(zip(words, SERIES_COLOURS, strict=False))),
         decides=audits[0].threshold is not None,
         selected=outcome_words(audits[0]),
         other=other_words(audits[0]),
@@ -1206,36 +1149,6 @@ def _flips(flips: PairFlips | None, groups: Sequence[str]) -> Row:
     even = abs(flips.first_only - flips.second_only) < 1e-9
     share = flips.first_only + flips.second_only
     return {"flips": share, "favoured": "neither" if even else favoured}
-
-
-def _ordered(matching: Matching) -> list[MatchedScores]:
-    """Return the matchings of two groups in the order of their words."""
-    order = list(MATCHINGS)
-    return sorted(matching.matched_gaps, key=lambda match: order.index(match.matching))
-
-
-def _gap_histogram(pair: _Pair) -> Any:
-    """Return the chart of the score gaps of pairs, which run from 0 to the range of the scores."""
-    audit, matching = pair.model.audit, pair.matching
-    span = audit.score_edges[-1] - audit.score_edges[0]
-    bins: list[Row] = [
-        {
-            "series": MATCHINGS[match.matching],
-            "low": span * (k / len(match.histogram)),
-            "high": span * ((k + 1) / len(match.histogram)),
-            "share": share,
-        }
-        for match in _ordered(matching)
-        for k, share in enumerate(match.histogram)
-    ]
-    histograms = (matched.histogram for matched in matching.matched_gaps)
-    totals = [sum(shares) for shares in zip(*histograms, strict=True)]
-    named: dict[str, Any] = {"title": "score gap of a pair", "of": "pairs"}
-    if _is_comb(totals, sum(matching.n_sampled)):
-        gaps = [abs(one - other) for one in audit.score_values for other in audit.score_values]
-        return cell_chart(_filled_cells(bins, gaps), colours=SERIES_COLOURS, **named)
-    end = max((row["high"] for row in bins if row["share"] > 0.0), default=1.0)
-    return step_chart([row for row in bins if row["high"] <= end * (1.0 + 1e-9)], **named)
 
 
 # Several models.
@@ -1284,16 +1197,16 @@ def changed_figure(comparison: Comparison) -> Figure:
     """Return the figure of what differs from the reference model: decisions, and people's order."""
     first = _models(comparison.audits)[0]
     sizes = {group.label: group.n_rows for group in first.audit.groups}
-    least = _least_people(first.audit)
+    least = least_people(first.audit)
     rows: list[Row] = []
     bars: list[Row] = []
     for pair in comparison.pairs:
         model = shown_name(pair.model, _LONGEST)
         for group in sorted(pair.rank_agreement, key=lambda name: -sizes.get(name, 0)):
             row: dict[str, Any] = {"label": model, "series": first.groups.get(group, group)}
+            rows.append(row)
             if sizes[group] < least:
-                unsaid = dict.fromkeys(("lost", "gained", "agreement", "undesirable"))
-                rows.append({**row, **unsaid, "note": _too_few(sizes[group], least)})
+                row["note"] = _too_few(sizes[group], least)
                 continue
             row["agreement"] = pair.rank_agreement[group]
             if group in pair.decisions:
@@ -1302,17 +1215,15 @@ def changed_figure(comparison: Comparison) -> Figure:
                 total = max(sum(pair.decisions[group]), 1)
                 bars += [
                     {"label": who, "series": _HEADINGS[name], "value": row[name] / total}
-                    | {"low": None, "high": None}
                     for name in ("lost", "gained")
                 ]
             if pair.undesirable_flips is not None:
                 row["undesirable"] = pair.undesirable_flips.get(group)
-            rows.append(row)
     favoured = comparison.privileged
     return _figure(
         "changed",
         rows,
-        _intervals(bars, "share of the group", colours=SERIES_COLOURS[2:]),
+        *_intervals(bars, "share of the group", percent=True),
         decides=first.audit.kind != "number",
         reference=shown_name(first.audit.model_name),
         favoured="" if favoured is None else shown_name(favoured),
@@ -1330,8 +1241,13 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
     names = {name: gap_title(name).lower() for name in MEASURES if name in curve}
     plain = curve[["fairness_weight", "accuracy", *names]].astype(float)
     rows: list[Row] = [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
-    chart = tradeoff_chart(tradeoff_rows(plain, gap), title=gap_axis(gap))
-    return _figure("tradeoff", rows, [Panel(finished(chart))], headings=names)
+    drawn = [
+        {"label": f"weight {r['fairness_weight']:g}", "x": r[gap], "value": r["accuracy"],
+         "series": ""}
+        for r in sorted(rows, key=lambda r: float(r["fairness_weight"]))
+    ]  # fmt: skip
+    chart = _scatter(drawn, f"{MEASURES[gap].title} ({MEASURES[gap].symbol})", joined=True)
+    return _figure("tradeoff", rows, *chart, headings=names)
 
 
 # Subsets.
@@ -1340,22 +1256,20 @@ def tradeoff_figure(curve: pd.DataFrame) -> Figure:
 def subset_figure(audits: Sequence[Audit]) -> Figure | None:
     """Return the figure of the subsets whose gaps are surest."""
     rows: list[Row] = []
-    panels: tuple[Panel, ...] = ()
+    drawn: list[Row] = []
     reading: list[str] = []
+    overall: dict[str, float] = {}
     for model in _models(audits):
         if (scan := model.audit.subsets) is None:
             continue
         own = _subset_rows(model)
         rows += own
         stated = [row for row in own if row["value"] is not None]
-        overall = model.audit.gap("mean_parity_gap").value
-        panels += _intervals(
-            stated[:_MOST_BARS],
-            "gap between mean scores",
-            references={} if overall is None else {"gap over everybody": overall},
-        )
+        drawn += stated[:_MOST_BARS]
+        if (gap := model.audit.gap("mean_parity_gap").value) is not None:
+            overall[model.title] = gap
         if own or not scan.refused:
-            said = _told(
+            said = told(
                 "search",
                 scan=scan,
                 n_rows=len(own),
@@ -1368,7 +1282,12 @@ def subset_figure(audits: Sequence[Audit]) -> Figure | None:
     if not reading:
         return None
     many = any(len(audit.matchings) > 1 for audit in audits)
-    return _figure("subsets", rows, panels, reading=reading, drawn=bool(panels), many=many)
+    panels, legend = _intervals(
+        drawn,
+        "gap between mean scores",
+        references=lambda p: {"over everybody": overall[p]} if p in overall else {},
+    )
+    return _figure("subsets", rows, panels, legend, reading=reading, drawn=bool(panels), many=many)
 
 
 def _subset_rows(model: _Model) -> list[Row]:
@@ -1399,27 +1318,14 @@ def _subset_rows(model: _Model) -> list[Row]:
 
 
 def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
-    """Return the figure of gaps in random subsets, next to those of shuffled groups."""
+    """Return the table of gaps in random subsets, next to those of shuffled groups."""
     rows: list[Row] = []
-    panels: list[Panel] = []
     n_empty = 0
     for model in _models(audits):
         if (scan := model.audit.subsets) is None or not scan.half_spaces.gaps:
             continue
         found = scan.half_spaces
         n_empty = max(n_empty, found.n_empty)
-        drawn = {"this model": found.gaps, "groups shuffled": found.noise}
-        edges = np.linspace(0.0, max(*found.gaps, *found.noise, 0.0) or 1.0, 21)
-        bins: list[Row] = [
-            {"series": name, "low": low, "high": high, "share": n / max(len(gaps), 1)}
-            for name, gaps in drawn.items()
-            for low, high, n in zip(
-                edges.tolist(),
-                edges[1:].tolist(),
-                np.histogram(gaps, bins=edges)[0].tolist(),
-                strict=False,
-            )
-        ]
         rows += [
             {
                 "series": name,
@@ -1427,13 +1333,11 @@ def half_space_figure(audits: Sequence[Audit]) -> Figure | None:
                 "n": len(gaps),
                 **{f"q{q}": float(np.quantile(gaps, q / 100)) for q in (50, 95, 100)},
             }
-            for name, gaps in drawn.items()
+            for name, gaps in (("this model", found.gaps), ("groups shuffled", found.noise))
             if gaps
         ]
-        chart = step_chart(bins, title="gap between mean scores", of="subsets")
-        panels.append(Panel(finished(chart), model.title))
     if not rows:
         return None
     many = len(audits[0].matchings) > 1 and audits[0].reference is not None
     reference = group_words(audits[0].reference or "") if many else ""
-    return _figure("half_spaces", rows, panels, reference=reference, n_empty=n_empty)
+    return _figure("half_spaces", rows, reference=reference, n_empty=n_empty)

@@ -1,56 +1,30 @@
-"""The report of an audit, as one HTML file that needs nothing but a browser."""
+"""The report of an audit, as one HTML file that needs nothing but a browser, and as a filing."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import os
+import shutil
+import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
 from fairmatch.auditing.facts import Alternatives, Audit, Comparison
 from fairmatch.exceptions import InputError, MissingExtraError
-from fairmatch.people.files import write_whole
-from fairmatch.report.charts import require_charts
+from fairmatch.people.files import whole_file, write_whole
+from fairmatch.report import figures
+from fairmatch.report.drawing import mark
 from fairmatch.report.explorer import explorer_json, explorer_lead
-from fairmatch.report.figures import (
-    Figure,
-    accuracy_figure,
-    alternatives_figure,
-    attribute_figure,
-    attribute_gap_figure,
-    calibration_figure,
-    changed_figure,
-    column_figure,
-    curve_figure,
-    feature_figure,
-    gap_figure,
-    given_figures,
-    given_notes,
-    group_figure,
-    half_space_figure,
-    impact_figures,
-    impact_lead,
-    level,
-    matched_figure,
-    pair_figure,
-    position_figure,
-    reach_figure,
-    score_figure,
-    side_by_side,
-    similarity_figure,
-    subset_figure,
-    tradeoff_figure,
-    transport_figure,
-)
+from fairmatch.report.figures import Figure
 from fairmatch.report.wording import (
-    by_size,
     column_words,
     compared_groups,
     group_words,
@@ -71,6 +45,7 @@ def sections(
     comparison: Comparison | None = None,
     curve: pd.DataFrame | None = None,
     alternatives: Alternatives | None = None,
+    label_words: Sequence[str] = (),
 ) -> dict[str, list[Figure]]:
     """Return the figures of every section of the report for which there are facts.
 
@@ -84,33 +59,38 @@ def sections(
     searched = [audit for audit in audits if audit.subsets]
     labelled = [a for a in audits if any(group.calibration for group in a.groups)]
     every: dict[str, list[Figure | None]] = {
-        "alternatives": [] if alternatives is None else [alternatives_figure(alternatives)],
+        "alternatives": [] if alternatives is None else [figures.alternatives_figure(alternatives)],
         "gaps": [
-            gap_figure(audits),
-            pair_figure(audits),
-            attribute_figure(audits),
-            attribute_gap_figure(audits),
+            figures.estimated_figure(audits),
+            figures.gap_figure(audits),
+            figures.pair_figure(audits),
         ],
-        "given": [*given_figures(audits)],
-        "filing": [*impact_figures(audits)],
+        "given": [*figures.given_figures(audits)],
+        "filing": [*figures.impact_figures(audits)],
         "matching": [
-            similarity_figure(audits),
-            position_figure(audits),
-            curve_figure(audits),
-            reach_figure(audits),
-            transport_figure(audits),
-            feature_figure(audits),
-            matched_figure(audits),
+            figures.matched_figure(audits),
+            figures.feature_figure(audits),
+            figures.similarity_figure(audits),
+            figures.reach_figure(audits),
+            figures.gap_of_pairs_figure(audits),
         ],
-        "subsets": [subset_figure(searched), half_space_figure(searched)] if searched else [],
-        "scores": [score_figure(audits)],
-        "labels": [accuracy_figure(labelled), calibration_figure(labelled)] if labelled else [],
+        "subsets": [figures.subset_figure(searched), figures.half_space_figure(searched)]
+        if searched
+        else [],
+        "scores": [figures.score_figure(audits)],
+        "labels": [
+            figures.accuracy_figure(labelled, label_words),
+            # Marks are no probabilities: their calibration is not drawn.
+            *([figures.calibration_figure(labelled)] if audits[0].score_range is None else []),
+        ]
+        if labelled
+        else [],
         "comparison": [
-            side_by_side(audits),
-            None if comparison is None else changed_figure(comparison),
+            figures.side_by_side(audits),
+            None if comparison is None else figures.changed_figure(comparison),
         ],
-        "columns": [column_figure(audits)],
-        "curve": [] if curve is None else [tradeoff_figure(curve)],
+        "columns": [figures.column_figure(audits)],
+        "curve": [] if curve is None else [figures.tradeoff_figure(curve)],
     }
     found = {key: [one for one in own if one is not None] for key, own in every.items()}
     return {key: own for key, own in found.items() if own}
@@ -129,6 +109,7 @@ def write_report(
     individuals: bool = True,
     hide: Sequence[str] = (),
     title: str | None = None,
+    label_words: Sequence[str] = (),
 ) -> Path:
     """Write one audit, or a comparison of several, as one HTML file.
 
@@ -152,6 +133,8 @@ def write_report(
         keep their names in figures about many people.
     title : str, optional
         Heading of the page; by default the title of the audit, or "Fairness audit".
+    label_words : pair of str, optional
+        What the negative and the positive label mean, such as ("did not reoffend", "reoffended").
 
     Returns
     -------
@@ -185,6 +168,7 @@ def write_report(
     True
     """
     require_report()
+    _check_words(label_words)
     comparison = audits if isinstance(audits, Comparison) else None
     shown = _listed(audits)
     if hide:
@@ -194,39 +178,201 @@ def write_report(
     if comparison is not None:
         comparison = replace(comparison, audits=tuple(shown))
     people = explorer_json(shown)
-    parts = sections(shown, comparison, curve, alternatives)
-    first = group_figure(shown)
-    figures = [first, *(figure for own in parts.values() for figure in own)]
-    charts = [panel.chart for figure in figures for panel in figure.panels]
-    scripts = [_vega(), resource("charts.js")]
-    if people is not None:
-        scripts.append(resource("explorer.js"))
+    scripts = [resource("page.js"), *([] if people is None else [resource("explorer.js")])]
     html = template("template.html.j2").render(
-        title=title or shown[0].about.title or "Fairness audit",
+        **_opening(shown, title, label_words),
         search=_on_search(alternatives, shown),
         made=None if alternatives is None else alternatives.search,
-        notices=_notices(shown),
-        about=shown[0].about,
-        audits=shown,
-        groups=by_size(shown[0].groups),
-        n_groups=_n_groups(shown[0]),
-        rules=_rules(shown),
-        summaries=[(audit, sentences(audit)) for audit in shown],
-        first=first,
-        outcome=outcome_words(shown[0]),
         other=other_words(shown[0]),
-        sections=parts,
+        sections=sections(shown, comparison, curve, alternatives, label_words),
+        open_sections=["matching"] if any(map(_is_apart, shown)) else [],
         **_about_sections(shown),
-        charts=_embedded(json.dumps(charts, separators=(",", ":"), allow_nan=False)),
         people=None if people is None else _embedded(people),
         explorer_lead=explorer_lead(shown),
         contents=_contents(shown, people),
-        refusals=list(dict.fromkeys(reason for audit in shown for reason in audit.refusals)),
-        style=resource("style.css"),
         scripts=scripts,
         policy=_policy(scripts),
     )
     return write_whole(path, html, private=any(one.individuals is not None for one in shown))
+
+
+FILING_FIELDS = {
+    "auditor": "Auditor",
+    "audit_date": "Date of the audit",
+    "period": "Period of the data",
+    "data_source": "Source of the data",
+    "data_explanation": "Explanation of the data: historical or test data, and why",
+    "tool": "Tool that was audited",
+    "distribution_date": "Date from which the tool is used",
+}
+"""The fields of a filing with their headings; those of Local Law 144 are among them."""
+
+_UNFILED = (
+    "meaning",
+    "method",
+    "symbol",
+    "exact",
+    "flips",
+    "share",
+    "p",
+    "small",
+    "groups",
+    "below",
+)
+
+
+def write_filing(
+    audits: Audit | Comparison | Sequence[Audit],
+    path: str | Path,
+    *,
+    fields: Mapping[str, str] | None = None,
+    title: str | None = None,
+    label_words: Sequence[str] = (),
+) -> Path:
+    """Write an audit as a document to be filed: A4, without scripts and without people's rows.
+
+    It has the numbers of `write_report` in the same order, with its tables in an appendix.
+
+    Parameters
+    ----------
+    audits : Audit, Comparison or sequence of Audit
+        What to file, as for `write_report`.
+    path : str or Path
+        A file that ends in .html or .pdf. A PDF needs Chromium or Chrome on the machine.
+    fields : mapping of str to str, optional
+        What the document states about the audit: "auditor", "audit_date", "period", "data_source",
+        "data_explanation", "tool", "distribution_date". A field that is not given is a blank to be
+        filled in by hand. The author and the date of the audit are used if they are set.
+    title : str, optional
+        Heading of the document.
+    label_words : pair of str, optional
+        What the negative and the positive label mean.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If a field is unknown, or the file ends in neither .html nor .pdf.
+    MissingExtraError
+        If the report extra is not installed, or a PDF is asked for and there is no Chromium.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairmatch import audit
+    >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
+    >>> with TemporaryDirectory() as folder:
+    ...     file = write_filing(found, Path(folder) / "filing.html", fields={"auditor": "A. Doe"})
+    ...     "A. Doe" in file.read_text("utf-8")
+    True
+    """
+    require_report()
+    _check_words(label_words)
+    given = dict(fields or {})
+    check_filing(path, given)
+    shown = [audit.without_individuals() for audit in _listed(audits)]
+    about, made = shown[0].about, shown[0].provenance
+    known = {"auditor": about.author, "audit_date": about.date, "data_source": made.source}
+    blanks = {key: given.get(key) or known.get(key) or "" for key in FILING_FIELDS}
+    gaps = figures.gap_figure(shown)
+    gaps = replace(gaps, rows=[row for row in gaps.rows if row["panel"] is not None])
+    html = template("filing.html.j2").render(
+        **_opening(shown, title, label_words),
+        fields={words: blanks[key] for key, words in FILING_FIELDS.items()},
+        matched=figures.matched_figure(shown),
+        impact=figures.impact_lead(shown),
+        appendix=[_on_paper(one) for one in (*figures.impact_figures(shown), gaps)],
+    )
+    if Path(path).suffix.lower() == ".html":
+        return write_whole(path, html)
+    with TemporaryDirectory() as folder:
+        page = write_whole(Path(folder) / "filing.html", html)
+        with whole_file(Path(path)) as partial:
+            _print_pdf(page, partial)
+    return Path(path)
+
+
+def _on_paper(figure: Figure) -> Figure:
+    """Return a table without the columns for which a sheet of paper has no room."""
+    kept = {key: words for key, words in figure.columns.items() if key not in _UNFILED}
+    return replace(figure, columns=kept)
+
+
+def check_filing(path: str | Path, fields: Mapping[str, str]) -> None:
+    """Raise if a filing cannot be written so. Call this before a long computation."""
+    if unknown := sorted(fields.keys() - FILING_FIELDS.keys()):
+        raise InputError(
+            f"fields has {unknown[0]!r}, which is none of {', '.join(FILING_FIELDS)}. Name one of "
+            "them.",
+            parameter="filing_fields",
+        )
+    if Path(path).suffix.lower() not in (".html", ".pdf"):
+        raise InputError(f"{path} must end in .html or .pdf. Name such a file.", parameter="filing")
+    if Path(path).suffix.lower() == ".pdf" and _chromium() is None:
+        raise MissingExtraError(
+            f"{path} needs Chromium or Chrome, which is not installed. Install it, or write .html "
+            "and print it from a browser."
+        )
+
+
+def _chromium() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def _print_pdf(page: Path, file: Path) -> None:
+    """Print a page to PDF with the Chromium of the machine."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0  # its sandbox does not run as root
+    command = [_chromium() or "chromium", "--headless", "--disable-gpu", "--no-first-run"]
+    command += [*(["--no-sandbox"] if root else []), "--no-pdf-header-footer"]
+    command += [f"--user-data-dir={page.parent / 'profile'}", f"--print-to-pdf={file}"]
+    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120)
+    if done.returncode or not file.exists() or not file.stat().st_size:
+        raise InputError(
+            f"Chromium could not print the filing: {done.stderr.strip()[-300:]}. Write .html and "
+            "print it from a browser."
+        )
+
+
+def _check_words(label_words: Sequence[str]) -> None:
+    if label_words and (isinstance(label_words, str) or len(label_words) != 2):
+        raise InputError(
+            f"label_words must be two texts, the meaning of the negative and of the positive "
+            f"label; got {label_words!r}.",
+            parameter="label_words",
+        )
+
+
+def _opening(
+    audits: Sequence[Audit], title: str | None, label_words: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the page and the filing begin with."""
+    return {
+        "title": title or audits[0].about.title or "Fairness audit",
+        "notices": _notices(audits),
+        "about": audits[0].about,
+        "audits": audits,
+        "n_groups": _n_groups(audits[0]),
+        "rules": _rules(audits),
+        "summaries": [(audit, sentences(audit, label_words=label_words)) for audit in audits],
+        "first": figures.opening_figure(audits),
+        "flow": figures.people_flow(audits[0]),
+        "outcome": outcome_words(audits[0]),
+        "mark": mark,
+        "refusals": list(dict.fromkeys(reason for audit in audits for reason in audit.refusals)),
+        "style": resource("style.css"),
+    }
+
+
+def _is_apart(audit: Audit) -> bool:
+    """Return whether people with like scores are less alike than they could be."""
+    found = [matching.nearest_fair for matching in audit.matchings]
+    return any(one is not None and (one.position or 0.0) >= 0.1 for one in found)
 
 
 def _listed(audits: Audit | Comparison | Sequence[Audit]) -> list[Audit]:
@@ -260,9 +406,9 @@ def _about_sections(audits: Sequence[Audit]) -> dict[str, Any]:
     many = len(first.matchings) > 1 and first.reference is not None
     return {
         "real": first.kind == "number",
-        "level": level(audits),
-        "impact": impact_lead(audits),
-        "given_notes": given_notes(audits),
+        "level": figures.level(audits),
+        "impact": figures.impact_lead(audits),
+        "given_notes": figures.given_notes(audits),
         "alike": _alike(first),
         "described": any(matching.transport for matching in first.matchings),
         "reference": group_words(first.reference or "") if many else "",
@@ -308,6 +454,11 @@ def _notices(audits: Sequence[Audit]) -> list[str]:
         said.append(
             "Scores are predictions in units of the target. They are numbers, so there are no "
             "decisions to compare."
+        )
+    if audits[0].estimated is not None:
+        said.append(
+            "Groups are known only as probabilities. Numbers of people in groups are expected "
+            "numbers, and rates are weighted by the probabilities."
         )
     if audits[0].weights == "survey":
         said.append("Shares, means and gaps are weighted; numbers of people are not.")
@@ -358,16 +509,6 @@ def _embedded(text: str) -> str:
     return text.translate(_UNSAFE)
 
 
-@cache
-def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # Inside a string or a regular expression the backslash changes nothing; in HTML it does.
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
 def _policy(scripts: Sequence[str]) -> str:
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     own = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
@@ -390,7 +531,6 @@ def require_report() -> None:
     >>> from fairmatch.report import require_report
     >>> require_report()
     """
-    require_charts()
     try:
         import jinja2  # noqa: F401
     except ImportError as error:

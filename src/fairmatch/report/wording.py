@@ -10,15 +10,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from fairmatch.auditing.facts import (
-    Audit,
-    Gap,
-    GroupFacts,
-    Matching,
-    NearestFair,
-    SubsetGap,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from fairmatch.auditing.facts import Audit, Gap, GroupFacts, ImpactTable, Matching, SubsetGap
 from fairmatch.measures import MEASURES, Measure
+from fairmatch.people.checks import FloatArray
 
 # How people are matched, in the order of the explorer.
 MATCHINGS = {
@@ -139,7 +136,7 @@ def shown_number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:z.3f}"
+        return f"{value:z,.1f}" if abs(value) >= 1000.0 else f"{value:z.3f}"
     return str(value)
 
 
@@ -197,7 +194,7 @@ def model_words(audit: Audit) -> str:
 
 def outcome_words(audit: Audit) -> str:
     """Return what happens to people on the favourable side of the threshold."""
-    return shown_name(audit.outcome)
+    return shown_name(audit.outcome).replace("|", "/")  # which parts the headings of a table
 
 
 def other_words(audit: Audit) -> str:
@@ -216,9 +213,22 @@ def selected_from(audit: Audit) -> str:
     return f"score {side} {audit.threshold:g}"
 
 
-def label_words(audit: Audit, favourable: bool) -> str:
-    """Return how a sentence names the favourable label, or the other one."""
-    return "positive" if favourable == (audit.favourable == "high") else "negative"
+def label_words(audit: Audit, favourable: bool, given: Sequence[str] = ()) -> str:
+    """Return how a sentence names the favourable label, or the other one.
+
+    The words given are those of the negative and of the positive label.
+    """
+    positive = favourable == (audit.favourable == "high")
+    if given:
+        return f"the label “{shown_name(given[positive])}”"
+    return f"a {'positive' if positive else 'negative'} label"
+
+
+def main_impact(audit: Audit) -> ImpactTable | None:
+    """Return the rates and impact ratios of the groups that are audited; None for predictions."""
+    known = {group.label for group in audit.groups if group.label not in audit.unknown}
+    tables = [t for t in audit.impact if {one.category for one in t.categories} == known]
+    return tables[-1] if tables else None
 
 
 # Titles and words of gaps between predictions, where those of the registry speak of scores.
@@ -254,7 +264,7 @@ def gap_title(name: str, audit: Audit | None = None) -> str:
         title = _PREDICTED[plain][0] if plain in _PREDICTED else measure.title
         return f"{title}, relative" if measure.is_relative and plain in _PREDICTED else title
     label = _turned_label(measure, audit)
-    return f"Selection rates with a {label} label" if label else measure.title
+    return f"Selection rates with {label}" if label else measure.title
 
 
 def gap_words(name: str, audit: Audit) -> str:
@@ -267,7 +277,7 @@ def gap_words(name: str, audit: Audit) -> str:
             words += f", in standard deviations of the {audit.spread.of}"
         return words
     if label := _turned_label(measure, audit):
-        return f"difference of the shares selected among people with a {label} label"
+        return f"difference of the shares selected among people with {label}"
     return measure.words
 
 
@@ -302,18 +312,20 @@ def subset_name(subset: SubsetGap) -> str:
     return " and ".join(said) or shown_name(subset.description, 200)
 
 
-def sentences(audit: Audit) -> list[str]:
+def sentences(audit: Audit, *, label_words: Sequence[str] = ()) -> list[str]:
     """Return the findings of an audit on selection, on matched people and on subsets.
 
     Parameters
     ----------
     audit : Audit
         The result of `fairmatch.audit`.
+    label_words : pair of str, optional
+        What the negative and the positive label mean, such as ("did not reoffend", "reoffended").
 
     Returns
     -------
     list of three str
-        Plain text, not escaped. The first is on mean predictions if the scale is real.
+        Plain text, not escaped. The first is on mean predictions if the scores are numbers.
 
     Examples
     --------
@@ -321,12 +333,13 @@ def sentences(audit: Audit) -> list[str]:
     >>> found = audit([0.9, 0.2, 0.6, 0.7] * 20, sensitive_features=["a", "a", "b", "b"] * 20)
     >>> print(sentences(found)[0])
     Of 80 people, 50.0% of the 40 in group a and 100.0% of the 40 in group b are selected by the
-    model, a difference of 50.0 percentage points (95% interval ...).
+    model, a difference of 50.0 percentage points (95% interval ...). The rate of a is 0.50 of
+    that of b, below four fifths.
     """
-    return [_on_groups(audit), _on_matching(audit), _on_subsets(audit)]
+    return [_on_groups(audit, label_words), _on_matching(audit), _on_subsets(audit)]
 
 
-def _on_groups(audit: Audit) -> str:
+def _on_groups(audit: Audit, labels: Sequence[str]) -> str:
     """Return a sentence on who is selected, or what is predicted, and how far groups differ."""
     known = [group for group in by_size(audit.groups) if group.label not in audit.unknown]
     if audit.kind == "number":
@@ -334,8 +347,57 @@ def _on_groups(audit: Audit) -> str:
     else:
         rates = _two_rates(audit, known) if len(known) == 2 else _extreme_rates(audit, known)
         gap = _on_gap(audit, audit.gap("demographic_parity_gap"))
-        said = f"Of {n_people(audit.n_rows)}{rates}{gap}"
-    return f"{said}{_left_out(audit)}"
+        said = f"Of {n_people(audit.n_rows)}{rates}{gap}{_below_four_fifths(audit)}"
+        said += _on_label(audit, known, labels)
+    return f"{said}{_on_bounds(audit)}{_left_out(audit)}"
+
+
+def _on_bounds(audit: Audit) -> str:
+    """Return how far gaps of probable groups could be without the assumption behind them."""
+    name = "mean_parity_gap" if audit.kind == "number" else "demographic_parity_gap"
+    for gap in audit.estimated.gaps if audit.estimated else ():
+        if gap.name == name:
+            low, high = (
+                shown_number(end) if audit.kind == "number" else f"{100 * end:.1f}"
+                for end in (gap.low, gap.high)
+            )
+            return (
+                " The groups are probabilities: this holds if scores and groups are independent "
+                f"given them; without that, any difference from {low} to {high} agrees with the "
+                "data."
+            )
+    return ""
+
+
+def _below_four_fifths(audit: Audit) -> str:
+    """Return which groups have less than four fifths of the highest rate."""
+    table = main_impact(audit)
+    stated = {group.label for group in audit.groups if group.selection_rate.value is not None}
+    if table is None or table.most_selected not in stated:
+        return ""
+    low = [c for c in table.categories if c.below_four_fifths and c.category in stated]
+    if not low:
+        return ""
+    low.sort(key=lambda one: one.impact_ratio.value or 0.0)
+    named = [f"{group_words(one.category)} is {one.impact_ratio.value:.2f}" for one in low]
+    most = group_words(table.most_selected or "")
+    return f" The rate of {listed(named)} of that of {most}, below four fifths."
+
+
+def _on_label(audit: Audit, groups: list[GroupFacts], labels: Sequence[str]) -> str:
+    """Return how often people with the favourable label are not selected."""
+    missed = sorted(
+        (1.0 - group.true_positive_rate.value, group_words(group.label))
+        for group in groups
+        if group.true_positive_rate is not None and group.true_positive_rate.value is not None
+    )
+    if len(missed) < 2:
+        return ""
+    (least, few), (most, many) = missed[0], missed[-1]
+    return (
+        f" Of the people with {label_words(audit, True, labels)}, {most:.1%} in group {many} and "
+        f"{least:.1%} in group {few} are {other_words(audit)}."
+    )
 
 
 def _on_gap(audit: Audit, gap: Gap) -> str:
@@ -383,7 +445,8 @@ def _rate(group: GroupFacts) -> str:
 
 
 def _two_rates(audit: Audit, groups: list[GroupFacts]) -> str:
-    shares = [f"{_rate(g)} of the {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
+    of = "about" if audit.estimated else "the"
+    shares = [f"{_rate(g)} of {of} {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
     return f", {listed(shares)} are {outcome_words(audit)} by {model_words(audit)}"
 
 
@@ -392,7 +455,6 @@ def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
     by = f"{outcome_words(audit)} by {model_words(audit)}"
     if not stated:
         return f" in {len(groups)} groups, the share {by} is not stated"
-    # Groups of too few people are counted in another sentence.
     by += f" in {len(stated)} of them" if len(stated) < len(groups) else ""
     stated.sort(key=lambda group: group.selection_rate.value or 0.0)
     least, most = (
@@ -405,17 +467,15 @@ def _extreme_rates(audit: Audit, groups: list[GroupFacts]) -> str:
 
 
 def _left_out(audit: Audit) -> str:
-    """Return further sentences on people who are shown and not compared."""
+    """Return further sentences on people who are shown and not compared, by name."""
     said = ""
     small = [
-        group
-        for group in audit.groups
+        f"{group_words(group.label)} ({n_people(group.n_rows)})"
+        for group in by_size(audit.groups)
         if group.label not in audit.unknown and group.mean_score.value is None
     ]
     if small and len(audit.groups) > 2:
-        n_small = sum(group.n_rows for group in small)
-        groups = "1 group has" if len(small) == 1 else f"{len(small)} groups have"
-        said += f" {groups} too few people for a statement ({n_people(n_small)})."
+        said += f" Too few people for a statement: {listed(small)}."
     n_unknown = sum(group.n_rows for group in audit.groups if group.label in audit.unknown)
     if n_unknown:
         verb = "is" if n_unknown == 1 else "are"
@@ -424,72 +484,119 @@ def _left_out(audit: Audit) -> str:
 
 
 def _on_matching(audit: Audit) -> str:
+    """Return a sentence on who is treated like whom; of many groups, on those least alike."""
     matched = [matching for matching in audit.matchings if not matching.refused]
     if not matched:
         reason = next((m.refused for m in audit.matchings if m.refused), None) or "not given"
         return f"Nobody was matched, because: {reason.rstrip('.')}."
-    placed = [
-        (found.position, matching.groups, found)
-        for matching in matched
-        if (found := matching.nearest_fair) is not None and found.position is not None
-    ]
-    if placed:
-        return _on_nearest(audit, *max(placed, key=lambda place: place[0]))
-    costs = [matching.nearest_fair or matching.transport for matching in matched]
-    if any(costs):
-        flat = all(
-            cost is not None and cost.random - cost.smallest <= 1e-12 * max(cost.random, 1.0)
-            for cost in costs
-        )
+
+    def apart(matching: Matching) -> float:
+        found = matching.nearest_fair
+        return -1.0 if found is None or found.position is None else found.position
+
+    return matching_sentence(audit, max(matched, key=apart))
+
+
+# How alike partners are, by where they stand between the nearest possible and random partners.
+_ALIKE = (
+    (0.005, "practically as alike as any partners can be"),
+    (0.1, "nearly as alike as the nearest possible partners"),
+    (0.5, "more like the nearest possible partners than like random ones"),
+    (0.95, "more like random partners than like the nearest possible ones"),
+)
+
+
+def matching_sentence(audit: Audit, matching: Matching) -> str:
+    """Return who is treated like whom, how alike they are, and in what they differ."""
+    names = [group_words(name) for name in matching.groups or ()]
+    what = "predictions" if audit.kind == "number" else "scores"
+    found, same_rank = matching.nearest_fair, matching.transport
+    if found is None and same_rank is None:
+        gap = next(m.gap.value for m in matching.matched_gaps if m.matching == "fair")
         return (
-            "The nearest and a random matching of the groups cost the same here, so nothing is "
-            "said of the distance between people who are matched by their scores."
-            if flat
-            else "The distance between people who are matched by their scores is not stated; the "
-            "reasons stand under “What is not said”."
+            f"People of groups {listed(names)} at the same rank of their groups get {what} that "
+            f"differ by {shown_number(gap)} on average; without their features nothing is said of "
+            "how alike these people are."
         )
-    value, groups = max(
-        (found.gap.value or 0.0, matching.groups or ())
-        for matching in matched
-        for found in matching.matched_gaps
-        if found.matching == "fair"
-    )
-    who = f"of {listed([group_words(name) for name in groups])} " if len(matched) > 1 else ""
-    return (
-        f"People {who}at the same rank of their groups get scores that differ by "
-        f"{shown_number(value)} on average; without their features nothing is said of how alike "
-        "these people are."
-    )
-
-
-def _on_nearest(
-    audit: Audit, position: float, groups: tuple[str, str] | None, found: NearestFair
-) -> str:
-    """Return a sentence on how near people are in the nearest fair matching."""
-    nowhere = f"{position:z.2f}" == "0.00"
-    matched, gap, who = "people are matched", f" ({found.score_gap:.3f})", "they lie"
-    if len([matching for matching in audit.matchings if not matching.refused]) > 1:
-        reference = group_words(audit.reference or "")
-        matched, gap = (
-            f"the people of {compared_groups(audit)} are matched with {reference}, "
-            f"{audit.on_reference},",
-            "",
+    if found is None:
+        return (
+            f"How alike people of groups {listed(names)} with like {what} can be is not stated; "
+            "the reasons stand under “What is not said”."
         )
-        if not nowhere:
-            others = [name for name in groups or () if name != audit.reference]
-            who = f"those of {listed([group_words(name) for name in others])} lie farthest off,"
     said = (
-        f"If {matched} so that their mean score gap{gap} is within {found.slack:.3g} of the least "
-        f"possible, {who} at {position:z.2f} between the nearest possible matching (0) and a "
-        "random one (1)"
+        f"If{', among those drawn,' if matching.is_sample else ''} people of group {names[0]} are "
+        f"paired with people of group {names[1]} so that the two of a pair get {what} as alike as "
+        f"possible (a mean difference of {shown_number(found.score_gap)}, within {found.slack:.3g} "
+        "of the least)"
     )
-    largest = max(found.features, key=lambda part: part.cost - part.smallest, default=None)
-    if largest is None or nowhere:
-        return f"{said}."
-    return (
-        f"{said}; {column_words(largest.name)} adds most to what sets them farther apart than the "
-        "nearest."
-    )
+    if found.position is None:
+        return (
+            f"{said}. All pairings are equally near here, so nothing is said of how alike the "
+            "partners are."
+        )
+    alike = next((words for end, words in _ALIKE if found.position < end), None)
+    said += f", they are {alike or 'no more alike than random partners'}"
+    columns = _apart(audit, matching)
+    return f"{said}. They differ most in {listed(columns)}." if columns else f"{said}."
+
+
+Places = NDArray[np.int64]
+
+
+def partners(
+    audit: Audit, matching: Matching, how: str = "nearest_fair"
+) -> tuple[Places, Places, FloatArray] | None:
+    """Return the pairs of a matching as positions of people, with their weights.
+
+    None without people's rows.
+    """
+    people, groups = audit.individuals, matching.groups
+    pairs = people and people.pairs.get(how)
+    if people is None or not pairs or groups is None:
+        return None
+    labels = [group.label for group in audit.groups]
+    codes = np.asarray(people.group)
+    first, second = np.array(pairs.first), np.array(pairs.second)
+    ours = [labels.index(name) for name in groups]
+    kept = np.isin(codes[first], ours) & np.isin(codes[second], ours)
+    first, second, mass = first[kept], second[kept], np.array(pairs.mass)[kept]
+    turned = codes[first] != ours[0]
+    first, second = np.where(turned, second, first), np.where(turned, first, second)
+    return (first, second, mass / mass.sum()) if mass.sum() > 0.0 else None
+
+
+def _apart(audit: Audit, matching: Matching, most: int = 3) -> list[str]:
+    """Return the columns in which partners differ most, beside nearest and random partners."""
+    found, people = matching.nearest_fair, audit.individuals
+    assert found is not None
+    beyond = found.position is not None and found.position >= _ALIKE[0][0]
+    order = sorted(
+        (part for part in found.features if part.cost > 1e-12),
+        key=lambda part: -(part.cost - part.smallest if beyond else part.cost),
+    )[:most]
+    ways = [partners(audit, matching, how) for how in ("nearest_fair", "marginal")]
+    said = []
+    for part in order:
+        name = column_words(part.name)
+        values = None if people is None else people.columns.get(part.name)
+        if values is None or ways[0] is None or ways[1] is None:
+            said.append(name)
+            continue
+        real = not any(isinstance(value, str) for value in values)
+        codes = {value: float(k) for k, value in enumerate(dict.fromkeys(values))}
+        numbers = np.array(
+            [np.nan if v is None else float(v) for v in values]
+            if real
+            else [codes[value] for value in values]
+        )
+        own, near = (_mean_difference(numbers, way, real) for way in ways if way)
+        chance = _random_difference(numbers, ways[0], real)
+        if np.isfinite(own):
+            how, end = ("by ", " on average") if real else ("", " of pairs")
+            shown = [f"{v:.3g}" if real else f"{v:.0%}" for v in (own, near, chance)]
+            name += f" ({how}{shown[0]}{end}; the nearest possible {shown[1]}, random {shown[2]})"
+        said.append(name)
+    return said
 
 
 def base_words(audit: Audit) -> str:
@@ -498,6 +605,35 @@ def base_words(audit: Audit) -> str:
         return "the reference group"
     least = audit.provenance.settings.get("min_group_size")
     return f"the highest of all with at least 2% of the people and {least} people"
+
+
+Way = tuple[Places, Places, FloatArray]
+
+
+def _mean_difference(numbers: FloatArray, way: Way, real: bool) -> float:
+    """Return the mean difference of partners, or the share who differ; unknown numbers aside."""
+    first, second, mass = way
+    gaps = numbers[first] - numbers[second]
+    gaps = np.abs(gaps) if real else (gaps != 0.0).astype(float)
+    known = np.isfinite(gaps)
+    return float(np.average(gaps[known], weights=mass[known])) if mass[known].any() else np.nan
+
+
+def _random_difference(numbers: FloatArray, way: Way, real: bool) -> float:
+    """Return the same for partners drawn at random from both sides."""
+    first, second, mass = way
+    sides = []
+    places, at = np.unique(numbers[np.isfinite(numbers)], return_inverse=True)
+    codes = np.full(len(numbers), -1)
+    codes[np.isfinite(numbers)] = at
+    for side in (first, second):
+        known = codes[side] >= 0
+        share = np.bincount(codes[side][known], mass[known], minlength=len(places))
+        sides.append(share / share.sum() if share.sum() > 0.0 else share * np.nan)
+    if not real:
+        return float(1.0 - sides[0] @ sides[1])
+    below, other = (np.cumsum(side)[:-1] for side in sides)
+    return float(np.diff(places) @ (below * (1.0 - other) + other * (1.0 - below)))
 
 
 def reach_sentences(matching: Matching) -> list[str]:
@@ -529,6 +665,8 @@ def reach_sentences(matching: Matching) -> list[str]:
 
 def _on_subsets(audit: Audit) -> str:
     scan = audit.subsets
+    if scan is None and audit.estimated is not None:
+        return "The groups are probabilities, so no subsets were searched."
     if scan is None:
         return "Without features no subsets were searched, so a fair average may hide unfair parts."
     if scan.refused and not scan.subsets:

@@ -501,7 +501,7 @@ class TestInterface:
     def test_parameters_clone_and_pickle(self, family):
         model = fit(family)
         assert set(model.get_params(deep=False)) == set(signature(family).parameters)
-        assert len(signature(family).parameters) <= 16
+        assert len(signature(family).parameters) <= 22
         assert repr(clone(model)) == repr(model)
         assert_array_equal(scores(pickle.loads(pickle.dumps(model))), scores(model))
 
@@ -592,9 +592,9 @@ class TestInterface:
         assert "--epochs was given, and the learner is boosting" in capsys.readouterr().err
         assert main([*train, "--rounds", "3", "--transport", "predicted"]) == 0
         assert type(load(tmp_path)) is FTMBoostingClassifier
-        network = [*train[:3], "network", *train[4:], "--transport", "predicted"]
-        assert main(network) == 2
-        assert "transport must be 'marginal', 'joint' or a matcher" in capsys.readouterr().err
+        network = [*train[:3], "network", *train[4:], "--transport", "predicted", "--epochs", "1"]
+        assert main([*network, "--given", "job", "--similar", "relevance"]) == 0
+        assert (load(tmp_path).given, load(tmp_path).similarity) == (("job",), "relevance")
 
 
 class TestFiles:

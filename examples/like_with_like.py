@@ -1,0 +1,69 @@
+r"""
+Compare like with like: wages within a title
+============================================
+
+Women earn less than men in this firm. How much of that is left among people with the same title and
+about the same experience?
+"""
+
+# %%
+# The staff
+# ---------
+# Half of the men are heads of a department, and a fifth of the women. Within a title women earn
+# four per cent less.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from fairmatch import audit
+
+random = np.random.default_rng(0)
+n_people = 4000
+sex = random.choice(["women", "men"], n_people)
+level = random.random(n_people)
+title = np.select(
+    [level < np.where(sex == "men", 0.2, 0.05), level < np.where(sex == "men", 0.5, 0.3)],
+    ["director", "head"],
+    "clerk",
+)
+years = random.integers(0, 30, n_people)
+drift = pd.Series(title).map({"director": 0.7, "head": 0.3, "clerk": 0.0}) + 0.01 * years
+wage = 2500 * np.exp(drift - 0.04 * (sex == "women") + random.normal(0, 0.1, n_people))
+staff = pd.DataFrame({"title": title, "years": years})
+
+# %%
+# The audit
+# ---------
+# Years have more than ten different values, so they are cut into five bands.
+
+found = audit(
+    wage, sensitive_features=sex, given=staff, kind="number", model_name="wages", n_resamples=200
+)
+(one,) = found.conditional
+print(f"{one.group} minus {one.reference}: {one.marginal:+.0f} overall, "
+      f"{one.adjusted.value:+.0f} with the same title and years "
+      f"[{one.adjusted.low:+.0f}, {one.adjusted.high:+.0f}]")  # fmt: skip
+print(f"In per cent: {one.percent.value:+.1%} [{one.percent.low:+.1%}, {one.percent.high:+.1%}]")
+print(f"Mean size of the differences {one.absolute:.0f}; by chance {one.chance:.0f}")
+
+# %%
+# The picture: the difference within every stratum, the larger the stratum the larger the dot. The
+# dashed line is the marginal difference, and the solid one the difference within strata.
+
+figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
+strata = sorted((own for own in one.strata if own.weight), key=lambda own: own.reference_level)
+gaps = [own.difference for own in strata]
+axes.scatter(gaps, range(len(strata)), s=[1500 * own.weight for own in strata], color="tab:orange")
+axes.set_yticks(range(len(strata)), [own.label for own in strata], fontsize=7)
+axes.axvline(0.0, color="black", linewidth=0.5)
+axes.axvline(one.marginal, color="tab:grey", linestyle="--")
+axes.axvline(one.adjusted.value, color="tab:orange")
+axes.set_xlabel(f"mean wage of {one.group} minus that of {one.reference}")
+plt.show()
+
+# %%
+# What this does not say
+# ----------------------
+# The difference within strata is what is left of the gap. If women are kept from becoming
+# directors, the title itself is shaped by discrimination, and this number leaves that part out.
