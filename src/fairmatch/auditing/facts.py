@@ -439,7 +439,9 @@ class ImpactTable:
         rates: dict[str, float] = {
             category.category: getattr(category, rate).value
             for category in self.categories
-            if not category.is_small and getattr(category, rate) is not None
+            if not category.is_small
+            and getattr(category, rate) is not None
+            and getattr(category, rate).value is not None
         }
         few = {category.category for category in self.categories if category.is_few}
         rates = {name: own for name, own in rates.items() if name not in few} or rates
@@ -1549,8 +1551,10 @@ class Audit(JsonFacts):
         """
         from fairmatch.auditing.suppress import suppress
 
-        return suppress(replace(self, individuals=None), min_cell) if min_cell > 1 else replace(
-            self, individuals=None
+        return (
+            suppress(replace(self, individuals=None), min_cell)
+            if min_cell > 1
+            else replace(self, individuals=None)
         )
 
     def hiding(self, *columns: str) -> Audit:

@@ -159,8 +159,7 @@ class _Suppressor:
     def attribute(self, one: AttributeFacts, decided: bool) -> AttributeFacts:
         groups = tuple(self.group(group, decided) for group in one.groups)
         changed = {
-            own.label: _changed(before, own)
-            for before, own in zip(one.groups, groups, strict=True)
+            own.label: _changed(before, own) for before, own in zip(one.groups, groups, strict=True)
         }
         hidden = {name for name, fields in changed.items() if "selection_rate" in fields}
         nothing = Estimate(None, refused=self.reason)
@@ -183,7 +182,10 @@ class _Suppressor:
             mean = selection
         positive = (group.base_rate.value if group.base_rate else None) or 0.0
         base = self.rate(group.base_rate, size)
-        classes = {"true_positive_rate": positive * size, "false_positive_rate": size * (1 - positive)}
+        classes = {
+            "true_positive_rate": positive * size,
+            "false_positive_rate": size * (1 - positive),
+        }
         rates = {name: self.rate(getattr(group, name), n) for name, n in classes.items()}
         if base is not None and base.value is None:  # the classes themselves are small
             rates = {
@@ -198,7 +200,8 @@ class _Suppressor:
             score_counts=tuple(map(self.rounded, group.score_counts)),
             base_rate=base,
             accuracy=self.rate(group.accuracy, size),
-            **rates,
+            true_positive_rate=rates["true_positive_rate"],
+            false_positive_rate=rates["false_positive_rate"],
             auc=Estimate(None, refused=self.reason) if group.auc and few_values else group.auc,
             calibration=tuple(map(self.bin, group.calibration)),
         )
@@ -206,9 +209,7 @@ class _Suppressor:
     def bin(self, own: CalibrationBin) -> CalibrationBin:
         rate = self.stated(own.positive_rate, own.n_rows)
         mean = None if self.few(own.n_rows) else own.mean_score
-        return replace(
-            own, n_rows=self.rounded(own.n_rows), mean_score=mean, positive_rate=rate
-        )
+        return replace(own, n_rows=self.rounded(own.n_rows), mean_score=mean, positive_rate=rate)
 
     def gap(self, gap: Gap, changed: dict[str, set[str]], decided: bool) -> Gap:
         """Return a gap, or why it is withheld: a rate that it is made of is."""
@@ -239,9 +240,7 @@ class _Suppressor:
         selected = own.n_selected or 0
         return self.few(selected) or self.few(own.n_people - selected)
 
-    def category(
-        self, own: CategoryImpact, hidden: set[str], every: set[str]
-    ) -> CategoryImpact:
+    def category(self, own: CategoryImpact, hidden: set[str], every: set[str]) -> CategoryImpact:
         nothing = Estimate(None, refused=self.reason)
         size = own.effective_size or own.n_people
         scoring = self.rate(own.scoring_rate, size)
