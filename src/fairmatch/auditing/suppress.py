@@ -42,7 +42,11 @@ def suppress(audit: Audit, min_cell: int) -> Audit:
                 f"Audit with min_group_size={min_cell}.",
                 parameter="min_cell",
             )
-    return _Suppressor(min_cell).audit(audit)
+    settings = audit.provenance.settings
+    if "min_cell" in settings:  # withheld already
+        return audit
+    provenance = replace(audit.provenance, settings={**settings, "min_cell": min_cell})
+    return replace(_Suppressor(min_cell).audit(audit), provenance=provenance)
 
 
 def suppress_pair(pair: ModelPair, groups: tuple[GroupFacts, ...], min_cell: int) -> ModelPair:
