@@ -569,6 +569,64 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
     )
 
 
+# Groups that are probabilities, and groups that are bands of a number.
+
+
+def estimated_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the answers about groups that are known only as probabilities."""
+    facts = audits[0].estimated
+    if facts is None or not facts.gaps:
+        return None
+    rows: list[Row] = []
+    for gap in facts.gaps:
+        shared = {"label": gap_title(gap.name, audits[0]), "panel": gap_title(gap.name, audits[0])}
+        bounds = {"value": gap.high, "low": gap.low_limit, "high": gap.high_limit}
+        span = f"{gap.low:.3f} to {gap.high:.3f}"
+        rows.append({**shared, "series": "weighted", **_estimate(gap.assumed), "bounds": ""})
+        rows.append({**shared, "series": "largest", **bounds, "note": "", "bounds": span})
+        if gap.calibrated is not None:
+            rows.append({**shared, "series": "calibrated", **_estimate(gap.calibrated)})
+        if gap.thresholded is not None:
+            own = {"value": gap.thresholded, "low": None, "high": None}
+            rows.append({**shared, "series": "thresholded", **own, "panel": None})
+    return _figure(
+        "estimated",
+        rows,
+        *_intervals(rows, "gap"),
+        level=level(audits),
+        cells=facts.n_cells,
+        smallest=facts.smallest_cell,
+        known=facts.n_known,
+    )
+
+
+def number_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the mean score along a number whose bands are the groups."""
+    if audits[0].number is None:
+        return None
+    rows: list[Row] = []
+    for model in _models(audits):
+        for point in model.audit.number.points if model.audit.number else ():
+            ends = f"{point.low:g}", f"{point.high:g}"
+            rows.append(
+                {
+                    **model.row,
+                    "label": ends[0] if ends[0] == ends[1] else " to ".join(ends),
+                    "series": model.title or "mean score",
+                    "people": point.n_people,
+                    "value": point.mean,
+                    "low": point.mean_low,
+                    "high": point.mean_high,
+                }
+            )
+    return _figure(
+        "number",
+        rows,
+        *_intervals(rows, "mean prediction" if audits[0].kind == "number" else "mean score"),
+        level=level(audits),
+    )
+
+
 # Comparisons within the levels of given factors, and what makes people alike.
 
 _MOST_STRATA = 60

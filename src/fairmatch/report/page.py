@@ -60,7 +60,12 @@ def sections(
     labelled = [a for a in audits if any(group.calibration for group in a.groups)]
     every: dict[str, list[Figure | None]] = {
         "alternatives": [] if alternatives is None else [figures.alternatives_figure(alternatives)],
-        "gaps": [figures.gap_figure(audits), figures.pair_figure(audits)],
+        "gaps": [
+            figures.gap_figure(audits),
+            figures.pair_figure(audits),
+            figures.estimated_figure(audits),
+            figures.number_figure(audits),
+        ],
         "given": [*figures.given_figures(audits)],
         "filing": [*figures.impact_figures(audits)],
         "matching": [
