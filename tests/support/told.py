@@ -88,9 +88,7 @@ def made(folder):
         "bands": audit(scores, sensitive_features=bands(20.0 + np.arange(160), [90]), **QUICK),
         "estimated": audit(
             scores,
-            sensitive_features=group_probabilities(
-                np.column_stack([scores, 1.0 - scores]), labels=["a", "b"]
-            ),
+            sensitive_features=group_probabilities(pd.DataFrame({"a": X["x"], "b": 1.0 - X["x"]})),
             known=np.where(np.arange(160) % 2, group, None),
             **QUICK,
         ),
