@@ -66,8 +66,10 @@ GALLERY = (
     "first_classifier.py",
     "trees_with_a_bound.py",
     "audit_of_scores.py",
+    "explain_a_decision.py",
     "like_with_like.py",
     "several_groups.py",
+    "estimated_groups.py",
     "equal_opportunity.py",
     "existing_model.py",
     "regression.py",
@@ -76,6 +78,8 @@ GALLERY = (
     "texts.py",
     "own_study.py",
     "large_tables.py",
+    "watch_the_gap.py",
+    "mlflow_model.py",
 )
 
 

@@ -281,6 +281,30 @@ class TestWithTheGroupsAsMetadata:
         found = cross_validate(blind, X, y, cv=2, params={"sensitive_features": groups})
         assert np.isfinite(found["test_score"]).all()
 
+    @pytest.mark.parametrize("scoring", ["roc_auc", ["accuracy", "roc_auc"]])
+    @pytest.mark.parametrize("search", [False, True])
+    def test_scorers_that_lose_the_groups_are_an_error_and_not_nan(self, scoring, search):
+        X, y = table()
+        groups = X.pop("sex")
+        model = made(FTMClassifier, **QUICK)
+        with sklearn.config_context(enable_metadata_routing=True):
+            told = pytest.raises(ValueError, match=r"scorers do not pass them on(.|\n)*scoring=")
+            with told:
+                if search:
+                    grid = GridSearchCV(model, {"fairness_weight": [0.0]}, scoring=scoring,
+                                        refit=False, cv=2)  # fmt: skip
+                    grid.fit(X, y, sensitive_features=groups)
+                else:
+                    params = {"sensitive_features": groups}
+                    cross_validate(model, X, y, cv=2, params=params, scoring=scoring)
+
+            def known(fitted, X, y):  # the groups are found by the index of X
+                return fitted.score(X, y, sensitive_features=groups[X.index])
+
+            params = {"sensitive_features": groups}
+            found = cross_validate(model, X, y, cv=2, params=params, scoring=known)
+        assert np.isfinite(found["test_score"]).all()
+
     def test_a_wrapper_of_ones_own_may_hand_the_groups_on(self):
         class Wrapper(ClassifierMixin, BaseEstimator):
             def fit(self, X, y):

@@ -421,7 +421,7 @@ class Neighbourhood:
         check_count("n_nearest", n_nearest, 1)
         check_count("prototype", prototype, LEAST_PROTOTYPE, optional=True)
         own = int(self.groups.codes[row])
-        distance = self._distances(row)
+        distance = self.distances(row)
         nearest: list[Counterpart] = []
         prototypes: list[Counterpart] = []
         matched: list[Counterpart] = []
@@ -472,8 +472,14 @@ class Neighbourhood:
     def _id(self, row: int) -> str:
         return str(row) if self.ids is None else self.ids[row]
 
-    def _distances(self, row: int) -> FloatArray:
-        """Return the squared distance of everybody to the person."""
+    def distances(self, row: int) -> FloatArray:
+        """Return the squared distance of everybody to the person in a row.
+
+        Parameters
+        ----------
+        row : int
+            Row of the table, counted from 0.
+        """
         numbers, codes = self.points.numbers, self.points.codes
         squared = np.zeros(len(self.points))
         for column in numbers.T:

@@ -92,6 +92,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _choice_weights: ClassVar[tuple[float, ...] | None] = None
     # Whether weight 0 stands for a model without a penalty.
     _zero_is_plain: ClassVar[bool] = True
+    # Whether groups may be probabilities.
+    _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
     _matches: ClassVar[bool] = False
     _sees: ClassVar[str] = "numbers"
@@ -263,6 +265,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._sees,
             self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             given=self.given,
             similarity=self.similarity,
         )
@@ -403,23 +406,37 @@ _VALIDATION = ("sklearn.model_selection._validation", "_fit_and_score")
 def refuse_lost_groups(who: str) -> None:
     """Raise if cross-validation passes the groups to ``fit`` but not to ``predict``.
 
-    Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. Scoring then fails
-    because the groups are missing, and scikit-learn reports scores of NaN.
+    Without metadata routing, scikit-learn passes ``params`` to ``fit`` only. With routing, its
+    scorers call ``predict`` without them (scikit-learn#27977). Scoring then fails because the
+    groups are missing, and scikit-learn reports scores of NaN.
     """
-    if get_config()["enable_metadata_routing"]:
-        return
+    routed = get_config()["enable_metadata_routing"]
     frame = sys._getframe(1)
     # Code outside scikit-learn and fairmatch can pass the groups on itself, so the search stops.
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
         if (frame.f_globals["__name__"], frame.f_code.co_name) == _VALIDATION:
+            if routed and not _loses_groups(frame.f_locals.get("scorer")):
+                return
+            ways = (
+                "leave scoring= out, because the model's own score gets the groups"
+                if routed
+                else "turn routing on (sklearn.set_config(enable_metadata_routing=True))"
+            )
+            scorer = ", because scikit-learn's scorers do not pass them on" * routed
             raise InputError(
-                f"This cross-validation passes sensitive_features to {who}.fit but not to predict, "
-                "so no score could be computed. Put the groups into X "
-                "(sensitive_column=), or turn routing on "
-                "(sklearn.set_config(enable_metadata_routing=True)), or fit a model that needs no "
-                "groups to predict (sensitive_at_prediction=False)."
+                f"This cross-validation passes sensitive_features to {who}.fit but not to "
+                f"predict{scorer}, so no score could be computed. Put the groups into X "
+                f"(sensitive_column=), or {ways}, or fit a model that needs no groups to predict "
+                "(sensitive_at_prediction=False)."
             )
         frame = frame.f_back
+
+
+def _loses_groups(scorer: Any) -> bool:
+    """Return whether a scorer of scikit-learn is among these; a function may know the groups."""
+    several = getattr(scorer, "_scorers", scorer)
+    every = several.values() if isinstance(several, dict) else [several]
+    return any(hasattr(one, "_score_func") for one in every)
 
 
 def _is_inside(module: str) -> bool:
