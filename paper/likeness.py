@@ -227,7 +227,7 @@ GIVEN_WORDS = [
 RELEVANCE_WORDS = [
     "FTM's trees with the marginal map. People are matched by every column's range, or by the",
     "columns' relevance to the training labels. The position of the nearest fair matching lies",
-    f"between the nearest matching (0) and a random one (1), for {MATCHED} test people of each "
+    f"between the nearest matching (0) and a random one (1), for up to {MATCHED} test people of a "
     "group.",
 ]
 
