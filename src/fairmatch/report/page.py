@@ -64,6 +64,7 @@ def sections(
             figures.estimated_figure(audits),
             figures.gap_figure(audits),
             figures.pair_figure(audits),
+            figures.number_figure(audits),
         ],
         "given": [*figures.given_figures(audits)],
         "filing": [*figures.impact_figures(audits)],
@@ -175,6 +176,7 @@ def write_report(
         shown = [audit.hiding(*hide) for audit in shown]
     if not individuals:
         shown = [audit.without_individuals() for audit in shown]
+        comparison = comparison and comparison.without_individuals()
     if comparison is not None:
         comparison = replace(comparison, audits=tuple(shown))
     people = explorer_json(shown)
