@@ -173,7 +173,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             take more classes. For regressors, the numbers to predict.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row. Leave it out where ``sensitive_column`` names a column of X. The
-            combinations of several attributes are the groups.
+            combinations of several attributes are the groups. Boosted trees, match smoothing and
+            `GroupBlindClassifier` also take `fairmatch.group_probabilities`.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
