@@ -299,9 +299,7 @@ def opening_figure(audits: Sequence[Audit]) -> Figure:
         outcome=outcome_words(audits[0]),
         weighted=audits[0].weights == "survey",
         reference="" if audits[0].reference is None else group_words(audits[0].reference),
-        base=listed(
-            [*dict.fromkeys(group_words(one[0]) for one in highest.values() if one)] or [""]
-        ),
+        base=bases.pop() if len(bases) == 1 else "the group whose ratio is 1" if bases else "",
     )
 
 
