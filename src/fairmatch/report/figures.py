@@ -35,6 +35,7 @@ from fairmatch.measures import MEASURES
 from fairmatch.report.drawing import Domain, Row, different, dots, histogram, points, slopes
 from fairmatch.report.wording import (
     MATCHINGS,
+    base_words,
     by_size,
     certain,
     column_words,
@@ -471,6 +472,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of every gap; with many groups, of the largest, also by attribute."""
     models = _models(audits)
     attributes = told_apart(attribute.name for attribute in audits[0].attributes)
+    many = any(audit.pair_gaps for audit in audits)
     rows: list[Row] = []
     for name in _in_order(gap for audit in audits for gap in audit.gaps):
         for model in models:
@@ -489,11 +491,11 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
                     "panel": None if by else _unit(name, model.audit),
                     "meaning": gap_words(name, model.audit),
                     "method": gap.method,
+                    **({"expected": gap.expected} if many else {}),
                 }
                 for by, gap, groups in found
                 if gap.name == name
             ]
-    many = any(audit.pair_gaps for audit in audits)
     real = audits[0].kind == "number"
     return _figure("gaps", rows, *_intervals(rows, _ALIKE, apart=real), many=many)
 
@@ -595,6 +597,36 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
         *_intervals(rows, _ALIKE, apart=audits[0].kind == "number"),
         each=compared_groups(audits[0]).capitalize(),
         reference="" if reference is None else group_words(reference),
+        level=level(audits),
+    )
+
+
+# Groups that are bands of a number.
+
+
+def number_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the mean score along a number whose bands are the groups."""
+    if audits[0].number is None:
+        return None
+    rows: list[Row] = []
+    for model in _models(audits):
+        for point in model.audit.number.points if model.audit.number else ():
+            ends = f"{point.low:g}", f"{point.high:g}"
+            rows.append(
+                {
+                    **model.row,
+                    "label": ends[0] if ends[0] == ends[1] else " to ".join(ends),
+                    "series": model.title or "mean score",
+                    "people": point.n_people,
+                    "value": point.mean,
+                    "low": point.mean_low,
+                    "high": point.mean_high,
+                }
+            )
+    return _figure(
+        "number",
+        rows,
+        *_intervals(rows, "mean prediction" if audits[0].kind == "number" else "mean score"),
         level=level(audits),
     )
 
@@ -707,6 +739,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
             rule=found.impact[0].rule,
             rules=listed([*dict.fromkeys(map(_meaning, audits))]),
             side="" if found.impact[0].median_score is None else side,
+            base=base_words(found),
         )
     )
 
@@ -918,7 +951,7 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
                 "model": model.title,
                 "series": model.groups[group.label],
                 "label": model.groups[group.label],
-                "range": f"{part.low:.1f} to {part.high:.1f}",
+                "range": " to ".join(dict.fromkeys((f"{part.low:g}", f"{part.high:g}"))),
                 "x": part.mean_score,
                 **_facts(part, "n_rows", "mean_score"),
                 **_estimate(part.positive_rate),
@@ -941,7 +974,9 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             if drawn
         ]  # fmt: skip
     errors = [model.said(_errors(model.audit)) for model in _models(audits)]
-    return _figure("calibration", rows, panels, legend, errors="; ".join(filter(None, errors)))
+    few = len(audits[0].score_values) > 2
+    said = "; ".join(filter(None, errors))
+    return _figure("calibration", rows, panels, legend, errors=said, few=few)
 
 
 def _errors(audit: Audit) -> str:

@@ -64,6 +64,7 @@ def sections(
             figures.estimated_figure(audits),
             figures.gap_figure(audits),
             figures.pair_figure(audits),
+            figures.number_figure(audits),
         ],
         "given": [*figures.given_figures(audits)],
         "filing": [*figures.impact_figures(audits)],
@@ -80,7 +81,8 @@ def sections(
         "scores": [figures.score_figure(audits)],
         "labels": [
             figures.accuracy_figure(labelled, label_words),
-            figures.calibration_figure(labelled),
+            # Marks are no probabilities: their calibration is not drawn.
+            *([figures.calibration_figure(labelled)] if audits[0].score_range is None else []),
         ]
         if labelled
         else [],
