@@ -210,6 +210,8 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
                 f"needed. Choose a smaller number, such as small_groups=('pool', {least // 2}).",
                 parameter="small_groups",
             )
+        # A pool of a single row cannot be compared with anybody.
+        groups = replace(groups, apart=tuple(sorted({*groups.apart, *groups.small(2)})))
     elif way == "ignore":
         groups = replace(groups, apart=tuple(sorted({*groups.apart, *small})))
         if len(groups.compared) < 2:
