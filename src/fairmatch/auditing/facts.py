@@ -1114,6 +1114,94 @@ class StratumFacts:
 
 
 @dataclass(frozen=True)
+class ClassGroup:
+    """What one group gets where there are more than two classes.
+
+    Attributes
+    ----------
+    label : str
+        The group.
+    n_rows : int
+        Its people.
+    shares : dict
+        Class to the share of the group that gets it, with a Wilson interval.
+    accuracy : Estimate or None
+        Share of right decisions; None without labels.
+    confusion : dict
+        True class to the shares of its people who get each class; empty without labels.
+    """
+
+    label: str
+    n_rows: int
+    shares: dict[str, Estimate]
+    accuracy: Estimate | None
+    confusion: dict[str, dict[str, Estimate]]
+
+
+@dataclass(frozen=True)
+class ClassCell:
+    """How often two groups get one class, with an interval of the difference.
+
+    Attributes
+    ----------
+    groups : tuple of two str
+        The groups.
+    decided : str
+        The class.
+    given : str or None
+        The true class of the people who are compared; None is everybody.
+    rates : tuple of two float
+        Shares of the two groups.
+    low, high : float
+        Interval of the second share minus the first. All intervals with the same kind of ``given``
+        hold at once.
+    """
+
+    groups: tuple[str, str]
+    decided: str
+    given: str | None
+    rates: tuple[float, float]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """Facts about more than two classes.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The classes, in the order of the columns of the scores.
+    ordered : bool
+        Whether they are in order, from the lowest to the highest.
+    favourable : tuple of str
+        The classes that are good for a person.
+    groups : tuple of ClassGroup
+        What every group gets.
+    gaps : tuple of Gap
+        The gaps of all classes, largest over pairs of groups, with intervals that hold for all
+        pairs and classes at once.
+    cells : tuple of ClassCell
+        The table per class and pair of groups, of everybody and, with labels, of recalls.
+    impact : dict
+        Class to the tables of rates and impact ratios of this class against the rest.
+    """
+
+    names: tuple[str, ...]
+    ordered: bool
+    favourable: tuple[str, ...]
+    groups: tuple[ClassGroup, ...]
+    gaps: tuple[Gap, ...]
+    cells: tuple[ClassCell, ...]
+    impact: dict[str, tuple[ImpactTable, ...]]
+
+    def gap(self, name: str) -> Gap:
+        """Return the gap with this name."""
+        return next(gap for gap in self.gaps if gap.name == name)
+
+
+@dataclass(frozen=True)
 class ConditionalFacts:
     """A group compared with the reference group among people with the same given factors.
 
@@ -1389,6 +1477,9 @@ class Audit(JsonFacts):
     estimated : EstimatedFacts or None
         Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
         then those of the weighted rates, and nobody is matched.
+    classes : ClassFacts or None
+        Where there are more than two classes: how often every group gets each of them. The other
+        facts are then about the decisions to give a favourable class, as 0 and 1.
     number : NumberDependence or None
         Where the groups are bands of a number: the mean score along the number, and how much it
         depends on it (generalised demographic parity).
@@ -1438,6 +1529,7 @@ class Audit(JsonFacts):
     score_values: tuple[float, ...] = ()
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
+    classes: ClassFacts | None = None
     ratio_reference: str | None = None
     score_range: tuple[float, float] | None = None
     estimated: EstimatedFacts | None = None
