@@ -13,6 +13,11 @@ from scipy.special import expit, logit, ndtri
 from fairmatch.auditing.excess import MatchedExcess
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
 from fairmatch.auditing.people import MANY_GROUPS, Audited
+from fairmatch.measures.distributions import (
+    CALIBRATION_BINS,
+    CALIBRATION_EDGES,
+    calibration_error,
+)
 from fairmatch.measures.intervals import (
     SCORE_BINS,
     GroupPair,
@@ -27,12 +32,10 @@ from fairmatch.measures.registry import Measure, applicable
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.weights import Weights
 
-CALIBRATION_BINS = 10
 ROUNDED = 9
 """Digits of a score, or of a difference of two, that are more than rounding errors."""
 # Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
 SCORE_EDGES = np.arange(SCORE_BINS + 1) / SCORE_BINS
-_CALIBRATION_EDGES = np.arange(CALIBRATION_BINS + 1) / CALIBRATION_BINS
 
 
 def score_edges(data: Audited) -> tuple[float, ...]:
@@ -85,7 +88,7 @@ def _describe(data: Audited, code: int) -> GroupFacts:
         false_positive_rate=rates[1],
         auc=_auc(data, code, scores, positive, weights),
         calibration=() if reason else _calibration(data, scores, positive, weights),
-        calibration_error=None if reason else _calibration_error(scores, positive, weights),
+        calibration_error=None if reason else calibration_error(scores, positive, weights.values),
     )
 
 
@@ -154,7 +157,7 @@ def _share_below(scores: FloatArray, others: FloatArray, weights: Weights) -> Fl
 
 
 def _bin_of(scores: FloatArray) -> NDArray[np.intp]:
-    return np.searchsorted(_CALIBRATION_EDGES[1:-1], scores, side="right")
+    return np.searchsorted(CALIBRATION_EDGES[1:-1], scores, side="right")
 
 
 def _calibration(
@@ -170,15 +173,9 @@ def _calibration(
             share, size = own.rate(positive[inside])
             people = max(round(size), 1)
             rate = Estimate(share, *wilson(share * people, people, data.settings.confidence))
-        ends = float(_CALIBRATION_EDGES[k]), float(_CALIBRATION_EDGES[k + 1])
+        ends = float(CALIBRATION_EDGES[k]), float(CALIBRATION_EDGES[k + 1])
         bins.append(CalibrationBin(*ends, own.people, mean, rate))
     return tuple(bins)
-
-
-def _calibration_error(scores: FloatArray, positive: BoolArray, weights: Weights) -> float:
-    ones = np.ones(len(scores)) if weights.values is None else weights.values
-    off = np.bincount(_bin_of(scores), ones * (scores - positive), minlength=CALIBRATION_BINS)
-    return float(np.abs(off).sum() / ones.sum())
 
 
 def selection_ratio(data: Audited) -> Estimate:
