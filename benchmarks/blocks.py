@@ -45,11 +45,32 @@ def mixture(n):
     return Points(numbers, np.column_stack(codes)), group
 
 
+def described(n):
+    """Two groups of n generated people: 6 numbers, and categories of 5, 12 and 40 levels.
+
+    The second group is shifted a little in every column.
+    """
+    from fairmatch.people.encoding import Points
+
+    generator = np.random.default_rng(0)
+    group = np.repeat([0, 1], n)
+    mixing = np.eye(6) + 0.3 * generator.normal(size=(6, 6))
+    numbers = 0.5 + 0.1 * generator.normal(size=(2 * n, 6)) @ mixing + 0.03 * group[:, None]
+    codes = []
+    for n_levels in (5, 12, 40):
+        shares = generator.dirichlet(np.full(n_levels, 2.0))
+        others = shares * np.exp(0.08 * generator.normal(size=n_levels))
+        both = [generator.choice(n_levels, n, p=p / p.sum()) for p in (shares, others)]
+        codes.append(np.concatenate(both))
+    return Points(np.clip(numbers, 0.0, 1.0), np.column_stack(codes)), group
+
+
 def coupled(name, most, block_size, n_jobs=1):
     """CPU seconds, peak GB and certificate of one coupling."""
     from fairmatch import OptimalTransportMatcher
 
-    points, group = mixture(most) if name == "mixture" else people(name, most)
+    generated = {"mixture": mixture, "described": described}
+    points, group = generated[name](most) if name in generated else people(name, most)
     spent, clock = Spent(), time.perf_counter()
     matcher = OptimalTransportMatcher(block_size=block_size, tolerance=1e-6)
     proof = matcher.match(points, group, n_jobs=n_jobs, progress=_said).certificate

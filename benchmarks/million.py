@@ -19,7 +19,7 @@ def rows():
     yield Row(f"{shown}: CPU time in blocks / of the exact coupling", found["cpu"] / exact["cpu"])
     for name, most, shown, goal in (
         ("acsincome", None, "ACSIncome by sex, all rows", 1.1),
-        ("mixture", 1_000_000, "a million × a million generated people", 1.15),
+        ("described", 1_000_000, "a million × a million generated people", 1.15),
     ):
         found = in_subprocess(coupled, name, most, 2_048, 2)
         per_row = found["cpu"] / found["rows"] * adult["rows"] / adult["cpu"]

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from fairmatch import OptimalTransportMatcher
 from fairmatch.exceptions import CouplingError, FairmatchWarning, InputError, SolverError
-from fairmatch.matching import blocks
+from fairmatch.matching import blocks, bounds
 from fairmatch.matching import blocks as kept
 from fairmatch.matching.blocks import match_blocks, near_cells, random_staircase
 from fairmatch.matching.bounds import lower_bound
@@ -136,6 +136,46 @@ def test_bounds_hold_for_any_weights_and_sets_of_columns(n0, n1, most_atoms, see
         found = lower_bound(people, masses, most_atoms=most_atoms, **more)
         assert found <= least * (1 + 1e-9) + 1e-12
     assert found == pytest.approx(least, rel=2e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [2, 7, 40])
+def test_minima_over_near_cells_are_those_over_everybody(size, monkeypatch):
+    monkeypatch.setattr(bounds, "_CELL", size)
+    monkeypatch.setattr(bounds, "_CELLS_AT_ONCE", 2)
+    generator = np.random.default_rng(size)
+    people = tuple(
+        Points(0.2 * generator.normal(size=(n, 2)), generator.integers(-1, 3, (n, 2)))
+        for n in (150, 130)
+    )
+    u = generator.normal(size=150)
+    source, target = map(bounds.Cells.of, people)
+    assert np.diff(source.start).max() <= size or size < 40
+    assert sorted(source.rows) == list(range(150))
+    found = bounds._all_minima(source, target, u, None)
+    at = np.indices((150, 130)).reshape(2, -1)
+    costs = people[0].costs_with(people[1], *at).reshape(150, 130)
+    np.testing.assert_allclose(found, (costs - u[:, None]).min(axis=0), rtol=0, atol=1e-12)
+    assert (found <= (costs - u[:, None]).min(axis=0)).all()
+    _, looked_at = bounds._minima(source, target, np.arange(len(target.low)), u[source.rows])
+    assert size == 40 or looked_at < 150 * 130
+
+
+def test_categories_of_many_cells_and_numbers_within_them_are_bounded_tightly():
+    """Sets of columns alone miss how few people share all categories."""
+    generator = np.random.default_rng(0)
+    people = tuple(
+        Points(
+            0.3 * generator.normal(size=(1500, 3)) + 0.03 * shift,
+            generator.integers(0, 8, (1500, 2)),
+        )
+        for shift in (0, 1)
+    )
+    masses = np.ones(1500), np.ones(1500)
+    exact = Transport(*people).solve(tolerance=1e-4).cost
+    found = lower_bound(people, masses, sample=300, most_atoms=100)
+    by_columns = lower_bound(people, masses, proof_pairs=0, most_atoms=100)
+    assert 0.8 * exact < found <= exact
+    assert by_columns < 0.9 * found
 
 
 def test_one_set_of_all_columns_is_the_exact_bound():

@@ -16,7 +16,7 @@ def sign(folder):
     file = folder / "model.json"
     rest = {k: v for k, v in json.loads(file.read_text()).items() if k != "sha256"}
     text = json.dumps(rest, sort_keys=True, ensure_ascii=False)
-    edit(folder, sha256=hashlib.sha256(text.encode()).hexdigest())
+    edit(folder, sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def exchange_weights(folder, content):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from fairmatch.matching.network import (
     Atoms,
@@ -20,17 +22,20 @@ from fairmatch.matching.network import (
 from fairmatch.matching.solver import Transport
 from fairmatch.people.encoding import Points
 
-#: Rows of each group whose coupling provides potentials.
-SAMPLE = 8_192
+#: Rows of each group whose coupling provides potentials: a fifth of a group, within these limits.
+SAMPLE = 8_192, 32_768
 #: The most pairs of people that are examined. With more, the bound is that of sets of columns.
-PROOF_PAIRS = 40_000_000_000
+PROOF_PAIRS = 200_000_000_000
 #: A set of columns is matched exactly up to this many different points in a group.
-MOST_ATOMS = 2_048
+MOST_ATOMS = 4_096
 _TOLERANCE = 1e-3
 _ROUNDOFF = float(np.finfo(np.float64).eps)
-_CHUNK = 65_536
+_CELL = 512  # people in a cell, at most
+_PROBED = 512  # people on whom potentials are compared before everybody is looked at
+_EXTENDED = 10**10  # pairs of everybody with the sample, at most
+_CELLS_AT_ONCE = 8
+_TASKS = 64
 
-Minima = Callable[[Problem, Floats], Floats]
 _Sides = tuple[Points, Points]
 _Units = tuple[Floats, Floats]
 
@@ -41,7 +46,7 @@ def lower_bound(
     *,
     random_state: int = 0,
     n_jobs: int | None = None,
-    sample: int = SAMPLE,
+    sample: int | None = None,
     proof_pairs: int = PROOF_PAIRS,
     most_atoms: int = MOST_ATOMS,
 ) -> float:
@@ -55,36 +60,168 @@ def lower_bound(
     .. math:: \min_g \sum_{ij} g_{ij} \|x_i - z_j\|^2
               \ge \sum_S \min_g \sum_{ij} g_{ij} \|x_{iS} - z_{jS}\|^2 ,
 
-    and their potentials :math:`u_S(x_S)` add up to a feasible potential of all columns. If there
-    are at most ``proof_pairs`` pairs of people, this potential is averaged with that of an exact
-    coupling of ``sample`` people of each group. The average :math:`u` is made feasible for all
-    people and raised, by :math:`v_j = \min_i c_{ij} - u_i` and then
-    :math:`u_i = \min_j c_{ij} - v_j`. The better one of the two bounds is returned. Neither is an
-    estimate.
+    and their potentials :math:`u_S(x_S)` add up to a feasible potential of all columns. Another
+    potential is that of an exact coupling of ``sample`` people of each group, a fifth of them by
+    default, but at least 8,192 and at most 32,768. The mixture of both
+    that is best for a few people is made feasible for all people and raised, by
+    :math:`v_j = \min_i c_{ij} - u_i` and then :math:`u_i = \min_j c_{ij} - v_j`. Cells of people
+    that are too far away to matter are left out. If more than ``proof_pairs`` pairs would have to
+    be looked at, the bound is that of the sets of columns. The better one of the two bounds is
+    returned. Neither is an estimate.
     """
     rows = [np.flatnonzero(side > 0) for side in units]
     first, second = (p.take(at) for p, at in zip(points, rows, strict=True))
     masses = units[0][rows[0]], units[1][rows[1]]
     bound, by_columns = column_bound((first, second), masses, most_atoms)
-    if len(first) * len(second) > proof_pairs:
+    if proof_pairs < max(len(first), len(second)) * _PROBED:
         return bound
     shift = second.numbers.mean(axis=0)
     first, second = (Points(p.numbers - shift, p.codes) for p in (first, second))
     shares = [side / side.sum() for side in masses]
     generator = np.random.default_rng([random_state, 2])
+    if sample is None:
+        n_rows = max(len(first), len(second))
+        sample = max(SAMPLE[0], min(SAMPLE[1], n_rows // 5, _EXTENDED // n_rows))
+    u = _mixed(first, second, shares, by_columns, generator, sample)
+    source, target = Cells.of(first), Cells.of(second)
+    # How many pairs there are to look at is known from a few cells.
+    few = generator.permutation(len(target.low))[: 2 + len(target.low) // 200]
+    _, n_pairs = _minima(source, target, few, u[source.rows])
+    if n_pairs * len(target.low) / len(few) > proof_pairs:
+        return bound
+    v = _all_minima(source, target, u, n_jobs)
+    u = _all_minima(target, source, v, n_jobs)
+    sums = [float(share @ side) for share, side in zip(shares, (u, v), strict=True)]
+    error = [float(share @ np.abs(side)) for share, side in zip(shares, (u, v), strict=True)]
+    return max(bound, sum(sums) - 1e-13 * sum(error))
+
+
+def _mixed(
+    first: Points,
+    second: Points,
+    shares: Sequence[Floats],
+    by_columns: Floats,
+    generator: np.random.Generator,
+    sample: int,
+) -> Floats:
+    """Return the mixture of the columns' potential and a sample's that is best for a few people."""
     drawn = [generator.permutation(len(side))[:sample] for side in shares]
     few = first.take(drawn[0]), second.take(drawn[1])
     mass = [share[at] / share[at].sum() for share, at in zip(shares, drawn, strict=True)]
     transport = Transport(*few, *mass)
     plan = transport.solve(tolerance=_TOLERANCE, on_unproven="return")
     v = column_minima(_problem(*few), transport.row_potentials(plan))
-    by_sample = np.concatenate(_over_sources(first, few[1], row_minima, v, n_jobs))
-    # A sample of everybody is exact. The smaller it is, the more it misses of who is near to whom.
-    known = min(len(at) / len(side) for at, side in zip(drawn, shares, strict=True))
-    u = by_sample + 0.5 * (1.0 - known) * (by_columns - by_sample)
-    v = np.minimum.reduce(_over_sources(first, second, column_minima, u, n_jobs))
-    u = np.concatenate(_over_sources(first, second, row_minima, v, n_jobs))
-    return max(bound, float(shares[0] @ u + shares[1] @ v))
+    by_sample = row_minima(_problem(first, few[1]), v)
+    probed = generator.permutation(len(second))[:_PROBED]
+    problem, share = _problem(first, second.take(probed)), shares[1][probed]
+    mixtures = [by_columns + part * (by_sample - by_columns) for part in np.linspace(0.0, 1.0, 6)]
+    return max(
+        mixtures,
+        key=lambda u: shares[0] @ u + share @ column_minima(problem, u) / share.sum(),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """People in cells of those who are alike, with what bounds each cell from outside."""
+
+    points: Points  # in the order of the cells
+    rows: Index  # their rows
+    start: Index
+    low: Floats
+    high: Floats
+    levels: list[NDArray[np.float32]]  # whether a level occurs in a cell; the first is unknown
+
+    @classmethod
+    def of(cls, points: Points) -> Cells:
+        """Cut the column that is spread most, until all cells are small."""
+        cells, todo = [], [np.arange(len(points))]
+        while todo:
+            cell = todo.pop()
+            parts = _halves(points.take(cell)) if len(cell) > _CELL else None
+            if parts is None:
+                cells.append(cell)
+            else:
+                todo += [cell[parts], cell[~parts]]
+        rows = np.concatenate(cells)
+        ordered = points.take(rows)
+        start = np.cumsum([0, *map(len, cells)])
+        cell_of = np.repeat(np.arange(len(cells)), np.diff(start))
+        levels = []
+        for codes in ordered.codes.T:
+            held = np.zeros((len(cells), int(codes.max(initial=-1)) + 2), dtype=np.float32)
+            held[cell_of, codes + 1] = 1.0
+            levels.append(held)
+        low, high = (of.reduceat(ordered.numbers, start[:-1]) for of in (np.minimum, np.maximum))
+        return cls(ordered, rows, start, low, high, levels)
+
+    def members(self, cells: Index) -> Index:
+        """Return where the people of some cells are."""
+        return np.concatenate([np.arange(self.start[c], self.start[c + 1]) for c in cells])
+
+    def distances(self, other: Cells, cell: int) -> Floats:
+        """Return at most the cost between any person of each cell and of a cell of the others."""
+        apart = np.maximum(self.low - other.high[cell], other.low[cell] - self.high)
+        far: Floats = (np.maximum(apart, 0.0) ** 2).sum(axis=1)
+        for ours, theirs in zip(self.levels, other.levels, strict=True):
+            width = min(ours.shape[1], theirs.shape[1])
+            shared = ours[:, :width] @ theirs[cell, :width] > 0
+            cost = np.where((ours[:, 0] > 0) | (theirs[cell, 0] > 0), 1.0, 2.0)
+            far += np.where(shared, 0.0, cost)
+        return far * (1.0 - 1e-12)
+
+
+def _halves(points: Points) -> NDArray[np.bool_] | None:
+    """Return who is in the first half of some people, or None if all of them are the same."""
+    counts = [np.bincount(codes + 1) for codes in points.codes.T]
+    spread = [*points.numbers.var(axis=0)]
+    spread += [1.0 - float(((count / len(points)) ** 2).sum()) for count in counts]
+    column = int(np.argmax(spread))
+    if spread[column] <= 0.0:
+        return None
+    if column < points.numbers.shape[1]:
+        values = points.numbers[:, column]
+        first = values <= np.median(values)
+        return first if not first.all() else values < values.max()
+    count = counts[column - points.numbers.shape[1]]
+    levels = np.argsort(-count, kind="stable")
+    n_first = max(1, int(np.searchsorted(np.cumsum(count[levels]), len(points) / 2)))
+    is_first = np.isin(np.arange(len(count)), levels[:n_first])
+    return np.asarray(is_first[points.codes[:, column - points.numbers.shape[1]] + 1])
+
+
+def _all_minima(source: Cells, target: Cells, u: Floats, n_jobs: int | None) -> Floats:
+    """Compute ``min_i c_ij - u_i`` for every target, given ``u`` by row."""
+    tasks = np.array_split(np.arange(len(target.low)), min(_TASKS, len(target.low)))
+    ordered = u[source.rows]
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_minima)(source, target, task, ordered) for task in tasks
+    )
+    least = np.empty(len(target.rows))
+    least[target.rows] = np.concatenate([values for values, _ in found])
+    return least
+
+
+def _minima(source: Cells, target: Cells, cells: Index, u: Floats) -> tuple[Floats, int]:
+    """Compute the minima of some target cells, and how many pairs were looked at."""
+    top = np.maximum.reduceat(u, source.start[:-1])
+    found, n_pairs = [], 0
+    for cell in cells:
+        people = target.points.take(slice(target.start[cell], target.start[cell + 1]))
+        least_possible = source.distances(target, cell) - top
+        least_possible -= 1e-12 * (np.abs(least_possible) + np.abs(top))
+        order = np.argsort(least_possible)
+        least = np.full(len(people), np.inf)
+        for place in range(0, len(order), _CELLS_AT_ONCE):
+            open_ = np.flatnonzero(least > least_possible[order[place]])
+            if not len(open_):
+                break
+            at = source.members(order[place : place + _CELLS_AT_ONCE])
+            problem = _problem(source.points.take(at), people.take(open_))
+            least[open_] = np.minimum(least[open_], column_minima(problem, u[at]))
+            n_pairs += len(at) * len(open_)
+        found.append(least)
+    return np.concatenate(found), n_pairs
 
 
 def column_bound(points: _Sides, units: _Units, most_atoms: int) -> tuple[float, Floats]:
@@ -174,24 +311,3 @@ def _split(points: _Sides, columns: Sequence[int]) -> tuple[list[int], list[int]
 def _problem(first: Points, second: Points) -> Problem:
     source, target = (Atoms(p.numbers, p.codes, np.ones(len(p))) for p in (first, second))
     return Problem(source, target)
-
-
-def _over_sources(
-    first: Points, second: Points, minima: Minima, potential: Floats, n_jobs: int | None
-) -> list[Floats]:
-    """Return minima of the reduced costs for each chunk of the sources."""
-    of_sources = minima is column_minima  # whose potentials belong to the sources
-    found: list[Floats] = Parallel(n_jobs=n_jobs)(
-        delayed(_minima)(
-            first.take(slice(start, start + _CHUNK)),
-            second,
-            minima,
-            potential[start : start + _CHUNK] if of_sources else potential,
-        )
-        for start in range(0, len(first), _CHUNK)
-    )
-    return found
-
-
-def _minima(first: Points, second: Points, minima: Minima, potential: Floats) -> Floats:
-    return minima(_problem(first, second), potential)
