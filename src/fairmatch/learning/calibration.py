@@ -39,14 +39,9 @@ class ScoreCalibration:
     Examples
     --------
     >>> import numpy as np
-    >>> generator = np.random.default_rng(0)
-    >>> group = np.repeat(["a", "b"], 2000)
-    >>> scores = generator.random(4000)
-    >>> y = generator.random(4000) < np.where(group == "a", scores**2, scores)
-    >>> calibration = fit_calibration(scores, y, sensitive_features=group)
-    >>> better = calibration.apply(scores, group)
-    >>> bool(((better >= 0.5) == (scores >= 0.5)).all())
-    True
+    >>> ends = np.array([0.0, 1.0])
+    >>> ScoreCalibration(0.5, {"a": (ends, ends)}).apply([0.2, 0.7], ["a", "a"]).tolist()
+    [0.2, 0.7]
     """
 
     threshold: float
@@ -123,6 +118,18 @@ def fit_calibration(
 
     What cannot be repaired stays: people just above the threshold whose share of positive labels is
     below :math:`t` keep a score of at least :math:`t`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(0)
+    >>> group = np.repeat(["a", "b"], 2000)
+    >>> scores = generator.random(4000)
+    >>> y = generator.random(4000) < np.where(group == "a", scores**2, scores)
+    >>> calibration = fit_calibration(scores, y, sensitive_features=group)
+    >>> better = calibration.apply(scores, group)
+    >>> bool(((better >= 0.5) == (scores >= 0.5)).all())
+    True
     """
     check_number("threshold", threshold, "(0, 1)")
     values = read_scores(scores)
