@@ -28,6 +28,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "schemas",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "**sg_execution_times.rst"]
 templates_path = ["_templates"]
@@ -69,6 +70,7 @@ GALLERY = (
     "explain_a_decision.py",
     "like_with_like.py",
     "several_groups.py",
+    "estimated_groups.py",
     "equal_opportunity.py",
     "existing_model.py",
     "regression.py",

@@ -14,6 +14,7 @@ _HOMES = {
     "FTMClassifier": "learning.networks",
     "FTMRegressor": "learning.networks",
     "GapMonitor": "auditing.monitor",
+    "GroupBlindClassifier": "learning.blind",
     "MatchSmoothingClassifier": "learning.wrappers",
     "MatchSmoothingRegressor": "learning.wrappers",
     "NeuralNetwork": "learning.networks",

@@ -9,7 +9,7 @@ import pytest
 from fairmatch import audit
 from fairmatch.auditing.facts import Condition, Estimate, SubsetGap
 from fairmatch.report import sentences
-from fairmatch.report.wording import surest
+from fairmatch.report.wording import _random_difference, surest
 
 QUICK = {"n_resamples": 100, "n_subsets": 20}
 
@@ -146,8 +146,23 @@ class TestMatching:
         town = np.where(group == "a", "x", "y")  # no partner can share it
         X = pd.DataFrame({"town": town, "x": x})
         found = audit(x, sensitive_features=group, X=X, keep=["town"], **QUICK)
-        assert "They differ most in town (100% of pairs)" in sentences(found)[1]
+        assert (
+            "They differ most in town (100% of pairs; the nearest possible 100%, random 100%)"
+        ) in sentences(found)[1]
         assert sentences(found.without_individuals())[1].endswith("They differ most in town.")
+
+    @pytest.mark.parametrize("real", [True, False])
+    def test_random_partners_differ_as_all_pairs_of_them_do(self, real):
+        generator = np.random.default_rng(0)
+        values = generator.integers(0, 5, 40).astype(float)
+        first, second = np.arange(20), np.arange(20, 40)
+        mass = generator.uniform(size=20)
+        mass /= mass.sum()
+        gaps = values[first][:, None] - values[second]
+        gaps = np.abs(gaps) if real else gaps != 0
+        assert _random_difference(values, (first, second, mass), real) == pytest.approx(
+            mass @ gaps @ mass
+        )
 
     def test_of_many_groups_the_pair_that_lies_farthest_apart_is_named(self):
         x = np.tile(np.linspace(0, 1, 60), 3)

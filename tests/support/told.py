@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from audited import planted_model
 
-from fairmatch import audit, compare_models, find_alternatives
+from fairmatch import audit, compare_models, find_alternatives, group_probabilities
 from fairmatch.auditing.files import audit_files
 from fairmatch.people.roles import Roles
 from fairmatch.report import write_report
@@ -79,6 +79,12 @@ def made(folder):
             **QUICK,
         ),
         "given": audit(scores, X=X, given=np.arange(160) % 2, similarity={"x": 1.0}, **named),
+        "estimated": audit(
+            scores,
+            sensitive_features=group_probabilities(pd.DataFrame({"a": X["x"], "b": 1.0 - X["x"]})),
+            known=np.where(np.arange(160) % 2, group, None),
+            **QUICK,
+        ),
         "planted": planted(),
         "file": table_file(folder),
         "predicted": compare_models({"one": 40 + 9 * scores, "other": 50 - 9 * scores}, **hours),

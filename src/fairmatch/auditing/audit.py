@@ -54,8 +54,11 @@ from fairmatch.learning.choice import FairnessPath
 from fairmatch.matching.fair import match_quantiles
 from fairmatch.measures.changes import favoured_groups, rank_correlation
 from fairmatch.measures.distributions import ScoredPeople, Settings
+from fairmatch.measures.estimated import LEAST
 from fairmatch.measures.gaps import standard_deviation
 from fairmatch.measures.intervals import SCORE_BINS
+from fairmatch.measures.numbers import NumberDependence, dependence
+from fairmatch.people.bands import Bands
 from fairmatch.people.checks import FloatArray, check_length, read_numbers, read_scores
 from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
@@ -628,6 +631,7 @@ def build_audit(
         part = Part(*roster.draw(HALF_SPACE_ROWS // 2, settings.generator(2)))
         subsets = scan_subsets(data, roster.columns, part, roster.encode(part.rows), roster.order)
     step("people")
+    number = _along_number(data, roster)
     pairs = join_pairs(matchers)
     near = tuple(found for matcher in matchers if (found := matcher.near()) is not None)
     return Audit(
@@ -657,12 +661,13 @@ def build_audit(
         if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
         else settings.weight_kind,
         leaks=roster.leaks,
-        notes=(*roster.notes(), *unknown_notes(data, gaps)),
+        notes=(*roster.notes(), *unknown_notes(data, gaps), *_number_notes(number)),
         impact=impact_tables(data) if decides else (),
         kind=settings.kind,
         spread=None if decides else _spread(roster, data.scores),
         score_values=few_values(data),
         conditional=conditional_facts(data, roster),
+        number=number,
         similarity=roster.similarity.weights,
     )
 
@@ -709,6 +714,33 @@ def _build_estimated(
         spread=None if data.decides else _spread(roster, data.scores),
         score_values=few_values(data),
         estimated=found.facts,
+    )
+
+
+def _along_number(data: Audited, roster: Roster) -> NumberDependence | None:
+    """Return how scores depend on the number whose bands are the groups, if there is one."""
+    given = roster.sensitive_features
+    if not isinstance(given, Bands):
+        return None
+    known, weights = np.flatnonzero(~np.isnan(given.values)), data.weights
+    if len(known) < 2 * LEAST:
+        return None
+    return dependence(
+        data.scores[known],
+        given.values[known],
+        np.ones(len(known)) if weights.values is None else weights.values[known],
+        (np.arange(len(data.scores)) if weights.persons is None else weights.persons)[known],
+        confidence=data.settings.confidence,
+        random_state=data.settings.random_state,
+    )
+
+
+def _number_notes(found: NumberDependence | None) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    return (
+        "The mean score at a person's number differs from the mean score of all by "
+        f"{found.value:.4f} on average [{found.low:.4f}, {found.high:.4f}].",
     )
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 from fairmatch.auditing.card import model_card
 from fairmatch.auditing.counterparts import Explanation, Neighbourhood
 from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.measures.numbers import NumberDependence
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Table
 from fairmatch.people.files import write_whole
@@ -1362,6 +1363,9 @@ class Audit(JsonFacts):
     estimated : EstimatedFacts or None
         Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
         then those of the weighted rates, and nobody is matched.
+    number : NumberDependence or None
+        Where the groups are bands of a number: the mean score along the number, and how much it
+        depends on it (generalised demographic parity).
 
     Examples
     --------
@@ -1409,6 +1413,7 @@ class Audit(JsonFacts):
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
     estimated: EstimatedFacts | None = None
+    number: NumberDependence | None = None
 
     def explain(self, id: Any, *, n_nearest: int = 3, prototype: int | None = None) -> Explanation:
         """Explain the decision of one person, as `fairmatch.explain` does.

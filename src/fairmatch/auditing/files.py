@@ -15,6 +15,7 @@ import pandas as pd
 from fairmatch.auditing.audit import audit, compare_models, predict_people, score_people
 from fairmatch.auditing.facts import Audit, Comparison
 from fairmatch.exceptions import InputError
+from fairmatch.people.bands import bands
 from fairmatch.people.checks import check_names
 from fairmatch.people.files import MISSING_WORDS, find_value, read_table
 from fairmatch.people.memberships import group_probabilities
@@ -39,6 +40,7 @@ def audit_files(
     categorical: Sequence[str] = (),
     estimated: bool = False,
     known: str | None = None,
+    cuts: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> Audit | Comparison:
     """Audit the scores in one or several tables of the same people."""
@@ -64,7 +66,20 @@ def audit_files(
     if show is not None:
         show(read)
     attributes = list(roles.sensitive)
+    strange = [column for column in cuts or {} if column not in attributes]
+    if strange:
+        raise InputError(
+            f"{strange[0]!r} is cut into bands, and is no column with groups. Name it among the "
+            "groups too.",
+            parameter="bands",
+        )
+    # Several attributes are crossed, so only a single one keeps its order.
+    banded = {column: bands(first[column], **how) for column, how in (cuts or {}).items()}
+    if len(attributes) > 1:
+        first = first.assign(**{column: np.asarray(own) for column, own in banded.items()})
     sensitive: Any = first[attributes] if len(attributes) > 1 else first[attributes[0]].to_numpy()
+    if len(attributes) == 1 and banded:
+        sensitive = banded[attributes[0]]
     if estimated:
         sensitive = group_probabilities(first[attributes])
         if known is not None:

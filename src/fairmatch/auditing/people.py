@@ -20,6 +20,7 @@ from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
 from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.intervals import wilson
+from fairmatch.people.bands import Bands
 from fairmatch.people.checks import (
     BoolArray,
     FloatArray,
@@ -681,7 +682,7 @@ def _without(X: Any, column: Any) -> Any:
 def _take(given: Any, rows: IndexArray, n_rows: int, name: str) -> Any:
     """Return some rows of what was given. Raise unless it has the expected number of rows."""
     check_length(given, n_rows, name)
-    if isinstance(given, GroupProbabilities):
+    if isinstance(given, GroupProbabilities | Bands):
         return given[rows]
     if not nw.dependencies.is_into_dataframe(given):
         return np.asarray(given)[rows]

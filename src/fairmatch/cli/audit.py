@@ -26,6 +26,7 @@ _STEPS = 4
 _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "models": ((), "The files are one table of scores."),
     "group_probabilities": ((), "Estimated groups need one file."),
+    "bands": ((), "Cut the number before the files are written."),
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
@@ -50,6 +51,12 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 @options.columns(
     "--group-probabilities",
     help="Columns with the probability of each group, instead of --sensitive.",
+)
+@options.several(
+    "--bands",
+    metavar="COL=CUTS",
+    help="Cut a number among the groups into bands, such as age=40, age=30,50 or, for a width, "
+    "age=10y.",
 )
 @click.option(
     "--known", metavar="COL", help="With --group-probabilities: the true group, where it is known."
@@ -195,6 +202,7 @@ def audit(
     y_score: tuple[str, ...],
     sensitive_features: tuple[str, ...],
     group_probabilities: tuple[str, ...],
+    bands: tuple[str, ...],
     known: str | None,
     y_true: str | None,
     pos_label: str,
@@ -261,7 +269,7 @@ def audit(
         features=features or None,
         ignored=drop if known is None else (*drop, known),
         kept=keep,
-        numbers=group_probabilities,
+        numbers=(*group_probabilities, *(cut.partition("=")[0] for cut in bands)),
     )
     found: Audit | Comparison
     with follow_steps(_STEPS * (len(tables) * len(y_score) + len(models)) + 1) as progress:
@@ -281,6 +289,7 @@ def audit(
                 reading=reading,
                 estimated=bool(group_probabilities),
                 known=known,
+                cuts=dict(map(options.read_cut, bands)),
                 **shared,
             )
     first = found.audits[0] if isinstance(found, Comparison) else found

@@ -142,6 +142,22 @@ def unknown(ignored: str) -> Callable[[Function], Function]:
     )
 
 
+def read_cut(typed: str) -> tuple[str, dict[str, Any]]:
+    """Return a column, and how `fairmatch.bands` cuts it, from text such as age=40 or age=10y."""
+    column, _, cuts = typed.rpartition("=")
+    try:
+        if column and cuts.endswith("y"):
+            return column, {"width": float(cuts[:-1])}
+        if column:
+            return column, {"edges": [float(cut) for cut in cuts.split(",")]}
+    except ValueError:
+        pass
+    raise click.BadParameter(
+        f"{typed!r} names no column with cuts. Write age=40, age=30,50, or age=10y for a width.",
+        param_hint="'--bands'",
+    )
+
+
 def seed(what: str) -> Callable[[Function], Function]:
     """Declare the option that sets the seed."""
     told = f"Same seed, same {what}."

@@ -92,6 +92,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _choice_weights: ClassVar[tuple[float, ...] | None] = None
     # Whether weight 0 stands for a model without a penalty.
     _zero_is_plain: ClassVar[bool] = True
+    # Whether groups may be probabilities.
+    _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
     _matches: ClassVar[bool] = False
     _sees: ClassVar[str] = "numbers"
@@ -263,6 +265,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._sees,
             self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             given=self.given,
             similarity=self.similarity,
         )

@@ -172,15 +172,22 @@ class Transport:
         seed = 0 if self.random_state is None else seed_sequence(self.random_state)
         # A sample keeps the shares of high and low targets, like those of two classes.
         halves = Labels(labels_of(people).positive.astype(np.float64), (0, 1))
-        return match_people(
+        people, rows = replace(people, labels=halves, table=None), None
+        if people.groups.memberships is not None:
+            # Whoever may belong to both groups may be matched with herself.
+            n_rows = len(people)
+            people, rows = people.expanded()
+            points = points[rows]
+        found = match_people(
             matcher,
-            replace(people, labels=halves),
+            people,
             points if ours else points.dense(),
             criterion=read_criterion(self.criterion),
             reference=self.reference,
             most_rows=None if self.match_rows is None else 2 * self.match_rows,
             random_state=seed,
         )
+        return found if rows is None else found.renumbered(rows, n_rows)
 
     def matcher(self) -> Matcher:
         """Return the matcher of a single part."""

@@ -55,6 +55,7 @@ from fairmatch.people.groups import (
     refuse_twice,
 )
 from fairmatch.people.leaks import find_leaks
+from fairmatch.people.memberships import GroupProbabilities
 from fairmatch.people.outcome import PROBABILITY, Outcome
 from fairmatch.people.people import IndexArray, Labels, People
 from fairmatch.people.similarity import Similarity, read_similarity
@@ -310,7 +311,7 @@ def stratified_split(
     for stratum in np.unique(strata):
         rows = generator.permutation(np.flatnonzero(strata == stratum))
         chosen[rows[: round(held_out * len(rows))]] = True
-    for code in groups.compared:
+    for code in groups.compared if groups.memberships is None else ():
         if len(set(chosen[groups.rows(code)])) < 2:
             raise GroupError(
                 f"validation_size={held_out:g} leaves no rows of group {groups.labels[code]!r}, "
@@ -441,6 +442,8 @@ class Reader:
         Whether the model learns from labels.
     unknown : {"ignore", "error", "group"}
         What happens to rows without a group.
+    estimated : bool
+        Whether groups may be probabilities.
     given : str, list of str or None
         Columns of X within whose levels people are compared.
     similarity : None, list of columns, mapping or "relevance"
@@ -458,6 +461,7 @@ class Reader:
     words: tuple[str, ...] = ("table",)
     needs_labels: bool = True
     unknown: str = "ignore"
+    estimated: bool = False
     given: Any = None
     similarity: Any = None
     encoder_: Any = None
@@ -507,7 +511,7 @@ class Reader:
         text = names is not None and all(isinstance(name, str) for name in names)
         self.feature_names_in_ = list(names) if text and names is not None else None
         self.n_features_in_ = table_width(X)
-        given = read_known(sensitive, self.unknown)
+        given = read_known(sensitive, self.unknown, estimated=self.estimated)
         self.unknown_ = tuple(given.labels[code] for code in given.apart)
         self.n_unknown_ = given.n_unknown
         tell_unknown(given)
@@ -527,9 +531,15 @@ class Reader:
             )
         weights = read_weights(sample_weight, n_rows=len(groups))
         weight = None if weights is None else Weights(len(weights), weights)
+        if groups.memberships is not None and self.at_prediction:
+            raise InputError(
+                "sensitive_features holds probabilities of groups, and a model that sees the group "
+                "needs the group itself. Fit with sensitive_at_prediction=False.",
+                parameter="sensitive_at_prediction",
+            )
         People(groups, weight=weight).rows_with_mass()
         table = _as_table(features)
-        if not (self.at_prediction or self._has_own_encoder):
+        if not (self.at_prediction or self._has_own_encoder) and given.memberships is None:
             refuse_leaks(table, given)
         if self.given is not None:
             self.given_ = Given.fit(given_columns(self.given, table, n_rows))
@@ -758,7 +768,10 @@ class Reader:
 
     def read_scored(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Return the groups, labels and weights of new rows whose scores are to be measured."""
-        groups = read_groups(self.labels(self.split(X, sensitive_features, "curve")[1]))
+        sensitive = self.split(X, sensitive_features, "curve")[1]
+        if not (self.estimated and isinstance(sensitive, GroupProbabilities)):
+            sensitive = self.labels(sensitive)
+        groups = read_groups(sensitive, estimated=self.estimated)
         unknown = (code for code, label in enumerate(groups.labels) if label in self.unknown_)
         groups = replace(groups, apart=tuple(unknown))
         if self.outcome.decides:

@@ -564,6 +564,7 @@ class BoostedTrees(FairEstimator):
     """
 
     _sees: ClassVar[str] = "codes"
+    _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
     _lightgbm: ClassVar[type[Any]]
     # Folds of the scores that people are matched on, and the share of the rounds that these trees

@@ -85,6 +85,7 @@ class Wrapper(FairEstimator):
             self._encoder(),
             small_groups=self.small_groups,
             unknown=self.unknown,
+            estimated=self._estimated,
             optional=self._matches,
             adds_groups=not self.prefit,
             given=self.given,
@@ -223,6 +224,7 @@ class SmoothedModel(Wrapper):
         "Save model.estimator_, which is the whole model, with its own library."
     )
     _matches: ClassVar[bool] = True
+    _estimated: ClassVar[bool] = True
 
     score_weight: float
 

@@ -366,6 +366,16 @@ class Coupling:
         self.check_groups(groups)
         return groups
 
+    def renumbered(self, rows: IndexArray, n_rows: int) -> "Coupling":
+        """Return the same pairs as rows of another table: row k here is ``rows[k]`` there."""
+        return replace(
+            self,
+            source_index=rows[self.source_index],
+            target_index=rows[self.target_index],
+            n_rows=n_rows,
+            members=tuple(part.renumbered(rows, n_rows) for part in self.members),
+        )
+
     def check_groups(self, groups: Groups) -> None:
         """Raise unless every part matches rows of its two groups in a table."""
         self.check_rows(len(groups))

@@ -29,6 +29,7 @@ from fairmatch.measures.gaps import (
     true_positive_gap,
     wasserstein_parity_gap,
 )
+from fairmatch.measures.numbers import generalized_parity_gap
 from fairmatch.measures.planning import detectable_difference, detectable_mean_difference
 from fairmatch.measures.registry import MEASURES, Measure
 
@@ -52,6 +53,7 @@ __all__ = [
     "gap_table",
     "gaps_by_class",
     "gaps_by_pair",
+    "generalized_parity_gap",
     "ks_parity_gap",
     "matched_parity_gap",
     "mean_parity_gap",

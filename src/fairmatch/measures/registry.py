@@ -248,6 +248,12 @@ class Measure:
         True
         """
         assert self.limit is not None
+        if scored.people.groups.memberships is not None:
+            raise InputError(
+                "There is no confidence limit for the gap of estimated groups. Leave confidence "
+                "out.",
+                parameter="confidence",
+            )
         if scored.people.strata is not None:
             raise InputError(
                 "There is no confidence limit for a gap within strata. Leave confidence out, or "
@@ -477,7 +483,10 @@ def gap_values(
     >>> gap_values(people, np.array([0.9, 0.2, 0.6, 0.7]))["demographic_parity_gap"]
     0.5
     """
-    scored = ScoredPeople(people, scores, settings)
+    scored = matched = ScoredPeople(people, scores, settings)
+    if people.groups.memberships is not None:
+        people, rows = people.expanded()
+        scored = ScoredPeople(people, scores[rows], settings)
     found: dict[str, float] = {}
     for name, measure in applicable(scored.settings.outcome).items():
         if measure.needs_coupling and coupling is None:
@@ -489,7 +498,7 @@ def gap_values(
         if measure.is_relative and not scored.settings.spread:
             continue
         try:
-            found[name] = measure.value(scored, coupling)
+            found[name] = measure.value(matched if measure.needs_coupling else scored, coupling)
         except LabelError:
             if not undefined:
                 raise

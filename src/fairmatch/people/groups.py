@@ -105,7 +105,13 @@ class Groups:
         return np.flatnonzero(self.codes == code)
 
     def sizes(self, weights: FloatArray | None = None) -> FloatArray:
-        """Return the number of rows in every group, or the sum of their weights."""
+        """Return the number of rows in every group, or the sum of their weights.
+
+        These are expected numbers where groups are estimated.
+        """
+        if self.memberships is not None:
+            ones = np.ones(len(self)) if weights is None else weights
+            return np.asarray(ones @ self.memberships)
         sums = np.bincount(self.codes, weights, minlength=self.n_groups)
         return np.asarray(sums, dtype=np.float64)
 
@@ -260,7 +266,9 @@ def read_groups(
     return read[0]
 
 
-def read_known(sensitive_features: Any, way: str, *, n_rows: int | None = None) -> Groups:
+def read_known(
+    sensitive_features: Any, way: str, *, n_rows: int | None = None, estimated: bool = False
+) -> Groups:
     """Read the sensitive features as groups, some of which may not be known.
 
     Parameters
@@ -272,6 +280,8 @@ def read_known(sensitive_features: Any, way: str, *, n_rows: int | None = None) 
         they are a group of their own. Where they are no error, the word "unknown" is no group.
     n_rows : int, optional
         The expected number of rows.
+    estimated : bool, default=False
+        Whether groups may be probabilities.
 
     Examples
     --------
@@ -280,8 +290,8 @@ def read_known(sensitive_features: Any, way: str, *, n_rows: int | None = None) 
     (('a', 'b', 'unknown'), (2,), ())
     """
     if way == "error":
-        return read_groups(sensitive_features, n_rows=n_rows)
-    groups = read_groups(sensitive_features, n_rows=n_rows, unknown=UNKNOWN)
+        return read_groups(sensitive_features, n_rows=n_rows, estimated=estimated)
+    groups = read_groups(sensitive_features, n_rows=n_rows, unknown=UNKNOWN, estimated=estimated)
     if way == "group":
         crossed = tuple(replace(own, apart=()) for own in groups.crossed)
         # People of an unknown number have no place in the order of the bands.

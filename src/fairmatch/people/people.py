@@ -289,6 +289,8 @@ class People:
     ) -> IndexArray:
         """Return the rows of a group that carry mass. Raise if there are none."""
         is_group = self.groups.is_group(code)
+        if self.groups.memberships is not None:
+            is_group = self.groups.memberships[:, code] > 0.0
         rows = np.flatnonzero(is_group & carried)
         if len(rows):
             return rows

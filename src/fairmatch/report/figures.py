@@ -256,6 +256,10 @@ def _span_words(fact: Estimate, percent: bool = True) -> str:
     return f"{written(fact.value)}{unit} ({written(fact.low)} to {written(fact.high)})"
 
 
+def _range_words(low: float, high: float) -> str:
+    return f"{low:z.3f} to {high:z.3f}"
+
+
 # The opening: groups, how many are selected, or what is predicted of them.
 
 
@@ -500,8 +504,32 @@ def _gap_row(gap: Gap, audit: Audit, names: dict[str, str]) -> dict[str, Any]:
         "symbol": gap.symbol,
         **_estimate(gap),
         "between": f"{first} – {second}" if gap.groups and len(names) > 2 else "",
+        "unknown": "" if gap.unknown_range is None else _range_words(*gap.unknown_range),
         "better": "" if gap.favoured is None else names.get(gap.favoured, gap.favoured),
     }
+
+
+def estimated_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of gaps between groups that are known only as probabilities."""
+    rows = [
+        {
+            **model.row,
+            "label": gap_title(gap.name, model.audit),
+            **_estimate(gap.assumed),
+            "bounds": _range_words(gap.low, gap.high),
+            "limits": _range_words(gap.low_limit, gap.high_limit),
+            "calibrated": ""
+            if gap.calibrated is None
+            else _span_words(gap.calibrated, percent=False),
+        }
+        for model in _models(audits)
+        if model.audit.estimated is not None
+        for gap in model.audit.estimated.gaps
+    ]
+    found = audits[0].estimated
+    if not rows or found is None:
+        return None
+    return _figure("estimated", rows, *_intervals(rows, _ALIKE), found=found, level=level(audits))
 
 
 def _in_order(gaps: Iterable[Gap]) -> list[str]:

@@ -60,7 +60,11 @@ def sections(
     labelled = [a for a in audits if any(group.calibration for group in a.groups)]
     every: dict[str, list[Figure | None]] = {
         "alternatives": [] if alternatives is None else [figures.alternatives_figure(alternatives)],
-        "gaps": [figures.gap_figure(audits), figures.pair_figure(audits)],
+        "gaps": [
+            figures.estimated_figure(audits),
+            figures.gap_figure(audits),
+            figures.pair_figure(audits),
+        ],
         "given": [*figures.given_figures(audits)],
         "filing": [*figures.impact_figures(audits)],
         "matching": [
@@ -202,8 +206,18 @@ FILING_FIELDS = {
 }
 """The fields of a filing with their headings; those of Local Law 144 are among them."""
 
-# Columns for which a sheet of paper has no room.
-_UNFILED = ("meaning", "method", "symbol", "exact", "flips", "share", "p")
+_UNFILED = (
+    "meaning",
+    "method",
+    "symbol",
+    "exact",
+    "flips",
+    "share",
+    "p",
+    "small",
+    "groups",
+    "below",
+)
 
 
 def write_filing(
@@ -264,15 +278,14 @@ def write_filing(
     about, made = shown[0].about, shown[0].provenance
     known = {"auditor": about.author, "audit_date": about.date, "data_source": made.source}
     blanks = {key: given.get(key) or known.get(key) or "" for key in FILING_FIELDS}
+    gaps = figures.gap_figure(shown)
+    gaps = replace(gaps, rows=[row for row in gaps.rows if row["panel"] is not None])
     html = template("filing.html.j2").render(
         **_opening(shown, title, label_words),
         fields={words: blanks[key] for key, words in FILING_FIELDS.items()},
         matched=figures.matched_figure(shown),
         impact=figures.impact_lead(shown),
-        appendix=[
-            replace(one, columns={k: v for k, v in one.columns.items() if k not in _UNFILED})
-            for one in (*figures.impact_figures(shown), figures.gap_figure(shown))
-        ],
+        appendix=[_on_paper(one) for one in (*figures.impact_figures(shown), gaps)],
     )
     if Path(path).suffix.lower() == ".html":
         return write_whole(path, html)
@@ -281,6 +294,12 @@ def write_filing(
         with whole_file(Path(path)) as partial:
             _print_pdf(page, partial)
     return Path(path)
+
+
+def _on_paper(figure: Figure) -> Figure:
+    """Return a table without the columns for which a sheet of paper has no room."""
+    kept = {key: words for key, words in figure.columns.items() if key not in _UNFILED}
+    return replace(figure, columns=kept)
 
 
 def check_filing(path: str | Path, fields: Mapping[str, str]) -> None:
@@ -434,6 +453,11 @@ def _notices(audits: Sequence[Audit]) -> list[str]:
         said.append(
             "Scores are predictions in units of the target. They are numbers, so there are no "
             "decisions to compare."
+        )
+    if audits[0].estimated is not None:
+        said.append(
+            "Groups are known only as probabilities. Numbers of people in groups are expected "
+            "numbers, and rates are weighted by the probabilities."
         )
     if audits[0].weights == "survey":
         said.append("Shares, means and gaps are weighted; numbers of people are not.")

@@ -349,7 +349,24 @@ def _on_groups(audit: Audit, labels: Sequence[str]) -> str:
         gap = _on_gap(audit, audit.gap("demographic_parity_gap"))
         said = f"Of {n_people(audit.n_rows)}{rates}{gap}{_below_four_fifths(audit)}"
         said += _on_label(audit, known, labels)
-    return f"{said}{_left_out(audit)}"
+    return f"{said}{_on_bounds(audit)}{_left_out(audit)}"
+
+
+def _on_bounds(audit: Audit) -> str:
+    """Return how far gaps of probable groups could be without the assumption behind them."""
+    name = "mean_parity_gap" if audit.kind == "number" else "demographic_parity_gap"
+    for gap in audit.estimated.gaps if audit.estimated else ():
+        if gap.name == name:
+            low, high = (
+                shown_number(end) if audit.kind == "number" else f"{100 * end:.1f}"
+                for end in (gap.low, gap.high)
+            )
+            return (
+                " The groups are probabilities: this holds if scores and groups are independent "
+                f"given them; without that, any difference from {low} to {high} agrees with the "
+                "data."
+            )
+    return ""
 
 
 def _below_four_fifths(audit: Audit) -> str:
@@ -428,7 +445,8 @@ def _rate(group: GroupFacts) -> str:
 
 
 def _two_rates(audit: Audit, groups: list[GroupFacts]) -> str:
-    shares = [f"{_rate(g)} of the {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
+    of = "about" if audit.estimated else "the"
+    shares = [f"{_rate(g)} of {of} {g.n_rows:,} in group {group_words(g.label)}" for g in groups]
     return f", {listed(shares)} are {outcome_words(audit)} by {model_words(audit)}"
 
 
@@ -525,57 +543,89 @@ def matching_sentence(audit: Audit, matching: Matching) -> str:
 Places = NDArray[np.int64]
 
 
-def partners(audit: Audit, matching: Matching) -> tuple[Places, Places, FloatArray] | None:
-    """Return the pairs of the nearest fair matching as positions of people, with their weights.
+def partners(
+    audit: Audit, matching: Matching, how: str = "nearest_fair"
+) -> tuple[Places, Places, FloatArray] | None:
+    """Return the pairs of a matching as positions of people, with their weights.
 
     None without people's rows.
     """
     people, groups = audit.individuals, matching.groups
-    pairs = people and people.pairs.get("nearest_fair")
+    pairs = people and people.pairs.get(how)
     if people is None or not pairs or groups is None:
         return None
     labels = [group.label for group in audit.groups]
     codes = np.asarray(people.group)
     first, second = np.array(pairs.first), np.array(pairs.second)
-    ours = {labels.index(name) for name in groups}
-    kept = np.isin(codes[first], list(ours)) & np.isin(codes[second], list(ours))
+    ours = [labels.index(name) for name in groups]
+    kept = np.isin(codes[first], ours) & np.isin(codes[second], ours)
     first, second, mass = first[kept], second[kept], np.array(pairs.mass)[kept]
-    turned = codes[first] != labels.index(groups[0])
+    turned = codes[first] != ours[0]
     first, second = np.where(turned, second, first), np.where(turned, first, second)
-    return (first, second, mass) if len(mass) and mass.sum() > 0.0 else None
+    return (first, second, mass / mass.sum()) if mass.sum() > 0.0 else None
 
 
 def _apart(audit: Audit, matching: Matching, most: int = 3) -> list[str]:
     """Return the columns in which partners differ most, beside nearest and random partners."""
-    found = matching.nearest_fair
+    found, people = matching.nearest_fair, audit.individuals
     assert found is not None
     beyond = found.position is not None and found.position >= _ALIKE[0][0]
     order = sorted(
         (part for part in found.features if part.cost > 1e-12),
         key=lambda part: -(part.cost - part.smallest if beyond else part.cost),
     )[:most]
-    people, pairs = audit.individuals, partners(audit, matching)
+    ways = [partners(audit, matching, how) for how in ("nearest_fair", "marginal")]
     said = []
     for part in order:
-        values = None if people is None or pairs is None else people.columns.get(part.name)
         name = column_words(part.name)
-        if values is None or pairs is None:
+        values = None if people is None else people.columns.get(part.name)
+        if values is None or ways[0] is None or ways[1] is None:
             said.append(name)
             continue
-        first, second, mass = pairs
-        if any(isinstance(value, str) for value in values):
-            differ = np.array([values[a] != values[b] for a, b in zip(first, second, strict=True)])
-            share = float(np.average(differ, weights=mass))
-            said.append(f"{name} ({share:.0%} of pairs)")
-        else:
-            numbers = np.array([np.nan if v is None else float(v) for v in values])
-            gaps = np.abs(numbers[first] - numbers[second])
-            known = np.isfinite(gaps)
-            if known.any() and mass[known].sum() > 0.0:
-                mean = float(np.average(gaps[known], weights=mass[known]))
-                name = f"{name} (by {mean:.3g} on average)"
-            said.append(name)
+        real = not any(isinstance(value, str) for value in values)
+        codes = {value: float(k) for k, value in enumerate(dict.fromkeys(values))}
+        numbers = np.array(
+            [np.nan if v is None else float(v) for v in values]
+            if real
+            else [codes[value] for value in values]
+        )
+        own, near = (_mean_difference(numbers, way, real) for way in ways if way)
+        chance = _random_difference(numbers, ways[0], real)
+        if np.isfinite(own):
+            how, end = ("by ", " on average") if real else ("", " of pairs")
+            shown = [f"{v:.3g}" if real else f"{v:.0%}" for v in (own, near, chance)]
+            name += f" ({how}{shown[0]}{end}; the nearest possible {shown[1]}, random {shown[2]})"
+        said.append(name)
     return said
+
+
+Way = tuple[Places, Places, FloatArray]
+
+
+def _mean_difference(numbers: FloatArray, way: Way, real: bool) -> float:
+    """Return the mean difference of partners, or the share who differ; unknown numbers aside."""
+    first, second, mass = way
+    gaps = numbers[first] - numbers[second]
+    gaps = np.abs(gaps) if real else (gaps != 0.0).astype(float)
+    known = np.isfinite(gaps)
+    return float(np.average(gaps[known], weights=mass[known])) if mass[known].any() else np.nan
+
+
+def _random_difference(numbers: FloatArray, way: Way, real: bool) -> float:
+    """Return the same for partners drawn at random from both sides."""
+    first, second, mass = way
+    sides = []
+    places, at = np.unique(numbers[np.isfinite(numbers)], return_inverse=True)
+    codes = np.full(len(numbers), -1)
+    codes[np.isfinite(numbers)] = at
+    for side in (first, second):
+        known = codes[side] >= 0
+        share = np.bincount(codes[side][known], mass[known], minlength=len(places))
+        sides.append(share / share.sum() if share.sum() > 0.0 else share * np.nan)
+    if not real:
+        return float(1.0 - sides[0] @ sides[1])
+    below, other = (np.cumsum(side)[:-1] for side in sides)
+    return float(np.diff(places) @ (below * (1.0 - other) + other * (1.0 - below)))
 
 
 def reach_sentences(matching: Matching) -> list[str]:
@@ -607,6 +657,8 @@ def reach_sentences(matching: Matching) -> list[str]:
 
 def _on_subsets(audit: Audit) -> str:
     scan = audit.subsets
+    if scan is None and audit.estimated is not None:
+        return "The groups are probabilities, so no subsets were searched."
     if scan is None:
         return "Without features no subsets were searched, so a fair average may hide unfair parts."
     if scan.refused and not scan.subsets:

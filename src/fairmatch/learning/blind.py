@@ -1,0 +1,360 @@
+"""Decisions that are fair without the group of new rows: a threshold that depends on P(group | X).
+
+The most accurate decisions with a small gap accept a person whose score exceeds one half by
+multiples of how probable each group is for her. The multipliers are those of a linear program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linprog
+from sklearn.utils import _safe_indexing
+
+from fairmatch.exceptions import InputError, SolverError
+from fairmatch.learning.estimator import FairClassifier
+from fairmatch.learning.learners import Learner, SeenRows, read_folds
+from fairmatch.learning.reading import Columns, SmallGroups, encoded, labels_of
+from fairmatch.learning.wrappers import ALIGNMENT_STRENGTHS, Wrapper
+from fairmatch.matching.coupling import Coupling
+from fairmatch.people.checks import FloatArray
+from fairmatch.people.groups import Criterion, Groups, read_criterion
+from fairmatch.people.people import People
+
+# The linear program has a variable for each row. More rows hardly change its multipliers.
+_MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class BlindRule:
+    r"""How much each probable group moves the score of a person.
+
+    Attributes
+    ----------
+    multipliers : array of shape (n_classes, n_groups)
+        The :math:`\lambda`, for each class that is compared and each group.
+    shares : array of shape (n_classes, n_groups)
+        Share of the people who belong to the class and the group.
+    gap : float
+        The gap on the rows of the fit, by the probabilities of the groups.
+
+    Notes
+    -----
+    The moved score is :math:`f - \sum \lambda_{ys} P(Y = y, S = s \mid X) / P(Y = y, S = s)`,
+    and one of at least one half is accepted. For demographic parity there is no class.
+    """
+
+    multipliers: FloatArray
+    shares: FloatArray
+    gap: float
+
+    def move(self, scores: FloatArray, masses: FloatArray) -> FloatArray:
+        """Return moved scores, from probabilities of shape (n_rows, n_classes, n_groups)."""
+        moved = scores - np.tensordot(masses, self.multipliers / self.shares, 2)
+        return np.asarray(np.clip(moved, 0.0, 1.0))
+
+
+def gap_of(decisions: FloatArray, masses: FloatArray, weights: FloatArray) -> float:
+    """Return the gap of decisions: for each class the largest of any two groups, averaged."""
+    rates = np.tensordot(weights * decisions, masses, 1) / np.tensordot(weights, masses, 1)
+    return float(np.ptp(rates, axis=1).mean())
+
+
+def fit_rules(
+    scores: FloatArray, masses: FloatArray, weights: FloatArray, strengths: Sequence[float]
+) -> list[BlindRule]:
+    r"""Return one rule per strength: the most accurate one with a share of the gap taken away.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows,)
+        Probability of the positive label, of rows that the model has not seen.
+    masses : array of shape (n_rows, n_classes, n_groups)
+        Probability of each compared class and group, given X.
+    weights : array of shape (n_rows,)
+        Weight of every row.
+    strengths : sequence of float
+        Shares of the gap of the scores themselves to take away.
+
+    Notes
+    -----
+    With decisions :math:`d_i \in [0, 1]` and rates :math:`r_{ys}` of class and group,
+
+    .. math:: \max_{d, c, t} \sum_i w_i (2 f_i - 1) d_i \quad\text{with}\quad
+              c_y \le r_{ys} \le c_y + t_y, \quad \sum_y t_y \le C \cdot \text{gap}.
+
+    All but a few of the best decisions are 0 or 1, and they follow from the multipliers of the
+    constraints.
+    """
+    if len(scores) > _MOST_ROWS:
+        rows = np.random.default_rng(0).choice(len(scores), _MOST_ROWS, replace=False)
+        scores, masses, weights = scores[rows], masses[rows], weights[rows]
+    n_rows, n_classes, n_groups = masses.shape
+    total = weights.sum()
+    shares = np.tensordot(weights, masses, 1) / total
+    plain = gap_of((scores >= 0.5).astype(np.float64), masses, weights)
+    # Columns: decisions, the lowest rate c of each class, and its gap t.
+    rates = (weights[:, None, None] * masses / (total * shares)).reshape(n_rows, -1).T
+    which = np.repeat(np.eye(n_classes), n_groups, axis=0)
+    nothing = np.zeros_like(which)
+    limits = np.vstack(
+        [
+            np.hstack([rates, -which, -which]),
+            np.hstack([-rates, which, nothing]),
+            np.concatenate([np.zeros(n_rows + n_classes), np.ones(n_classes)])[None],
+        ]
+    )
+    cost = np.concatenate([-weights * (2.0 * scores - 1.0) / total, np.zeros(2 * n_classes)])
+    found = []
+    for strength in strengths:
+        gap = (1.0 - strength) * plain
+        multipliers = np.zeros((n_classes, n_groups))
+        if strength > 0.0 and plain > 0.0:
+            sides = np.append(np.zeros(len(limits) - 1), n_classes * gap)
+            solved = linprog(cost, A_ub=limits, b_ub=sides, bounds=(0.0, 1.0), method="highs")
+            if solved.fun is None:
+                raise SolverError(f"The rule was not found: {solved.message}")
+            marginals = -np.asarray(solved.ineqlin.marginals)[:-1].reshape(2, n_classes, n_groups)
+            multipliers = (marginals[0] - marginals[1]) / 2.0
+        found.append(BlindRule(multipliers, shares, gap))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class GroupModel:
+    """A classifier of the class and the group of a person."""
+
+    model: Any
+    n_classes: int
+    n_groups: int
+
+    def masses(self, table: Any) -> FloatArray:
+        """Return the probability of each class and group, of shape (rows, classes, groups)."""
+        found = np.asarray(self.model.predict_proba(table), dtype=np.float64)
+        masses = np.zeros((len(found), self.n_classes * self.n_groups))
+        masses[:, np.asarray(self.model.classes_, dtype=np.intp)] = found
+        return masses.reshape(-1, self.n_classes, self.n_groups)
+
+
+@dataclass(frozen=True, eq=False)
+class BlindScorer:
+    """A model of the label, a model of the group, and the rule that joins them."""
+
+    learner: Learner
+    model: Any
+    groups: GroupModel
+    rule: BlindRule
+    classes: list[int]
+
+    def scores(self, inputs: SeenRows) -> FloatArray:
+        """Return the moved score of every row."""
+        raw, own = inputs.scored(self.learner, self.model), self.groups
+        if id(own) not in inputs._scored:
+            inputs._scored[id(own)] = own, own.masses(inputs.table)
+        masses = inputs._scored[id(own)][1]
+        return self.rule.move(raw, masses[:, self.classes])
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the estimator shows."""
+        return {
+            "scorer_": self,
+            "estimator_": self.model,
+            "group_estimator_": self.groups.model,
+            "rule_": self.rule,
+        }
+
+
+class GroupBlindClassifier(Wrapper, FairClassifier):
+    r"""Any classifier, with a threshold that depends on how probable each group is for a person.
+
+    New rows need no group. Training needs the groups, or probabilities of them
+    (`fairmatch.group_probabilities`).
+
+    Parameters
+    ----------
+    estimator : classifier
+        The model that scores people: any classifier with scikit-learn's interface and
+        ``predict_proba``, or a Pipeline. It does not see the group.
+    group_estimator : classifier, optional
+        The model of the group, and of the label with it where the criterion compares people of the
+        same class. It must take several classes. By default it is a copy of ``estimator``.
+    strength : float or a list of float, default=1.0
+        Share of the model's own gap that is taken away.
+    criterion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+        Whose decisions are made alike.
+    cv : int, splitter or list of (train, test), default=5
+        How rows are split into folds. The rule is fitted on the scores and on the probabilities of
+        every row by models that were trained on the other folds.
+    max_gap : float, optional
+        Largest allowed gap. With it, fit chooses the strength: it trains on part of the rows and
+        keeps the most accurate model whose gap on the held-out rows is at most this. The gap of
+        estimated groups is weighted by their probabilities.
+    gap_measure : str, optional
+        The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
+        the gap of decisions that belongs to the criterion.
+    validation_size : float, default=0.2
+        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+    confidence : float, optional
+        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
+        ``max_gap``. Groups must then be known.
+    sensitive_column : str, int or a list of them, optional
+        Column of X that holds the groups, by name or position. New rows may come without it.
+    small_groups : {"warn", "error", "pool", "ignore"} or a tuple, default="warn"
+        What happens to groups with fewer than 30 rows. With "warn" they are compared like others,
+        unless they have a single row. With "pool" they become one group, "other". With "ignore"
+        the model learns from their rows and compares them with nobody. A tuple such as
+        ``("pool", 50)`` has another number of rows.
+    unknown : {"ignore", "error", "group"}, default="ignore"
+        What happens to rows without a group. With "ignore" the model learns from them and compares
+        them with nobody, and a warning says so if they are more than 5 %. With "group" they are a
+        group of their own, "unknown".
+    random_state : int, optional
+        Seed of the split of ``max_gap``.
+
+    Attributes
+    ----------
+    estimator_, group_estimator_ : estimator
+        The fitted models of the label and of the group.
+    rule_ : BlindRule
+        The multipliers.
+    classes_ : array of shape (2,)
+        The two labels; the second is the positive one.
+    groups_ : tuple
+        Labels of the groups.
+    n_unknown_ : int
+        Number of training rows without a group.
+    fairness_weight_ : float
+        The strength that the model was fitted with.
+    path_ : FairnessPath
+        With ``max_gap``: the models that the choice was made from.
+    validation_curve_ : DataFrame
+        With ``max_gap``: the measures of these models on the held-out rows.
+
+    Notes
+    -----
+    For demographic parity a person is accepted if
+
+    .. math:: P(Y = 1 \mid X) - \sum_s \lambda_s \frac{P(S = s \mid X)}{P(S = s)} \ge \tfrac12,
+
+    which are the most accurate decisions with a given gap that see only X. Criteria that compare
+    people of the same class have :math:`P(S = s, Y = y \mid X)` and a multiplier for each class.
+    The :math:`\lambda` are those of the linear program in `fairmatch.learning.blind.fit_rules`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fairmatch import GroupBlindClassifier
+    >>> from fairmatch.datasets import load_german
+    >>> german = load_german()
+    >>> X = german.X.select_dtypes("number")
+    >>> model = GroupBlindClassifier(LogisticRegression(max_iter=5000), strength=0.5)
+    >>> model = model.fit(X, german.y, sensitive_features=german.sensitive_features)
+    >>> model.predict(X[:3]).shape
+    (3,)
+    """
+
+    _weight_name: ClassVar[str | None] = "strength"
+    _weight_range: ClassVar[str] = "[0, 1]"
+    _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
+    _save_instead: ClassVar[str | None] = (
+        "Save model.estimator_ and model.group_estimator_ with their own libraries, and "
+        "model.rule_.multipliers and model.rule_.shares as numbers."
+    )
+    _estimated: ClassVar[bool] = True
+    sensitive_at_prediction = False
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        group_estimator: Any = None,
+        strength: float | Sequence[float] = 1.0,
+        criterion: str = "demographic_parity",
+        cv: Any = 5,
+        max_gap: float | None = None,
+        gap_measure: str | None = None,
+        validation_size: float = 0.2,
+        confidence: float | None = None,
+        sensitive_column: Columns = None,
+        small_groups: SmallGroups = "warn",
+        unknown: str = "ignore",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.group_estimator = group_estimator
+        self.strength = strength
+        self.criterion = criterion
+        self.cv = cv
+        self.max_gap = max_gap
+        self.gap_measure = gap_measure
+        self.validation_size = validation_size
+        self.confidence = confidence
+        self.sensitive_column = sensitive_column
+        self.small_groups = small_groups
+        self.unknown = unknown
+        self.random_state = random_state
+
+    def _check(self, weights: Sequence[float], coupling: Coupling | None) -> None:
+        super()._check(weights, coupling)
+        Learner(self.estimator, self._outcome).check()
+        own = self.estimator if self.group_estimator is None else self.group_estimator
+        name = "estimator" if self.group_estimator is None else "group_estimator"
+        if not hasattr(own, "predict_proba"):
+            raise InputError(
+                f"{name} must have predict_proba, because it also models the group; "
+                f"{type(own).__name__} has none. Pass a classifier.",
+                parameter=name,
+            )
+
+    def _learn(
+        self, people: People, weights: Sequence[float], coupling: Coupling | None
+    ) -> list[BlindScorer]:
+        table, learner = encoded(people).inputs.table, self._learner()
+        people = replace(people, table=None)
+        learner.check(weighted=people.weights is not None or _is_soft(people.groups))
+        criterion, labels = read_criterion(self.criterion), labels_of(people)
+        strata = people.groups.n_groups * labels.positive + people.groups.codes
+        folds = read_folds(self.cv, table, learner.own_labels(labels.values), strata)
+        scores, masses = np.zeros(len(people)), None
+        for train, test in folds:
+            held = _safe_indexing(table, test)
+            kept, seen = people.take(train), _safe_indexing(table, train)
+            scores[test] = learner.raw(learner.fit(seen, labels.values[train], kept.weights), held)
+            found = self._fit_groups(seen, kept, criterion).masses(held)
+            masses = np.zeros((len(people), *found.shape[1:])) if masses is None else masses
+            masses[test] = found
+        assert masses is not None
+        # Probabilities with labels have the negative class first.
+        classes = [int(label) if label is not None else 0 for label in criterion.labels]
+        rules = fit_rules(scores, masses[:, classes], people.mass, weights)
+        model = learner.fit(table, labels.values, people.weights)
+        groups = self._fit_groups(table, people, criterion)
+        return [BlindScorer(learner, model, groups, rule, classes) for rule in rules]
+
+    def _fit_groups(self, table: Any, people: People, criterion: Criterion) -> GroupModel:
+        """Return a model of the group, and of the label with it if the criterion needs it."""
+        groups = people.groups
+        places = np.full(groups.n_groups, -1)
+        places[list(groups.compared)] = np.arange(len(groups.compared))
+        weights, codes, rows = people.weights, groups.codes, np.arange(len(people))
+        if _is_soft(groups):
+            expanded, rows = people.expanded()
+            weights, codes = expanded.mass, expanded.groups.codes
+        kept = places[codes] >= 0
+        rows, codes = rows[kept], places[codes[kept]]
+        n_classes = 2 if criterion.needs_labels else 1
+        if n_classes == 2:
+            codes = codes + len(groups.compared) * labels_of(people).positive[rows]
+        estimator = self.estimator if self.group_estimator is None else self.group_estimator
+        learner = Learner(estimator, self._outcome)
+        own = None if weights is None else weights[kept]
+        # Without classes, the learner sees the codes as they are.
+        model = learner.fit(_safe_indexing(table, rows), codes.astype(np.float64), own)
+        return GroupModel(model, n_classes, len(groups.compared))
+
+
+def _is_soft(groups: Groups) -> bool:
+    return groups.memberships is not None

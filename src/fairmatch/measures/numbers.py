@@ -1,0 +1,213 @@
+"""How scores depend on a number, such as an age: generalised demographic parity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
+
+from fairmatch.exceptions import InputError
+from fairmatch.measures.estimated import LEAST, proxy_cells
+from fairmatch.measures.intervals import wilson
+from fairmatch.people.bands import Bands
+from fairmatch.people.checks import FloatArray, check_length, read_numbers, read_weights
+from fairmatch.people.outcome import NUMBER
+from fairmatch.people.weights import Weights
+
+# More cells than this make the curve of means rougher without showing more of it.
+_MOST_CELLS = 20
+# How much the cells beside a cell count when the sign of its deviation is estimated.
+_NEIGHBOURS = np.array([0.5, 1.0, 0.5])
+
+
+@dataclass(frozen=True)
+class NumberPoint:
+    """The people of one part of a number's range.
+
+    Attributes
+    ----------
+    low, high : float
+        The least and the greatest number among them.
+    number : float
+        Their mean number.
+    n_people : int
+        How many they are.
+    mean, mean_low, mean_high : float
+        Their mean score, and the limits of a band that holds all means at once.
+    """
+
+    low: float
+    high: float
+    number: float
+    n_people: int
+    mean: float
+    mean_low: float
+    mean_high: float
+
+
+@dataclass(frozen=True)
+class NumberDependence:
+    """How scores depend on a number.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The mean over people of how far the mean score at their number is from the mean of all, and
+        the limits of its interval.
+    points : tuple of NumberPoint
+        The mean score along the number.
+    """
+
+    value: float
+    low: float
+    high: float
+    points: tuple[NumberPoint, ...]
+
+
+def generalized_parity_gap(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Compute the mean distance between the mean score at a number and the mean score of all.
+
+    Parameters
+    ----------
+    y_true : ignored
+        May be None.
+    y_score : array-like of shape (n_rows,)
+        Scores, decisions or predictions.
+    sensitive_features : array-like of shape (n_rows,), or Bands
+        The number, such as an age; missing numbers are left out. Of `fairmatch.bands`, it is the
+        number that was cut.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight of every row.
+
+    Returns
+    -------
+    float
+        The gap; 0 if the number says nothing about the scores.
+
+    Notes
+    -----
+    .. math:: \Delta\mathrm{GDP}(f) = E_S\, | E(f \mid S) - E f |
+
+    (Jiang et al., 2022). The mean at a number is that of up to 20 cells of neighbouring numbers,
+    with at least 50 people each. The sign of :math:`E(f \mid S) - E f` in a cell is that of the
+    other half of the people. So chance does not make the gap larger; it may make it slightly
+    smaller. It is at most the largest gap of mean scores between any two parts of the number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> age = np.arange(20, 70).repeat(20)
+    >>> score = 0.3 + 0.4 * (age >= 45)
+    >>> round(generalized_parity_gap(None, score, sensitive_features=age), 2)
+    0.2
+    """
+    scores = NUMBER.read(y_score)
+    numbers = _read_numbers(sensitive_features, len(scores))
+    weights = read_weights(sample_weight, n_rows=len(scores))
+    known = ~np.isnan(numbers)
+    ones = np.ones(len(scores)) if weights is None else weights
+    if known.sum() < 2 * LEAST:
+        raise InputError(
+            f"The number is known of {int(known.sum())} people, and {2 * LEAST} are needed to see "
+            "a dependence on it. Pass more rows.",
+            parameter="sensitive_features",
+        )
+    return dependence(scores[known], numbers[known], ones[known], np.arange(int(known.sum()))).value
+
+
+def _read_numbers(given: ArrayLike | Bands, n_rows: int) -> FloatArray:
+    numbers = (
+        given.values if isinstance(given, Bands) else read_numbers(given, "sensitive_features")
+    )
+    check_length(numbers, n_rows, "sensitive_features")
+    return numbers
+
+
+def dependence(
+    scores: FloatArray,
+    numbers: FloatArray,
+    weights: FloatArray,
+    persons: NDArray[np.intp],
+    *,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> NumberDependence:
+    r"""Return how scores depend on a number, with intervals.
+
+    With any sign :math:`\hat s` of each cell, :math:`E\,\hat s(S) (f - E f)` is at most the gap,
+    and equals it for the right signs. With signs from the other half of the people, smoothed over
+    neighbouring cells, its estimate is unbiased: it gives the value and the lower limit. The gap of
+    the cells themselves is on average too large, and gives the upper limit.
+    """
+    cells = _cells(numbers, len(np.unique(persons)))
+    n_cells = int(cells.max()) + 1
+    mass = np.bincount(cells, weights, minlength=n_cells)
+    total, mean = weights.sum(), float(np.average(scores, weights=weights))
+    means = np.bincount(cells, weights * scores, minlength=n_cells) / mass
+    # A stream of its own, which no draw of the data from the same seed shares.
+    generator = np.random.default_rng([random_state, 10])
+    folds = generator.integers(2, size=int(persons.max()) + 1)[persons]
+    signs = np.zeros(len(scores))
+    for fold in (0, 1):
+        own = np.where(folds == fold, 0.0, weights)
+        centre = float(np.average(scores, weights=own)) if own.any() else mean
+        sums = np.bincount(cells, own * (scores - centre), minlength=n_cells)
+        sums = np.convolve(sums, _NEIGHBOURS, "same") if n_cells >= len(_NEIGHBOURS) else sums
+        signs[folds == fold] = np.sign(sums)[cells[folds == fold]]
+    error = float(ndtri((1.0 + confidence) / 2.0))
+    ends = []
+    for sign in (signs, np.sign(means - mean)[cells]):
+        found = float(weights @ (sign * (scores - mean)) / total)
+        centred = (sign - np.average(sign, weights=weights)) * (scores - mean) - found
+        ends.append((found, error * _error(weights * centred / total, persons)))
+    (value, half), (most, wide) = ends
+    value = max(value, 0.0)
+    level = 1.0 - (1.0 - confidence) / n_cells
+    points = []
+    decisions = bool(np.isin(scores, (0.0, 1.0)).all())
+    for cell in range(n_cells):
+        rows = cells == cell
+        people = len(np.unique(persons[rows]))
+        if decisions:
+            size = Weights(int(rows.sum()), weights[rows], persons=persons[rows]).size
+            limits = wilson(means[cell] * size, max(round(size), 1), level)
+        else:
+            own = weights[rows] * (scores[rows] - means[cell]) / mass[cell]
+            off = float(stdtrit(max(people - 1.0, 1.0), (1.0 + level) / 2.0))
+            off *= _error(own, persons[rows])
+            limits = float(means[cell]) - off, float(means[cell]) + off
+        points.append(
+            NumberPoint(
+                float(numbers[rows].min()),
+                float(numbers[rows].max()),
+                float(np.average(numbers[rows], weights=weights[rows])),
+                people,
+                float(means[cell]),
+                *limits,
+            )
+        )
+    return NumberDependence(
+        value, max(value - half, 0.0), max(value + half, most + wide), tuple(points)
+    )
+
+
+def _cells(numbers: FloatArray, n_people: int) -> NDArray[np.intp]:
+    """Return cells of neighbouring numbers, in their order."""
+    least = max(LEAST * len(numbers) / n_people, len(numbers) / _MOST_CELLS)
+    cells = proxy_cells(numbers[:, None], int(np.ceil(least)))
+    means = np.bincount(cells, numbers) / np.bincount(cells)
+    return np.argsort(np.argsort(means))[cells]
+
+
+def _error(influence: FloatArray, persons: NDArray[np.intp]) -> float:
+    """Return the standard error of a sum of influences, which belong to persons."""
+    sums = np.bincount(np.unique(persons, return_inverse=True)[1], influence)
+    return float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)))
