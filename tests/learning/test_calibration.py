@@ -1,6 +1,7 @@
 """Calibration by group: decisions stay, errors shrink, and what is unavoidable stays."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairmatch import fit_calibration
@@ -51,6 +52,16 @@ def test_no_score_crosses_the_threshold_and_small_groups_stay(threshold):
     assert found[280:] == pytest.approx(scores[280:])
     with pytest.raises(GroupError, match="'c'"):
         calibration.apply([0.5], ["c"])
+    assert calibration.apply(scores[:1], group[:1]) == found[:1]
+
+
+def test_groups_of_two_attributes():
+    scores, y, group = people()
+    both = pd.DataFrame({"sex": group, "race": np.resize(["x", "y"], len(group))})
+    calibration = fit_calibration(scores, y, sensitive_features=both)
+    assert set(calibration.maps) == {"a, x", "a, y", "b, x", "b, y"}
+    found = calibration.apply(scores, both)
+    assert (found[:1] == calibration.apply(scores[:1], both[:1])).all()
 
 
 def test_the_errors_are_at_least_what_base_rates_and_mean_scores_leave():

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.isotonic import IsotonicRegression
 
-from fairmatch.exceptions import GroupError
+from fairmatch.learning.reading import Reader
 from fairmatch.people.checks import (
     FloatArray,
+    check_length,
     check_number,
     read_labels,
     read_scores,
     read_weights,
 )
-from fairmatch.people.groups import listed, read_groups
+from fairmatch.people.groups import read_groups
 
 # So many people of a group on one side of the threshold, or their scores stay as they are.
 _LEAST = 30
@@ -35,6 +36,8 @@ class ScoreCalibration:
         Scores at or above it stay there, and scores below it stay below.
     maps : dict
         Group to the knots of its map: scores, and what they become.
+    attributes : tuple of str
+        The attributes whose combinations are the groups; empty for one.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class ScoreCalibration:
 
     threshold: float
     maps: dict[Any, tuple[FloatArray, FloatArray]]
+    attributes: tuple[str, ...] = ()
 
     def apply(self, scores: ArrayLike, sensitive_features: Any) -> FloatArray:
         """Return the calibrated scores.
@@ -58,18 +62,15 @@ class ScoreCalibration:
             Group of every row. A group that was not in the fit is an error.
         """
         values = read_scores(scores)
-        groups = read_groups(sensitive_features, n_rows=len(values))
-        strange = [label for label in groups.labels if label not in self.maps]
-        if strange:
-            raise GroupError(
-                f"sensitive_features holds {strange[0]!r}; the calibration knows the groups "
-                f"{listed(tuple(self.maps))}. Leave those rows out, or fit with rows of the group.",
-                parameter="sensitive_features",
-            )
+        reader = Reader(
+            "ScoreCalibration.apply", groups_=tuple(self.maps), attributes_=self.attributes
+        )
+        codes = reader.codes(reader.labels(sensitive_features))
+        check_length(codes, len(values), "sensitive_features")
         found = values.copy()
-        for code, label in enumerate(groups.labels):
-            rows = groups.codes == code
-            found[rows] = np.interp(values[rows], *self.maps[label])
+        for code, knots in enumerate(self.maps.values()):
+            rows = codes == code
+            found[rows] = np.interp(values[rows], *knots)
         # Between the two sides a map jumps, so no rounding may carry a score across.
         below = np.nextafter(self.threshold, 0.0)
         return np.where(values >= self.threshold, np.maximum(found, self.threshold),
@@ -153,4 +154,4 @@ def fit_calibration(
             knots.append(np.array([x, y]))
         joined = np.concatenate(knots, axis=1)
         maps[label] = joined[0], joined[1]
-    return ScoreCalibration(float(threshold), maps)
+    return ScoreCalibration(float(threshold), maps, groups.attributes)
