@@ -199,8 +199,6 @@ VALUES = [
          lambda f: fit(f, ["sex", "race"], unknown="error"),
          told="sensitive_features['race'] has 1 missing values"),
     Case("one class", "it holds only one class: 1", lambda f: f.assign(hired=1), call=fit),
-    Case("three classes", "y must hold two classes, got 3",
-         lambda f: f.assign(hired=[0, 1, 2] * 80), call=fit),
     Case("a positive label that is none",
          "'maybe' is not among the values of column 'hired'", typed="--positive maybe",
          call=lambda f: read_labelled("people.csv", "hired", ["sex"], "maybe")),

@@ -75,7 +75,7 @@ def test_the_positive_label_of_a_dataset_is_told_without_the_option(monkeypatch,
 
 def test_labels_that_are_not_two_have_no_positive_one(people, capsys):
     people.assign(hired=["a", "b", "c"] * 100).to_csv("people.csv", index=False)
-    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 2
+    assert main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"]) == 0
     assert "Positive label" not in capsys.readouterr().out
 
 
@@ -293,3 +293,21 @@ def test_remarks_are_not_carried_along_as_identifiers(people):
     main(["train", "people.csv", *GIVEN, *SHORT, "--out", "model"])
     assert main(["predict", "model", "people.csv", "--out", "s.csv"]) == 0
     assert pd.read_csv("s.csv").columns.tolist() == ["number", "score", "prediction"]
+
+
+def test_labels_of_several_classes(people, capsys):
+    frame = people.assign(hired=np.where(people.age > 55, "later", people.hired))
+    frame.to_csv("three.csv", index=False)
+    bound = ["--max-gap", "0.5", "--rounds", "5", "--no-picture"]
+    assert main(["train", "three.csv", *GIVEN, *bound, "--out", "model"]) == 0
+    told = capsys.readouterr().out
+    assert "the probability of 'accepted', 'later', 'refused', and predicts the likeliest" in told
+    assert main(["predict", "model", "three.csv", "--out", "scored.csv"]) == 0
+    assert "the probability of each class" in capsys.readouterr().out
+    found = pd.read_csv("scored.csv")
+    scores = found[["score_accepted", "score_later", "score_refused"]]
+    assert scores.sum(axis=1).to_numpy() == pytest.approx(1.0)
+    assert (found.prediction == scores.columns[scores.to_numpy().argmax(1)].str[6:]).all()
+    again = ["predict", "model", "three.csv", "--positive", "later", "--out", "other.csv"]
+    assert main(again) == 2
+    assert "the model has 3 classes" in capsys.readouterr().err

@@ -5,9 +5,16 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
 
-from fairmatch import ScoreAdjustment, align_scores, fit_adjustment
-from fairmatch.exceptions import GapNotReachedWarning, InputError
+from fairmatch import (
+    MatchSmoothingClassifier,
+    QuantileAlignmentClassifier,
+    ScoreAdjustment,
+    align_scores,
+    fit_adjustment,
+)
+from fairmatch.exceptions import GapNotReachedWarning, InputError, LabelError
 from fairmatch.learning import offsets as module
 from fairmatch.learning.offsets import _Problem, _solve, fit_offsets
 from fairmatch.measures import demographic_parity_gap, wasserstein_parity_gap
@@ -191,3 +198,39 @@ def test_what_does_not_combine_is_named():
     tied = np.tile(np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]), (50, 1))
     with pytest.warns(GapNotReachedWarning, match="Offsets reach"):
         fit_adjustment(tied, groups, max_gap=0.0, decisions="threshold")
+
+
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+def test_any_classifier_of_several_classes_gets_offsets(criterion):
+    generator = np.random.default_rng(10)
+    groups = np.resize(["f", "m"], 900)
+    X = generator.normal(size=(900, 3)) + 0.7 * (groups == "m")[:, None] * [1.0, 0.0, 0.5]
+    margins = X @ generator.normal(size=(3, 3)) * 1.5 + generator.gumbel(size=(900, 3))
+    y = np.array(["low", "middle", "top"])[margins.argmax(axis=1)]
+    given = {"sensitive_features": groups}
+    model = QuantileAlignmentClassifier(
+        LogisticRegression(),
+        decisions="threshold",
+        max_gap=0.15,
+        criterion=criterion,
+        random_state=0,
+    ).fit(X, y, **given)
+    measure = read_criterion(criterion).gap_measure
+    curve = model.validation_curve_
+    kept = curve[curve["fairness_weight"] == model.fairness_weight_].iloc[0]
+    assert kept[measure] <= 0.15 < curve[measure].max()
+    chances = model.predict_proba(X, **given)
+    assert chances.shape == (900, 3)
+    assert (model.predict(X, **given) == model.classes_[largest_class(chances)]).all()
+
+
+def test_what_wrappers_do_not_do_with_several_classes_is_named():
+    generator = np.random.default_rng(11)
+    X, groups = generator.normal(size=(120, 2)), np.resize(["f", "m"], 120)
+    y = generator.integers(3, size=120)
+    with pytest.raises(LabelError, match="two classes, got 3"):
+        MatchSmoothingClassifier(LogisticRegression()).fit(X, y, sensitive_features=groups)
+    with pytest.raises(InputError, match="alignment of several classes"):
+        QuantileAlignmentClassifier(LogisticRegression(), criterion="equal_opportunity").fit(
+            X, y, sensitive_features=groups
+        )

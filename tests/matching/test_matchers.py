@@ -19,6 +19,7 @@ from fairmatch.matching.fair import (
     transport_cost_range,
 )
 from fairmatch.measures import matched_parity_gap, wasserstein_parity_gap
+from fairmatch.people.encoding import Points
 
 close = pytest.approx
 
@@ -370,3 +371,28 @@ def test_the_gaussian_map_to_a_flat_law():
     np.testing.assert_allclose(gaussian.matrix @ gaussian.matrix.T, flat, atol=1e-12)
     with pytest.raises(ValueError, match="covariance0 must be positive definite"):
         GaussianMap.between([0, 0], flat, [0, 0], np.eye(2))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ties_are_settled_alike_for_rows_in_any_order_and_for_weights(seed):
+    """Many plans are optimal on a grid; the one that is found depends on the people alone."""
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(20, 100))
+    points = Points(generator.random((n, 2)).round(1), generator.integers(0, 3, (n, 1)))
+    groups, weight = np.arange(n) % 2, generator.integers(1, 4, n)
+    names = np.unique(np.hstack([points.numbers, points.codes]), axis=0, return_inverse=True)[1]
+
+    def found(rows, weights=None):
+        matched = OptimalTransportMatcher().match(
+            points.take(rows), groups[rows], sample_weight=weights
+        )
+        plan = np.zeros((n, n))
+        own = names[rows]
+        np.add.at(plan, (own[matched.source_index], own[matched.target_index]), matched.mass)
+        return plan
+
+    order, repeated = generator.permutation(n), np.repeat(np.arange(n), weight)
+    known = found(np.arange(n), weight)
+    np.testing.assert_allclose(found(order, weight[order]), known, atol=1e-12)
+    np.testing.assert_allclose(found(repeated), known, atol=1e-12)
+    np.testing.assert_allclose(found(generator.permutation(repeated)), known, atol=1e-12)

@@ -64,6 +64,7 @@ def predict(
         read_table,
         write_table,
     )
+    from fairmatch.people.outcome import largest_class
     from fairmatch.people.roles import Roles, split_names
 
     if (Path(table) / "model.json").is_file():
@@ -97,20 +98,28 @@ def predict(
         asked["sensitive_features"] = frame[groups] if several else frame[groups[0]].to_numpy()
     classes = np.asarray(fitted.classes_).tolist()
     label = classes[1]
+    if positive is not None and len(classes) > 2:
+        raise InputError(
+            f"--positive was given, and the model has {len(classes)} classes. Leave it out: every "
+            "class gets a column of its own.",
+            parameter="positive",
+        )
     if positive is not None:
         label = find_value(classes, positive, "positive", "the classes of the model")
     probabilities = fitted.predict_proba(frame[wanted], **asked)
     people = [ids] if ids is not None else _identifiers(frame, roles)
-    found = pd.DataFrame(
-        {
-            **{n: frame[n].to_numpy() for n in people if n not in ("score", "prediction")},
-            "score": probabilities[:, classes.index(label)],
-            "prediction": fitted.classes_[(probabilities[:, 1] >= 0.5).astype(np.intp)],
-        }
-    )
+    if len(classes) > 2:
+        scores = {f"score_{own}": probabilities[:, at] for at, own in enumerate(classes)}
+        chosen, told = largest_class(probabilities), "each class"
+    else:
+        scores = {"score": probabilities[:, classes.index(label)]}
+        chosen, told = (probabilities[:, 1] >= 0.5).astype(np.intp), repr(label)
+    scored = {**scores, "prediction": fitted.classes_[chosen]}
+    kept = {n: frame[n].to_numpy() for n in people if n not in scored}
+    found = pd.DataFrame({**kept, **scored})
     print_roles(roles)
     write_table(found, out)
-    print(f"{len(found):,} rows scored in {out}: the probability of {label!r}")
+    print(f"{len(found):,} rows scored in {out}: the probability of {told}")
 
 
 def _identifiers(frame: pd.DataFrame, roles: RoleTable) -> list[str]:

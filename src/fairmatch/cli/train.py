@@ -173,8 +173,12 @@ def train(
     _print_curve(trained, chosen=max_gap is not None)
     folder = _save(trained, out, gap=gap, picture=not no_picture)
     print(f"Saved to {folder}: the model, curve.json{'' if no_picture else ', curve.svg'}.")
-    label = trained.model.classes_.tolist()[1]
-    print(f"Its scores are the probability of {table.target} = {label!r}.")
+    classes = trained.model.classes_.tolist()
+    if len(classes) > 2:
+        shown = ", ".join(map(repr, classes))
+        print(f"It gives {table.target} the probability of {shown}, and predicts the likeliest.")
+    else:
+        print(f"Its scores are the probability of {table.target} = {classes[1]!r}.")
     truth = table.frame[table.target].iloc[trained.test_index]
     plain = trained.curve.loc[trained.curve["fairness_weight"] == 0.0, "accuracy"]
     tell_answers(table, max(plain, default=0.0), truth.value_counts(normalize=True).max())

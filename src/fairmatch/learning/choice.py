@@ -25,7 +25,7 @@ from fairmatch.measures.distributions import ScoredPeople, Settings, calibration
 from fairmatch.measures.registry import MEASURES, applicable, gap_values
 from fairmatch.people.checks import BoolArray, FloatArray, check_number
 from fairmatch.people.groups import Groups, read_criterion
-from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.outcome import PROBABILITY, Outcome, largest_class
 from fairmatch.people.people import People
 
 # A model counts as deciding if its acceptance rate is at least this share of the acceptance rate of
@@ -190,6 +190,15 @@ def measure_scores(
     gaps = gap_values(people, scores, settings, coupling=coupling, undefined=True)
     if not outcome.decides:
         return {**errors_of(scores, labels.values, weights), **gaps}
+    if outcome.several:
+        decided = largest_class(scores)
+        counts = np.bincount(decided, weights, minlength=len(outcome.classes))
+        return {
+            "accuracy": float(np.average(decided == labels.values, weights=weights)),
+            # Those who do not get the class that most people get.
+            "acceptance_rate": float(1.0 - counts.max() / counts.sum()),
+            **gaps,
+        }
     accepted = outcome.decide(scores, 0.5)
     return {
         "accuracy": float(np.average(accepted == labels.positive, weights=weights)),
@@ -345,10 +354,13 @@ class Bound:
             self._warn_of_small_strata(people)
             return
         if self.outcome.decides:
-            positive = labels_of(people).positive
+            values = labels_of(people).values
+            known: Sequence[int | None] = MEASURES[self.measure].labels
+            if self.outcome.several:
+                known = MEASURES[self.measure].of_classes().labels(self.outcome)
             compared = [
-                groups if label is None else groups.take(np.flatnonzero(positive == label))
-                for label in MEASURES[self.measure].labels
+                groups if label is None else groups.take(np.flatnonzero(values == label))
+                for label in known
             ]
             halves = [noise(one) for one in compared]
             half, groups = float(np.mean(halves)), compared[int(np.argmax(halves))]
@@ -425,6 +437,13 @@ class Bound:
                 )
         elif not decides:
             rate = kept["acceptance_rate"]
+            if self.outcome.several:
+                notify(
+                    f"The most accurate model {what} gives nearly everybody the same class, and "
+                    "so does every other model within the bound. Allow a larger max_gap.",
+                    ConstantModelWarning,
+                )
+                return
             whom = "everybody" if rate > 0.5 else "nobody"
             nearly = "" if rate in (0.0, 1.0) else "nearly "
             notify(
@@ -474,9 +493,15 @@ def choose_model(
         float(model.max_gap),
         model.gap_measure or model._gap_measure,
         model.confidence,
-        model._outcome,
+        reader.outcome,
         model._weight_name or "fairness_weight",
     )
+    if not MEASURES[bound.measure].applies_to(reader.outcome):
+        raise InputError(
+            f"gap_measure={bound.measure!r} and {len(reader.classes_)} classes do not combine. "
+            f"Choose one of {', '.join(applicable(reader.outcome))}.",
+            parameter="gap_measure",
+        )
     kept = people.take(held_out[~np.isin(people.groups.codes[held_out], people.groups.apart)])
     seen = reader.encode(kept)
     scored = [one._scores(seen.table.inputs) for one in models]  # type: ignore[union-attr]

@@ -33,7 +33,7 @@ from fairmatch.people.checks import (
     read_weights,
 )
 from fairmatch.people.groups import read_criterion, read_unknown
-from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome
+from fairmatch.people.outcome import NUMBER, PROBABILITY, Outcome, largest_class
 from fairmatch.people.people import People
 
 # The weights of the paper's Appendix D.2.
@@ -83,7 +83,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     # What is predicted.
-    _outcome: ClassVar[Outcome]
+    # Whether there may be more than two classes.
+    _several: ClassVar[bool] = False
+
+    @property
+    def _outcome(self) -> Outcome:
+        """What is predicted; it depends on the classes once a table was read."""
+        raise NotImplementedError
+
     # Name of the parameter that trades accuracy for fairness, if there is one, and its interval.
     _weight_name: ClassVar[str | None] = "fairness_weight"
     _weight_range: ClassVar[str] = "[0, inf)"
@@ -148,8 +155,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         X : table or array of shape (n_rows, n_columns)
             Features, of pandas, polars, pyarrow or NumPy.
         y : array-like of shape (n_rows,)
-            For classifiers, labels of two classes; the greater one is positive. For regressors,
-            the numbers to predict.
+            For classifiers, labels of two classes; the greater one is positive. Some classifiers
+            take more classes. For regressors, the numbers to predict.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row. Leave it out where ``sensitive_column`` names a column of X. The
             combinations of several attributes are the groups.
@@ -176,6 +183,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 "does not fit. Leave one of the two out."
             )
         people = reader.read(X, y, sensitive_features, sample_weight)
+        if reader.outcome.several:
+            weights = self._class_candidates(weights)
         if self.max_gap is None:
             (model,) = fit_models(self, reader, people, weights, coupling)
             self._adopt(learned(model))
@@ -213,6 +222,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         check_weights(self._weight_name or "fairness_weight", [self._weight], self._weight_range)
         own = self._choice_weights or self.default_weights
         return own if 0.0 in own or not self._zero_is_plain else (0.0, *own)
+
+    def _class_candidates(self, weights: Sequence[float]) -> Sequence[float]:
+        """Return the weights to train with for several classes."""
+        return weights
 
     @property
     def _gap_measure(self) -> str:
@@ -265,6 +278,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self._sees,
             self.small_groups,
             unknown=self.unknown,
+            several=self._several,
             estimated=self._estimated,
             given=self.given,
             similarity=self.similarity,
@@ -444,7 +458,7 @@ def _is_inside(module: str) -> bool:
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
-    """A classifier of two classes.
+    """A classifier of two classes, or of more where the method allows it.
 
     Attributes
     ----------
@@ -458,12 +472,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
 
-    _outcome: ClassVar[Outcome] = PROBABILITY
     classes_: NDArray[Any]
+
+    @property
+    def _outcome(self) -> Outcome:
+        reader = vars(self).get("reader_")
+        return PROBABILITY if reader is None else reader.outcome
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._several
         return tags
 
     def predict_proba(
@@ -480,14 +498,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n_rows, 2)
+        array of shape (n_rows, n_classes)
             The probabilities, with columns in the order of ``classes_``.
         """
         positive = self._scores(self._inputs(X, sensitive_features))
+        if positive.ndim == 2:
+            return positive
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the positive class where its probability is at least one half.
+        """Return the class with the largest probability; ties go to the later class.
 
         Parameters
         ----------
@@ -501,8 +521,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         array of shape (n_rows,)
             One of ``classes_`` for every row.
         """
-        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        decided: NDArray[Any] = self.classes_[(positive >= 0.5).astype(np.intp)]
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)
+        chosen = (chances[:, 1] >= 0.5).astype(np.intp)
+        if chances.shape[1] > 2:
+            chosen = largest_class(chances)
+        decided: NDArray[Any] = self.classes_[chosen]
         return decided
 
     def score(
@@ -554,10 +577,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         The fairness weight that the model was trained with.
     """
 
-    _outcome: ClassVar[Outcome] = NUMBER
     _curve_weights: ClassVar[tuple[float, ...]] = REGRESSION_WEIGHTS
     target_mean_: float
     target_scale_: float
+
+    @property
+    def _outcome(self) -> Outcome:
+        return NUMBER
 
     def predict(self, X: Any, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Return the prediction of every row, in units of the target.

@@ -30,7 +30,7 @@ from fairmatch.learning.reading import (
 from fairmatch.people.checks import FloatArray
 from fairmatch.people.encoding import Points, Table, read_points
 from fairmatch.people.groups import listed
-from fairmatch.people.outcome import Outcome
+from fairmatch.people.outcome import Outcome, read_vectors
 from fairmatch.people.people import IndexArray, People
 
 # Learners that can be fitted on probabilities. For each library and class: the class to fit
@@ -69,8 +69,8 @@ class Learner:
         it must have ``predict_proba`` or be a regressor, whose predictions are clipped to [0, 1].
     outcome : Outcome
         What it predicts.
-    classes : array of shape (2,), optional
-        The two labels, if scores are probabilities; the second is the positive one.
+    classes : array of shape (n_classes,), optional
+        The labels, if scores are probabilities; of two, the second is the positive one.
     mean, scale : float
         Mean and standard deviation of the target, if scores are numbers.
     """
@@ -135,7 +135,7 @@ class Learner:
         """Return labels as the learner sees them, from fairmatch's numbers."""
         if self.classes is None or not self.outcome.decides:
             return self.own_unit(numbers)
-        labels: NDArray[Any] = self.classes[(numbers > 0.0).astype(np.intp)]
+        labels: NDArray[Any] = self.classes[numbers.astype(np.intp)]
         return labels
 
     def own_unit(self, numbers: FloatArray) -> FloatArray:
@@ -157,8 +157,10 @@ class Learner:
     def raw(self, model: Any, table: Any) -> FloatArray:
         """Return a fitted model's scores in its own unit.
 
-        These are the probabilities of the positive class, or predictions.
+        These are the probabilities of the positive class or of several classes, or predictions.
         """
+        if self.outcome.several:
+            return self._vectors(model, table)
         if self.outcome.decides and hasattr(model, "predict_proba"):
             assert self.classes is not None
             known, wanted = list(getattr(model, "classes_", [])), self.classes.tolist()
@@ -179,6 +181,18 @@ class Learner:
             )
         return found
 
+    def _vectors(self, model: Any, table: Any) -> FloatArray:
+        """Return a model's probability of every class, in the order of the classes."""
+        assert self.classes is not None
+        known, wanted = list(getattr(model, "classes_", [])), self.classes.tolist()
+        if not hasattr(model, "predict_proba") or set(known) != set(wanted):
+            raise LabelError(
+                f"The model of estimator must have predict_proba for the classes {wanted}; it "
+                f"knows {known}. Use a classifier, and fit it on rows of every class."
+            )
+        found = np.asarray(model.predict_proba(table), dtype=np.float64)
+        return read_vectors(found[:, [known.index(own) for own in wanted]], name="predict_proba")
+
     def unseen(self, table: Any, people: People, cv: Any) -> FloatArray:
         """Return out-of-fold scores: each row is scored by a model that was not trained on it.
 
@@ -193,18 +207,20 @@ class Learner:
         """
         numbers, groups, weights = labels_of(people).values, people.groups, people.weights
         if self.outcome.decides:
-            strata = groups.n_groups * labels_of(people).positive + groups.codes
+            strata = groups.n_groups * numbers.astype(np.intp) + groups.codes
             folds = read_folds(cv, table, self.own_labels(numbers), strata)
         else:
             folds = read_folds(cv, table, np.zeros(len(people)), groups.codes)
-        scores = np.full(len(people), np.nan)
+        width = (len(self.outcome.classes),) if self.outcome.several else ()
+        scores = np.full((len(people), *width), np.nan)
         for train, test in folds:
             kept = None if weights is None else weights[train]
             model = self.fit(_safe_indexing(table, train), numbers[train], kept)
             scores[test] = self.raw(model, _safe_indexing(table, test))
-        if np.isnan(scores).any():
+        left = np.isnan(scores.reshape(len(people), -1)[:, 0])
+        if left.any():
             raise InputError(
-                f"cv leaves {int(np.isnan(scores).sum())} rows out of every test part, and every "
+                f"cv leaves {int(left.sum())} rows out of every test part, and every "
                 "row needs a score. Use folds that hold each row out once, such as cv=5.",
                 parameter="cv",
             )

@@ -53,7 +53,8 @@ class MatchedGap:
     Notes
     -----
     The penalty is :math:`\sum_{ij} \Gamma_{ij} (\sqrt{d_{ij}^2 + \epsilon^2} - \epsilon)` with
-    :math:`d_{ij} = p_i - p_j`. The root is concave in :math:`d^2`, and :math:`(a - b)^2 \le 2 a^2
+    :math:`d_{ij} = p_i - p_j`. For vectors of class probabilities it is half the sum over the
+    classes. The root is concave in :math:`d^2`, and :math:`(a - b)^2 \le 2 a^2
     + 2 b^2`. So a quadratic with the curvature :math:`2 \sum_j \Gamma_{ij} / \sqrt{d_{ij}^2 +
     \epsilon^2}` in each row touches the penalty and lies above it.
     """
@@ -70,10 +71,15 @@ class MatchedGap:
 
     def value(self, scores: FloatArray) -> float:
         """Return the smoothed matched gap."""
-        return float(self.coupling.mass @ self.sizes(self._differences(scores), self.smoothing))
+        sizes = self.sizes(self._differences(scores), self.smoothing)
+        return float(self.coupling.mass @ (sizes if sizes.ndim == 1 else sizes.sum(axis=1) / 2.0))
 
     def derivatives(self, scores: FloatArray) -> Derivatives:
         """Return the gradient and the curvature, summed over the partners of every row."""
+        if scores.ndim == 2:
+            columns = [self.derivatives(np.ascontiguousarray(own)) for own in scores.T]
+            first, second = (np.column_stack(own) / 2.0 for own in zip(*columns, strict=True))
+            return first, second
         differences = self._differences(scores)
         inverse = self.coupling.mass / np.sqrt(differences**2 + self.smoothing**2)
         slope = inverse * differences
@@ -98,6 +104,18 @@ class FreshlyMatchedGap:
         self, matcher: OptimalTransportMatcher, points: Points, parts: Sequence[Comparison]
     ) -> None:
         self.matcher, self.points, self.parts = matcher, points, parts
+
+
+def with_scores(points: Points, weight: float, scores: FloatArray) -> Points:
+    """Return points whose squared distance also counts that of the scores, times a weight.
+
+    Of vectors the squared distance is half the Euclidean one, which for two classes is the same.
+    """
+    if scores.ndim == 1:
+        return points.with_number(np.sqrt(weight) * scores)
+    for column in scores.T:
+        points = points.with_number(np.sqrt(weight / 2.0) * column)
+    return points
 
 
 @dataclass(frozen=True)
@@ -171,8 +189,11 @@ class Transport:
         ours = isinstance(matcher, OptimalTransportMatcher)
         seed = 0 if self.random_state is None else seed_sequence(self.random_state)
         # A sample keeps the shares of high and low targets, like those of two classes.
+        # Several classes are kept where people of the same class are compared.
         halves = Labels(labels_of(people).positive.astype(np.float64), (0, 1))
-        people, rows = replace(people, labels=halves, table=None), None
+        kept = self.outcome.several and read_criterion(self.criterion).needs_labels
+        people = replace(people, labels=people.labels if kept else halves, table=None)
+        rows = None
         if people.groups.memberships is not None:
             # Whoever may belong to both groups may be matched with herself.
             n_rows = len(people)
@@ -200,7 +221,8 @@ class Transport:
                     parameter="transport",
                 )
             self._refuse_labels_within_labels(chosen == "joint", f"transport={chosen!r}")
-            weight = JOINT_WEIGHT if chosen == "joint" and not real else 0.0
+            binary = not (real or self.outcome.several)
+            weight = JOINT_WEIGHT if chosen == "joint" and binary else 0.0
             # A plan that is not proven optimal is still good enough to train on.
             return OptimalTransportMatcher(
                 weight, tolerance=_TRAINING_TOLERANCE, on_unproven="return"
@@ -217,10 +239,12 @@ class Transport:
         self._refuse_other_settings(chosen)
         within = chosen.label_weight > 0.0
         self._refuse_labels_within_labels(within, f"label_weight={chosen.label_weight:g}")
-        if within and real:
+        if within and (real or self.outcome.several):
             raise InputError(
-                f"The matcher has label_weight={chosen.label_weight:g}, which compares classes, "
-                "and a regressor has none. Use transport='joint', or label_weight=0.",
+                f"The matcher has label_weight={chosen.label_weight:g}, which compares two "
+                "classes, and there are "
+                f"{'more' if self.outcome.several else 'none in a regressor'}. Use "
+                "transport='joint', or label_weight=0.",
                 parameter="transport",
             )
         return replace(chosen, criterion="demographic_parity", reference=None)
@@ -232,7 +256,10 @@ class Transport:
         weight = np.sqrt(REAL_WEIGHT if real else JOINT_WEIGHT)
         if asked == "predicted":
             assert self.unseen is not None
-            return points.with_number(weight * self.unseen(people))
+            return with_scores(points, weight**2, self.unseen(people))
+        if asked == "joint" and self.outcome.several:
+            classes = np.eye(len(self.outcome.classes))
+            return with_scores(points, weight**2, classes[labels_of(people).values.astype(np.intp)])
         if asked == "joint" and real:
             return points.with_number(weight * labels_of(people).values)
         return points
@@ -242,7 +269,7 @@ class Transport:
         coupling.check_groups(people.groups)
         criterion = read_criterion(self.criterion)
         compared = np.zeros(len(coupling), dtype=bool)
-        for _, inside in criterion.strata(people.positive, len(people)):
+        for _, inside in people.label_strata(criterion):
             compared |= inside[coupling.source_index] & inside[coupling.target_index]
         if not compared.all():
             whom = "the same" if len(criterion.labels) > 1 else "a positive"

@@ -56,7 +56,7 @@ from fairmatch.people.groups import (
 )
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.memberships import GroupProbabilities
-from fairmatch.people.outcome import PROBABILITY, Outcome
+from fairmatch.people.outcome import PROBABILITY, Outcome, class_codes, class_outcome
 from fairmatch.people.people import IndexArray, Labels, People
 from fairmatch.people.similarity import Similarity, read_similarity
 from fairmatch.people.strata import POOLED, Codes, Given, given_columns, pool_strata
@@ -338,8 +338,11 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(random_state))
 
 
-def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
-    """Return the two classes, and for every row 1 if it has the greater one, else 0."""
+def read_classes(y: ArrayLike, *, several: bool = False) -> tuple[NDArray[Any], FloatArray]:
+    """Return the classes in sorted order, and the position of every row's class.
+
+    More than two classes are an error unless ``several`` are allowed.
+    """
     if y is None:
         # The first sentence has the words that scikit-learn asks for.
         raise LabelError(
@@ -357,6 +360,8 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
             "Leave out rows without a label, and use a regressor for numbers."
         ) from error
     classes = np.unique(labels)
+    if several and 2 < len(classes) <= _MOST_SEVERAL:
+        return classes, np.searchsorted(classes, labels).astype(np.float64)
     if len(classes) != 2:
         shown = ", ".join(map(str, classes[:5]))
         if len(classes) < 2:
@@ -368,6 +373,11 @@ def read_classes(y: ArrayLike) -> tuple[NDArray[Any], FloatArray]:
         if labels.dtype.kind in "iuf" and len(classes) > _MOST_CLASSES:
             advice = "Numbers are predicted by a regressor, such as FTMBoostingRegressor."
         # The first sentences are the words that scikit-learn asks for.
+        if several:
+            raise LabelError(
+                f"y holds {len(classes)} classes, and at most {_MOST_SEVERAL} are supported. "
+                "Join classes, or use a regressor for numbers."
+            )
         raise LabelError(
             "Only binary classification is supported. The type of the target is "
             f"{type_of_target(labels)}. y must hold two classes, got {len(classes)}: {shown}. "
@@ -407,6 +417,10 @@ def read_targets(y: ArrayLike) -> FloatArray:
     )
 
 
+# More classes than this are numbers, or names.
+_MOST_SEVERAL = 100
+
+
 @dataclass(eq=False)
 class Reader:
     """What reads the arguments of one model, in `fit` and for new rows.
@@ -442,6 +456,8 @@ class Reader:
         Whether the model learns from labels.
     unknown : {"ignore", "error", "group"}
         What happens to rows without a group.
+    several : bool
+        Whether there may be more than two classes.
     estimated : bool
         Whether groups may be probabilities.
     given : str, list of str or None
@@ -461,6 +477,7 @@ class Reader:
     words: tuple[str, ...] = ("table",)
     needs_labels: bool = True
     unknown: str = "ignore"
+    several: bool = False
     estimated: bool = False
     given: Any = None
     similarity: Any = None
@@ -553,12 +570,18 @@ class Reader:
 
     def _read_labels(self, y: Any) -> Labels:
         if self.outcome.decides:
-            self.classes_, values = read_classes(y)
-            return Labels(values, (plain_value(self.classes_[0]), plain_value(self.classes_[1])))
+            self.classes_, values = read_classes(y, several=self.several)
+            return Labels(values, self._name_classes())
         numbers = read_targets(y)
         if len(numbers) == 1:
             raise LabelError("y has one sample, and learning needs at least two. Pass more rows.")
         return Labels(numbers)
+
+    def _name_classes(self) -> tuple[Any, ...]:
+        """Return the classes, and note what a score is: two classes have one probability."""
+        names = tuple(plain_value(label) for label in self.classes_)
+        self.outcome = PROBABILITY if len(names) == 2 else class_outcome(names)
+        return names
 
     def fit(self, people: People, *, coupled: bool = False) -> People:
         """Learn the encoding of people's tables, and return them as the learner sees them.
@@ -774,7 +797,10 @@ class Reader:
         groups = read_groups(sensitive, estimated=self.estimated)
         unknown = (code for code, label in enumerate(groups.labels) if label in self.unknown_)
         groups = replace(groups, apart=tuple(unknown))
-        if self.outcome.decides:
+        if self.outcome.several:
+            known = self.outcome.classes
+            labels = Labels(class_codes(y, known, n_rows=len(groups), name="y"), known)
+        elif self.outcome.decides:
             column = read_column(y, "y")
             positive = np.asarray(column == self.classes_[1], dtype=bool)
             strange = column[~positive & ~np.asarray(column == self.classes_[0], dtype=bool)]
@@ -890,11 +916,12 @@ class Reader:
         """Restore what a reader knew about its table; raise if the values are impossible."""
         if self.outcome.decides:
             classes = _labels_from(facts["classes"], "classes")
-            if len(classes) != 2:
+            if len(classes) != 2 and not self.several:
                 raise ModelFileError(
                     f"The file is damaged: there must be two classes, not {len(classes)}."
                 )
             self.classes_ = np.array(classes)
+            self._name_classes()
         else:
             self.mean_, self.scale_ = (
                 number_from(facts["target"][name], "target") for name in ("mean", "scale")

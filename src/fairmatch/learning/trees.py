@@ -37,6 +37,8 @@ BOOSTING_CHOICES = (
     *(0.0, *PAPER_WEIGHTS[:14]),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 5.5, 6.0, 7.0, 10.0, 20.0, 50.0),
 )
+# With several classes, which have as many trees each.
+CLASS_CHOICES = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0)
 # Parameters of LightGBM that fairmatch sets.
 _OURS = ("objective", "random_state", "n_jobs", "importance_type", "verbose", "verbosity", "seed")
 # Other names of parameters that fairmatch reads. Under these names they would be overlooked.
@@ -95,7 +97,9 @@ class BoostingObjective:
     ) -> None:
         labels = labels_of(people)
         self.labels, self.loss = labels.values, loss
-        self.mass = people.mass * np.where(labels.positive, scale_pos_weight, 1.0)
+        self.mass = people.mass
+        if scale_pos_weight != 1.0:
+            self.mass = people.mass * np.where(labels.positive, scale_pos_weight, 1.0)
         self.total = people.mass.sum()
         self.fairness_weight, self.learning_rate = fairness_weight, learning_rate
         self.penalty = penalty if fairness_weight > 0.0 else None
@@ -109,6 +113,8 @@ class BoostingObjective:
     def derivatives(self, margins: FloatArray, *, penalized: bool = True) -> Derivatives:
         """Return the gradient and curvature by the margins, with or without the penalty."""
         response, slope = self.loss.derivatives(self.labels, margins)
+        if margins.ndim == 2:
+            return self._vector_derivatives(margins, response, slope, penalized=penalized)
         gradient, curvature = self.mass * response, self.mass * slope
         if self.penalty is not None and penalized:
             first, second = self.penalty.derivatives(self.loss.link(margins))
@@ -117,12 +123,37 @@ class BoostingObjective:
             curvature += self.learning_rate * scale * second * slope**2
         return gradient, curvature
 
+    def _vector_derivatives(
+        self, margins: FloatArray, response: FloatArray, slope: FloatArray, *, penalized: bool
+    ) -> Derivatives:
+        r"""Return the gradient and curvature by one margin per class.
+
+        With the Jacobian :math:`J_{ck} = p_c (1[c = k] - p_k)` of the link and curvatures
+        :math:`s_c` by the probabilities, the matrix :math:`J^T s J` lies below the diagonal matrix
+        of :math:`2 \sum_c s_c |J_{ck}| p_c (1 - p_c)`.
+        """
+        n_classes = margins.shape[1]
+        gradient = self.mass[:, None] * response
+        # LightGBM's own factor, with which weight 0 is LightGBM's model.
+        curvature = self.mass[:, None] * slope * (n_classes / (n_classes - 1.0))
+        if self.penalty is not None and penalized:
+            chances = self.loss.link(margins)
+            first, second = self.penalty.derivatives(chances)
+            scale = self.fairness_weight * self.total
+            mean = (first * chances).sum(axis=1, keepdims=True)
+            gradient += scale * chances * (first - mean)
+            others = second * chances**2 * (1.0 - chances)
+            rest = others.sum(axis=1, keepdims=True) - others
+            above = 2.0 * (second * slope**2 + chances * rest)
+            curvature += self.learning_rate * scale * above
+        return gradient, curvature
+
 
 FILE = "trees.txt"
 _HEADER = """tree
 version=v4
-num_class=1
-num_tree_per_iteration=1
+num_class={classes}
+num_tree_per_iteration={classes}
 label_index=0
 max_feature_idx={last}
 objective=custom
@@ -134,21 +165,23 @@ _MOST_TREES = 10_000  # in a file; more could take all memory
 _CATEGORICAL, _DECISIONS = 1, 16  # a bit of a decision's type, and how many types there are
 
 
-def checked_trees(content: bytes, n_inputs: int) -> lgb.Booster:
+def checked_trees(content: bytes, n_inputs: int, n_classes: int = 1) -> lgb.Booster:
     """Return the trees of a file; raise an error if they are damaged."""
     try:
-        return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs))
+        return lgb.Booster(model_str=_checked(content.decode("ascii"), n_inputs, n_classes))
     except (ValueError, LookupError, lgb.basic.LightGBMError) as error:
         raise ModelFileError(f"{FILE} does not hold trees: {error}") from error
 
 
-def _checked(text: str, n_inputs: int) -> str:
+def _checked(text: str, n_inputs: int, n_classes: int = 1) -> str:
     """Return a new text of the trees that holds only values that were checked."""
     _, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
     _hold(len(blocks) > 0, "there is no tree")
+    _hold(len(blocks) % n_classes == 0, "a class lacks a tree")
     _hold(len(blocks) <= _MOST_TREES, f"there are more than {_MOST_TREES:,} trees")
     header = _HEADER.format(
         last=n_inputs - 1,
+        classes=n_classes,
         names=" ".join(f"Column_{index}" for index in range(n_inputs)),
         infos=" ".join(["none"] * n_inputs),
     )
@@ -322,7 +355,8 @@ def _read_lightgbm(estimator: Any, kind: type[Any]) -> TreeSettings:
     if given.get("linear_tree") or given.get("linear_trees"):
         refuse("linear trees", "Leave linear_tree out.")
     usual = "binary" if kind is lgb.LGBMClassifier else "regression"
-    if given["objective"] not in (None, usual):
+    allowed = (None, "binary", "multiclass") if usual == "binary" else (None, usual)
+    if given["objective"] not in allowed:
         refuse(f"objective={given['objective']!r}", "fairmatch sets the objective; leave it out.")
     for name in ("class_weight", "is_unbalance", "unbalance", "unbalanced_sets"):
         if given.get(name):
@@ -357,7 +391,15 @@ def restored_lightgbm(kind: type[Any], parameters: dict[str, Any]) -> Any:
 
 # Parameters of LightGBM with which a tree depends on nothing but the margins before it.
 _STEADY = {*lgb.LGBMModel().get_params(), "deterministic", "force_row_wise", "force_col_wise"}
-_STEADY |= {"seed", "num_threads", "feature_pre_filter", "verbosity", "verbose"}
+_STEADY |= {
+    "num_class",
+    "objective",
+    "seed",
+    "num_threads",
+    "feature_pre_filter",
+    "verbosity",
+    "verbose",
+}
 
 
 class TreeTrainer:
@@ -382,7 +424,13 @@ class TreeTrainer:
     ) -> None:
         self.settings, self.warmup, self.patience = settings, warmup, patience
         self.base_margin = loss.start(labels_of(people).values, people.mass)
-        self.start = [np.full(len(p), self.base_margin) for p in (people, held_out) if p]
+        self.n_classes = np.size(self.base_margin)
+        if self.n_classes > 1:
+            more = {**settings.parameters, "num_class": self.n_classes, "objective": "none"}
+            self.settings = settings = replace(settings, parameters=more)
+        sizes = [len(part) for part in (people, held_out) if part]
+        width = (self.n_classes,) if self.n_classes > 1 else ()
+        self.start = [np.full((size, *width), self.base_margin) for size in sizes]
         inputs, labels = encoded(people).inputs, labels_of(people).values
         given: dict[str, Any] = {"categorical_feature": categorical, "params": settings.parameters}
         self.data = [lgb.Dataset(inputs, labels, init_score=self.start[0], **given)]
@@ -446,7 +494,8 @@ class TreeTrainer:
                 ) from error
         # Keep the trees in the form that is saved; this frees the training rows.
         best = int(np.argmin(watched)) + 1 if watched else n_rounds
-        return lgb.Booster(model_str=_joined_trees(texts, best)), np.array(watched)
+        joined = _joined_trees(texts, best * self.n_classes)
+        return lgb.Booster(model_str=joined), np.array(watched)
 
     def _start_at(self, margins: list[FloatArray]) -> None:
         for data, start in zip(self.data, margins, strict=True):
@@ -500,19 +549,26 @@ def unseen_scores(
     ``share`` is the share of the rounds that these trees have.
     """
     groups, inputs = people.groups, encoded(people).inputs
-    strata = groups.n_groups * labels_of(people).positive + groups.codes
+    labels = labels_of(people)
+    # A class, or whether a number is above the mean.
+    known = labels.positive if labels.classes is None else labels.values.astype(np.intp)
+    strata = groups.n_groups * known + groups.codes
     order = np.random.default_rng(settings.parameters["seed"]).permutation(len(strata))
     order = order[np.argsort(strata[order], kind="stable")]
     fold = np.empty(len(strata), dtype=np.intp)
     fold[order] = np.arange(len(strata)) % n_folds
-    scores = np.empty(len(strata))
+    scores: FloatArray | None = None
     quiet = replace(settings, verbose=0, n_rounds=max(1, round(share * settings.n_rounds)))
     for number in np.unique(fold):
         part, unseen = people.take(np.flatnonzero(fold != number)), fold == number
         trainer = TreeTrainer(quiet, part, categorical=categorical, loss=loss)
         trees, _ = trainer.train(BoostingObjective(part, 0.0, None, loss=loss))
         margins = trees.predict(inputs[unseen], raw_score=True, num_threads=settings.n_jobs)
-        scores[unseen] = loss.link(trainer.base_margin + np.asarray(margins))
+        found = loss.link(trainer.base_margin + np.asarray(margins))
+        if scores is None:
+            scores = np.empty((len(strata), *found.shape[1:]))
+        scores[unseen] = found
+    assert scores is not None
     return scores
 
 
@@ -521,7 +577,7 @@ class TreeScorer:
     """Trees that score rows."""
 
     trees: lgb.Booster
-    base_margin: float
+    base_margin: Any
     watched: FloatArray
     n_jobs: int | None = 1
     loss: Loss = LOGISTIC
@@ -538,7 +594,7 @@ class TreeScorer:
             "scorer_": self,
             "trees_": self.trees,
             "base_margin_": self.base_margin,
-            "n_rounds_": self.trees.num_trees(),
+            "n_rounds_": self.trees.num_trees() // self.trees.num_model_per_iteration(),
             "feature_importances_": gains / gains.sum() if gains.sum() > 0.0 else gains,
             "held_out_objective_": self.watched,
         }
@@ -552,7 +608,8 @@ class TreeScorer:
             )
         # JSON has no infinity, so null stands for rounds of the warm-up.
         watched = [v if np.isfinite(v) else None for v in self.watched.tolist()]
-        facts = {"base_margin": self.base_margin, "held_out_objective": watched}
+        base = np.asarray(self.base_margin).tolist()
+        facts = {"base_margin": base, "held_out_objective": watched}
         return State(FILE, self.trees.model_to_string().encode(), facts)
 
 
@@ -599,6 +656,12 @@ class BoostedTrees(FairEstimator):
     ) -> list[TreeScorer]:
         """Return one scorer per weight."""
         settings, loss, parts = self._settings(), self._outcome.loss, [people]
+        if self._outcome.several and settings.scale_pos_weight != 1.0:
+            raise InputError(
+                f"scale_pos_weight={settings.scale_pos_weight:g} and "
+                f"{len(self._outcome.classes)} classes do not combine. Pass sample_weight to fit.",
+                parameter="estimator",
+            )
         if self.early_stopping_rounds is not None:
             labels = labels_of(people).values
             split = stratified_split(labels, people.groups, self.validation_size, self.random_state)
@@ -650,12 +713,20 @@ class BoostedTrees(FairEstimator):
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> TreeScorer:
         if reader.encoder_ is None:
             raise ModelFileError("The file is damaged: trees need the encoder of their table.")
+        n_classes = len(reader.outcome.classes) or 1
+        base: Any = facts["base_margin"]
+        if n_classes > 1:
+            if not isinstance(base, list) or len(base) != n_classes:
+                raise ModelFileError("The file is damaged: every class needs a base_margin.")
+            base = np.array([number_from(own, "base_margin") for own in base])
+        else:
+            base = number_from(base, "base_margin")
         return TreeScorer(
-            checked_trees(content, reader.n_inputs),
-            number_from(facts["base_margin"], "base_margin"),
+            checked_trees(content, reader.n_inputs, n_classes),
+            base,
             np.array([np.inf if v is None else float(v) for v in facts["held_out_objective"]]),
             self._settings().n_jobs,
-            self._outcome.loss,
+            reader.outcome.loss,
         )
 
     @classmethod
@@ -755,9 +826,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     Attributes
     ----------
     trees_ : lightgbm.Booster
-        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class.
-    base_margin_ : float
-        Log-odds of the positive class in the rows that trees are grown on, where boosting starts.
+        The trees. Their sum plus ``base_margin_`` is the log-odds of the positive class. With
+        several classes there is one such sum for every class.
+    base_margin_ : float, or array of shape (n_classes,)
+        Log-odds of the positive class in the rows that trees are grown on, where boosting starts;
+        or the logarithms of the shares of several classes.
     n_rounds_ : int
         Number of trees.
     feature_importances_ : array
@@ -766,8 +839,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     held_out_objective_ : array
         The objective on the held-out rows after every round. It is infinite in the warm-up, and
         the array is empty without early stopping.
-    classes_ : array of shape (2,)
-        The two labels; the second is the positive one.
+    classes_ : array of shape (n_classes,)
+        The labels in sorted order; of two, the second is the positive one.
     groups_ : tuple
         Labels of the groups.
     n_unknown_ : int
@@ -786,6 +859,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     :math:`\sqrt{d^2 + 0.05^2} - 0.05`. With more than two groups, or a criterion that compares
     people of the same label, T has several parts, and the penalty is their weighted mean.
 
+    With several classes the loss is the cross-entropy of the softmax, and the difference of two
+    people is half the L1 distance of their probability vectors, smoothed in every class. The
+    predicted map matches people on the vector of out-of-fold probabilities. Both criteria that
+    condition on the label then match people of every class with each other.
+
     Examples
     --------
     >>> from lightgbm import LGBMClassifier
@@ -801,6 +879,11 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     _lightgbm: ClassVar[type[Any]] = lgb.LGBMClassifier
     _choice_weights: ClassVar[tuple[float, ...] | None] = BOOSTING_CHOICES
     _matches: ClassVar[bool] = True
+    _several: ClassVar[bool] = True
+
+    def _class_candidates(self, weights: Sequence[float]) -> Sequence[float]:
+        # Every class has its own trees, so fewer weights are tried.
+        return CLASS_CHOICES if weights is BOOSTING_CHOICES else weights
 
     def __init__(
         self,

@@ -88,6 +88,7 @@ class Wrapper(FairEstimator):
             estimated=self._estimated,
             optional=self._matches,
             adds_groups=not self.prefit,
+            several=self._several,
             given=self.given,
             similarity=self.similarity,
         )
@@ -318,6 +319,9 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         class, which only thresholds can do.
     decisions : {"align", "threshold"}, default="align"
         "align" aligns the scores of all groups. "threshold" sets the most accurate threshold of
+        every group within a gap, and adjusts the scores so that 0.5 is the threshold for all. With
+        more than two classes, "align" moves the probability vectors towards the barycentre of the
+        groups (demographic parity only), and "threshold" adds offsets to them.
         every group within a gap, and adjusts the scores so that 0.5 is the threshold for all.
     given : str or list of str, optional
         Columns of X within whose levels scores are adjusted, such as job title and grade. A number
@@ -400,6 +404,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
     ...     split.X_test, sensitive_features=split.sensitive_features_test).shape
     (200,)
     """
+
+    _several: ClassVar[bool] = True
 
     def __init__(
         self,

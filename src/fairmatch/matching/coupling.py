@@ -89,7 +89,8 @@ class Coupling:
         Total variation between the coupling's marginals and those of the groups. Only couplings
         made from mini-batches have such an error.
     label : bool, optional
-        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody.
+        The class whose people are matched: True is Y = 1, False is Y = 0, None is everybody. With
+        several classes it is the position of the class.
     weight : float, default=1
         Weight of this coupling in the coupling that it is a part of.
     stratum : str, optional
@@ -124,7 +125,7 @@ class Coupling:
     certificate: Certificate | None = None
     undetermined: float = 0.0
     marginal_error: float = 0.0
-    label: bool | None = None
+    label: int | None = None
     weight: float = 1.0
     members: tuple["Coupling", ...] = ()
     stratum: str | None = None

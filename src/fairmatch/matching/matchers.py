@@ -72,7 +72,9 @@ class OptimalTransportMatcher:
         certificate states the gap.
     random_state : int, default=0
         Seed of the batches, of the blocks, and of the solver's samples. If several plans are
-        optimal, it decides which of them is found.
+        optimal, it decides which of them is found, for rows in any order and for whole weights as
+        for repeated rows. People who agree in all columns are told apart by the order of the rows
+        alone, and a matching in blocks depends on it too.
     criterion : str, default="demographic_parity"
         Whom to match: everybody ("demographic_parity"), people with a positive label
         ("equal_opportunity"), or each class by itself ("equalized_odds").

@@ -378,7 +378,7 @@ class MatchingCurve:
     least_gap: float
     random_cost: float
     groups: tuple[Any, ...]
-    label: bool | None = None
+    label: int | None = None
     weight: float = 1.0
     members: tuple[MatchingCurve, ...] = ()
 

@@ -417,11 +417,22 @@ def _halves(values: Floats) -> tuple[Floats, Floats]:
 def unit_count(a: Floats, b: Floats) -> int:
     """Return the number of units in a total mass of one.
 
-    Uniform masses are whole numbers of units, unless that takes more than `MASS_UNITS` of them.
+    Uniform masses and those of small whole weights are whole numbers of units, unless that takes
+    more than `MASS_UNITS` of them. So weights have the same units as repeated rows.
     """
-    uniform = all(np.ptp(m[m > 0]) == 0 for m in (a, b))
-    common = math.lcm(np.count_nonzero(a), np.count_nonzero(b))
-    return common if uniform and common <= MASS_UNITS else MASS_UNITS
+    parts = [_parts(mass[mass > 0]) for mass in (a, b)]
+    common = math.lcm(*parts)
+    return common if 0 < common <= MASS_UNITS else MASS_UNITS
+
+
+def _parts(mass: Floats) -> int:
+    """Return of how many equal parts masses are made, or 0 if they are made of no such parts."""
+    for times in range(1, 13):
+        parts = mass / mass.min() * times
+        whole = np.rint(parts)
+        if (np.abs(parts - whole) <= 8.0 * np.finfo(np.float64).eps * parts).all():
+            return int(whole.sum())
+    return 0
 
 
 def whole_units(mass: Floats, total: int) -> Floats:

@@ -261,7 +261,7 @@ class Transport:
             self._scores = one, other
             self._units = level_units(self._mass, self._scores, self._total)
         self._memory_limit, self._random_state = memory_limit, random_state
-        self._prepare(_centre(x.numbers, z.numbers))
+        self._prepare(_centre(x.numbers, z.numbers, self._mass[1]))
 
     def _prepare(self, centre: Floats) -> None:
         """Merge rows into atoms, centred and in units of a power of two.
@@ -399,11 +399,20 @@ def _shares(mass: ArrayLike | None, count: int) -> Floats:
     return np.full(count, 1.0 / count) if mass is None else np.asarray(mass, dtype=np.float64)
 
 
-def _centre(x: Floats, z: Floats) -> Floats:
-    """Return the mean of the targets, or their median if a few points pull the mean far away."""
-    mean, middle = z.mean(axis=0), np.median(z, axis=0)
+def _centre(x: Floats, z: Floats, mass: Floats) -> Floats:
+    """Return the mean of the targets, or their median if a few points pull the mean far away.
+
+    The mean is rounded to a few digits, so the order of the rows does not change a bit of it. Ties
+    between optimal plans are then settled in the same way for rows in any order, and for weights
+    as for repeated rows.
+    """
+    mean, middle = mass @ z, np.median(z, axis=0)
     usual = np.quantile(np.linalg.norm(np.vstack([x, z]) - middle, axis=1), 0.9)
-    return mean if np.linalg.norm(mean - middle) <= 1e3 * usual else middle
+    if np.linalg.norm(mean - middle) > 1e3 * usual:
+        return middle
+    spread = np.ptp(z, axis=0)
+    step = np.ldexp(1.0, np.frexp(spread)[1] - 16)
+    return np.where(spread > 0.0, np.rint(mean / step) * step, middle)
 
 
 def _dense(problem: Problem) -> Solution:

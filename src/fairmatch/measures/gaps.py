@@ -799,7 +799,7 @@ class PairGap:
     second: Any
     value: float
     better_off: Any
-    label: bool | None = None
+    label: int | None = None
 
 
 def gaps_by_pair(

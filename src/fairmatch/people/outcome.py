@@ -124,7 +124,7 @@ class SquaredLoss:
 
 @dataclass(frozen=True)
 class SoftmaxLoss:
-    r"""The cross-entropy of labels 0 to C - 1; there is one margin per class.
+    r"""The cross-entropy of labels 0 to C - 1; there is one margin for each of ``n_classes``.
 
     Notes
     -----
@@ -138,6 +138,7 @@ class SoftmaxLoss:
     [1.0986]
     """
 
+    n_classes: int = 0
     name: str = "softmax"
 
     def link(self, margins: FloatArray) -> FloatArray:
@@ -146,7 +147,8 @@ class SoftmaxLoss:
 
     def start(self, labels: FloatArray, mass: FloatArray) -> Any:
         """Return the logarithms of the shares of the classes, of labels from 0 on."""
-        shares = np.bincount(labels.astype(np.intp), mass) / mass.sum()
+        counts = np.bincount(labels.astype(np.intp), mass, minlength=self.n_classes)
+        shares = counts / mass.sum()
         return np.log(np.clip(shares, 1e-15, None))
 
     def values(self, labels: FloatArray, margins: FloatArray) -> FloatArray:
@@ -162,7 +164,7 @@ class SoftmaxLoss:
         return first, chances * (1.0 - chances)
 
 
-LOGISTIC, SQUARED, SOFTMAX = LogisticLoss(), SquaredLoss(), SoftmaxLoss()
+LOGISTIC, SQUARED = LogisticLoss(), SquaredLoss()
 
 
 @dataclass(frozen=True)
@@ -361,7 +363,8 @@ def class_outcome(
     >>> grades.classes, grades.several, grades.loss.name
     (('low', 'middle', 'high'), True, 'softmax')
     """
-    return Outcome("classes", SOFTMAX, True, False, tuple(classes), ordered, favourable)
+    loss = SoftmaxLoss(len(classes))
+    return Outcome("classes", loss, True, False, tuple(classes), ordered, favourable)
 
 
 def class_levels(scores: FloatArray) -> FloatArray:

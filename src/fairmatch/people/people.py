@@ -72,7 +72,8 @@ class Comparison:
     source, target : int
         Code of a group, and code of the reference group.
     label : bool or None
-        The class of the rows: True is Y = 1, False is Y = 0, None is everybody.
+        The class of the rows: True is Y = 1, False is Y = 0, None is everybody. With several
+        classes it is the position of the class.
     source_rows, target_rows : array of int
         Positions of the rows that carry mass.
     weight : float
@@ -83,7 +84,7 @@ class Comparison:
 
     source: int
     target: int
-    label: bool | None
+    label: int | None
     source_rows: IndexArray
     target_rows: IndexArray
     weight: float
@@ -240,7 +241,7 @@ class People:
             pairs = list(pairwise(groups.compared))
         carried = np.ones(len(self), dtype=bool) if weights is None else weights > 0.0
         found = []
-        for label, inside in criterion.strata(self.positive, len(self)):
+        for label, inside in self.label_strata(criterion):
             rows = {
                 code: self._rows(code, carried & inside, inside, label, criterion)
                 for code in (target, *sources)
@@ -250,8 +251,17 @@ class People:
         total = sum(comparison.weight for comparison in found)
         return [replace(comparison, weight=comparison.weight / total) for comparison in found]
 
+    def label_strata(self, criterion: Criterion) -> list[tuple[int | None, BoolArray]]:
+        """Return the compared classes, each with a mask of its rows; all of several classes."""
+        labels = self.labels
+        several = labels is not None and labels.classes is not None and len(labels.classes) > 2
+        if labels is None or not several or not criterion.needs_labels:
+            return list(criterion.strata(self.positive, len(self)))
+        assert labels.classes is not None
+        return [(code, labels.values == code) for code in range(len(labels.classes))]
+
     def _within(
-        self, source: int, target: int, label: bool | None, rows: dict[int, IndexArray]
+        self, source: int, target: int, label: int | None, rows: dict[int, IndexArray]
     ) -> list[Comparison]:
         """Return the comparisons of two groups within the strata, with weights that sum to 1."""
         own, other = rows[source], rows[target]
@@ -284,7 +294,7 @@ class People:
         code: int,
         carried: BoolArray,
         inside: BoolArray,
-        label: bool | None,
+        label: int | None,
         criterion: Criterion | None,
     ) -> IndexArray:
         """Return the rows of a group that carry mass. Raise if there are none."""
@@ -300,9 +310,12 @@ class People:
                 f"Group {name!r} has no rows to compare, and every group needs some. Leave it out."
             )
         if criterion is not None and not (is_group & inside).any():
+            which = f"a {'positive' if label else 'negative'} label"
+            if self.positive is None and self.labels is not None and self.labels.classes:
+                which = f"the label {self.labels.classes[label or 0]!r}"
             raise LabelError(
-                f"Group {name!r} has no rows with a {'positive' if label else 'negative'} label, "
-                f"so criterion={criterion.name!r} is undefined for it. Pool the group with "
+                f"Group {name!r} has no rows with {which}, so "
+                f"criterion={criterion.name!r} is undefined for it. Pool the group with "
                 "another, leave it out, or use criterion='demographic_parity'."
             )
         raise GroupError(

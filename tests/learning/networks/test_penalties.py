@@ -36,6 +36,8 @@ def logits(seed=0, n_pairs=6):
     "penalty",
     [
         MatchedGapPenalty(WEIGHTS),
+        MatchedGapPenalty(WEIGHTS, torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)),
+        MatchedGapPenalty(WEIGHTS, link=lambda margins: margins),
         mean_penalty(SquaredMeanGap),
         mean_penalty(ConstraintViolation),
     ],
@@ -43,6 +45,26 @@ def logits(seed=0, n_pairs=6):
 def test_gradient_against_finite_differences(penalty):
     source, target = logits().requires_grad_()
     assert torch.autograd.gradcheck(penalty, (source, target))
+
+
+@pytest.mark.parametrize("penalty", [MatchedGapPenalty(WEIGHTS), mean_penalty(SquaredMeanGap)])
+def test_gradient_of_weights_of_a_network_against_finite_differences(penalty):
+    """As for the trees: each weight is moved by hand, a little up and a little down."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn((2, 6, 3), generator=generator, dtype=torch.float64)
+    shape = len(WEIGHTS), 3
+    weights = torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
+
+    def value(own):
+        return penalty(*(torch.tanh(rows @ own.T).T for rows in inputs)).sum()
+
+    (gradient,) = torch.autograd.grad(value(weights), weights)
+    step = 1e-6
+    for place in np.ndindex(shape):
+        moved = torch.zeros(shape, dtype=torch.float64)
+        moved[place] = step
+        rise = value(weights.detach() + moved) - value(weights.detach() - moved)
+        assert float(gradient[place]) == pytest.approx(float(rise) / (2 * step), abs=1e-7)
 
 
 def test_matched_gap_is_the_measure():
