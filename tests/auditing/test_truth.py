@@ -9,7 +9,7 @@ from scipy import stats
 
 from fairmatch import audit
 from fairmatch.auditing.excess import excess_of
-from fairmatch.exceptions import InputError
+from fairmatch.exceptions import GroupError, InputError
 from fairmatch.measures import demographic_parity_gap
 from fairmatch.measures.intervals import detectable, rate_difference
 
@@ -243,3 +243,51 @@ def test_a_thousand_groups() -> None:
     assert gap.low == 0.0
     assert gap.value < gap.high
     assert any("more than 50 groups" in note for note in found.notes)
+
+
+def test_one_impact_ratio_everywhere() -> None:
+    """A category of 1.5 % of the people has the highest rate; nobody is compared with it."""
+    sizes, rates = {"a": 1000, "b": 940, "c": 30}, {"a": 0.6, "b": 0.3, "c": 0.9}
+    group = np.repeat(list(sizes), list(sizes.values()))
+    decision = np.concatenate([np.arange(n) < round(rates[k] * n) for k, n in sizes.items()])
+    found = audit(decision.astype(float), sensitive_features=group, **FAST)
+    assert found.ratio_reference == found.impact[0].most_selected == "a"
+    table = {one.category: one.impact_ratio.value for one in found.impact[0].categories}
+    assert {one.label: one.ratio for one in found.groups} == pytest.approx(table)
+    assert table == pytest.approx({"a": 1.0, "b": 0.5, "c": 1.5})
+    assert found.selection_ratio.value == pytest.approx(0.5)
+    assert found.selection_ratio.low < 0.5 < found.selection_ratio.high
+
+
+def test_a_named_reference_is_that_of_ratios_and_matchings() -> None:
+    rng = np.random.default_rng(13)
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], 600), "race": rng.choice(["x", "y"], 600)})
+    score = rng.random(600)
+    found = audit(score, sensitive_features=people, reference="f, x", **FAST)
+    assert found.reference == found.ratio_reference == "f, x"
+    assert [one.reference for one in found.attributes] == ["f", "x"]
+    assert [table.most_selected for table in found.impact] == ["f", "x", "f, x"]
+    assert all("f, x" in matching.groups for matching in found.matchings)
+    rate = {one.label: one.selection_rate.value for one in found.groups}
+    assert found.groups[3].ratio == pytest.approx(rate["m, y"] / rate["f, x"])
+    with pytest.raises(GroupError, match="not one of the groups"):
+        audit(score, sensitive_features=people, reference="m", **FAST)
+
+
+def test_a_named_reference_covers_its_ratio() -> None:
+    rng = np.random.default_rng(14)
+    sizes, rates = (300, 200, 100), np.array([0.5, 0.35, 0.45])
+    group, held = np.repeat(list("abc"), sizes), 0
+    for _ in range(60):
+        decision = (rng.random(600) < np.repeat(rates, sizes)).astype(float)
+        found = audit(decision, sensitive_features=group, reference="c", n_resamples=100)
+        held += found.selection_ratio.low <= 0.35 / 0.45 <= found.selection_ratio.high
+    assert held >= stats.binom.ppf(0.001, 60, 0.93)
+
+
+def test_matchings_and_half_spaces_count_people_once() -> None:
+    rng = np.random.default_rng(15)
+    X, score, group = pd.DataFrame({"a": rng.random(90)}), rng.random(90), rng.integers(0, 2, 90)
+    at = np.repeat(np.arange(90), 3)
+    found = audit(score[at], sensitive_features=group[at], X=X.iloc[at], ids=at, **FAST)
+    assert sum(found.matching.n_sampled) == found.subsets.half_spaces.n_rows == 90

@@ -110,7 +110,7 @@ def test_decisions_that_cannot_be_read_are_errors(run, score, accepted, said):
 def test_a_word_to_type_is_quoted(run, table):
     pd.read_csv(table).replace({"repaid": {"yes": "paid back"}}).to_csv(table, index=False)
     _, _, error = run(score=("--score", "repaid"))
-    assert "such as accepted='paid back'." in error
+    assert "--accepted 'paid back'" in error
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_a_saved_model_scores_the_table(run, monkeypatch, tmp_path):
         ("a,b\n1,2\n", "people.docx", "neither a .csv nor a .parquet file"),
         ("not parquet", "people.parquet", "cannot be read"),
         ("score,sex\nhigh,a\nlow,b\n", "words.csv", "and scores are numbers"),
-        ("score,sex\n0.5,a\n,b\n", "gaps.csv", "NaN or infinite"),
+        ("score,sex\n0.5,a\n,b\n", "gaps.csv", "1 missing scores"),
         ("score,sex\n0.5,a\n0.4,\n", "groups.csv", "missing or unknown values"),
     ],
 )
@@ -485,7 +485,7 @@ def test_decisions_that_tell_nobody_apart_are_printed_as_such(run, threshold, wh
 def test_rates_ratio_and_direction_are_printed(run):
     _, printed, _ = run(*FEATURES, "--outcome", "hired")
     assert "score: 1,200 people; hired means a score at or above 0.5" in printed
-    assert "Smallest rate over the largest: 0." in printed
+    assert "Smallest ratio: 0." in printed
     line = next(line for line in printed.splitlines() if line.startswith("demographic_parity"))
     assert line.endswith(("male ahead of female", "female ahead of male"))
     _, turned, _ = run(*FEATURES, "--favourable", "low")
@@ -527,7 +527,7 @@ def test_decisions_that_tell_nobody_apart_pass_no_gate(run, gate, threshold):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--threshold", "5"], "Invalid value for '--threshold'"),
+        (["--threshold", "5"], "--threshold must be a number in [0, 1]"),
         (["--confidence", "1.5"], "confidence"),
         (["--out", "report.pdf"], "does not end in .html"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairmatch.measures.distributions import GroupScores
+from fairmatch.measures.distributions import GroupScores, Settings
 from fairmatch.measures.intervals import (
     ScoreGrid,
     fold,
@@ -193,7 +193,7 @@ def test_interval_of_a_mean_over_pairs_covers_and_respects_shared_people():
 
 def _exact(scores):
     first, second = (GroupScores(own, Weights(len(own))) for own in scores)
-    return first.distances(second), first.total_variation(second, 20)
+    return first.distances(second), first.total_variation(second, Settings(bins=20))
 
 
 @pytest.mark.parametrize("sizes", [(40, 70), (3000, 2000)])
@@ -244,7 +244,7 @@ def test_the_mean_of_decisions_has_the_interval_of_wilson(count):
     # Student's quantile is the normal one where there are many people.
     decisions = np.tile(np.repeat([0.0, 1.0], [30 - count, count]), 4000)
     known = wilson(count * 4000, len(decisions), 0.95)
-    assert mean_interval(decisions, 0.95) == pytest.approx(known, rel=2e-4, abs=1e-12)
+    assert mean_interval(decisions, 0.95) == pytest.approx(known, rel=1e-3, abs=1e-12)
 
 
 def test_the_interval_of_a_mean_solves_its_equation():
@@ -260,7 +260,7 @@ def test_the_interval_of_a_mean_solves_its_equation():
 def test_margins_of_means_are_combined_as_newcombe_combines_rates():
     first, second = np.repeat([0.0, 1.0], [9000, 3000]), np.repeat([0.0, 1.0], [3000, 1000])
     found = mean_difference(first, second, 0.95)
-    assert found == pytest.approx(rate_difference((3000, 1000), (12000, 4000), 0.95), rel=1e-3)
+    assert found == pytest.approx(rate_difference((3000, 1000), (12000, 4000), 0.95), abs=2e-4)
 
 
 def test_the_limit_of_several_gaps_of_rates_is_that_of_one():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -20,6 +21,7 @@ from fairmatch.auditing.facts import (
     AttributeFacts,
     Audit,
     Comparison,
+    GroupFacts,
     Individuals,
     Matching,
     ModelPair,
@@ -30,6 +32,7 @@ from fairmatch.auditing.facts import (
     remember_people,
 )
 from fairmatch.auditing.gaps import (
+    base_label,
     describe_groups,
     few_values,
     score_edges,
@@ -44,7 +47,10 @@ from fairmatch.auditing.people import (
     AuditSettings,
     Roster,
     Sample,
+    cut_at_rank,
     read_roster,
+    read_top,
+    refuse_missing,
     sha256,
 )
 from fairmatch.auditing.subsets import HALF_SPACE_ROWS, Part, scan_subsets
@@ -59,7 +65,14 @@ from fairmatch.measures.gaps import standard_deviation
 from fairmatch.measures.intervals import SCORE_BINS
 from fairmatch.measures.numbers import NumberDependence, dependence
 from fairmatch.people.bands import Bands
-from fairmatch.people.checks import FloatArray, check_length, read_numbers, read_scores
+from fairmatch.people.checks import (
+    FloatArray,
+    check_length,
+    is_missing,
+    read_column,
+    read_numbers,
+    read_scores,
+)
 from fairmatch.people.columns import Column
 from fairmatch.people.groups import SMALL, Groups, read_criterion
 from fairmatch.people.outcome import NUMBER
@@ -90,7 +103,9 @@ def audit(
     known: ArrayLike | None = None,
     keep: Collection[str] = (),
     kind: str | None = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
+    top: int | float | str | None = None,
+    score_range: tuple[float, float] | None = None,
     favourable: str = "high",
     outcome: str | None = None,
     pos_label: Any = 1,
@@ -99,6 +114,7 @@ def audit(
     n_sample: int = 4096,
     n_subsets: int = 1000,
     min_group_size: int = SMALL,
+    reference: Any = None,
     random_state: int = 0,
     model_name: str = "model",
     title: str | None = None,
@@ -114,7 +130,8 @@ def audit(
     y_score : array-like of shape (n_rows,), or a fitted estimator
         Scores in [0, 1] or 0/1 decisions of any model, or a classifier with ``predict_proba``,
         which then scores ``X``. With ``kind="number"`` these are predictions, or a regressor with
-        ``predict``.
+        ``predict``. Rows without a score (NaN) are counted and left out; more than 20 % of them are
+        an error.
     sensitive_features : array-like of shape (n_rows,), or a table of several attributes
         Group of every row. With several attributes, the groups are the combinations that occur,
         and each attribute is described by itself too. People whose value is missing, or reads
@@ -127,7 +144,8 @@ def audit(
     y_true : array-like of shape (n_rows,), optional
         Labels of two classes, for error rates, calibration and the joint map. With
         ``kind="number"`` these are the numbers to predict. Relative gaps are in units of their
-        standard deviation.
+        standard deviation. Rows without a label are counted and left out of what needs labels; more
+        than 20 % of them are an error.
     sample_weight : array-like of shape (n_rows,), optional
         Weight of every row. Rows of weight 0 are left out of everything.
     weight_kind : {"survey", "counts"}, default="survey"
@@ -158,9 +176,18 @@ def audit(
         nobody. The audit then has gaps of means, of distributions and of matched people, both in
         units and relative to a standard deviation. It has no rates, ratios or decisions. By default
         it is "number" if ``y_score`` is a regressor, and "probability" otherwise.
-    threshold : float in [0, 1], default=0.5
+    threshold : float, optional
         A person with a score at or above the threshold is selected. With ``favourable="low"`` a
-        person with a score below it is selected.
+        person with a score below it is selected. It is 0.5 by default, and must be given with
+        ``score_range``.
+    top : int, float or str, optional
+        Select people by rank instead of a threshold: the best 100 (``top=100``), or the best tenth
+        (``top=0.1`` or ``top="10%"``). People who tie with the last one selected are selected too,
+        and a note counts them. The intervals take the score at the cut as given.
+    score_range : tuple of two float, optional
+        The least and the greatest possible score, where scores are no probabilities, such as (1,
+        10) for deciles. The threshold is then in that range, and so are means, gaps of scores and
+        charts. The share of positive labels is stated for each score instead of calibration.
     favourable : {"high", "low"}, default="high"
         Which scores are good for a person. Rates, ratios and gaps are of the favourable outcome.
         With "low" the favourable label is the one that is not ``pos_label``, and the true
@@ -182,6 +209,10 @@ def audit(
         Number of random half-spaces to examine.
     min_group_size : int, default=30
         The audit states nothing about a group of fewer people, and says which group it is.
+    reference : a group label, optional
+        The group that every other group is compared with: in impact ratios, where the default is
+        the group with the highest selection rate among those with 2 % of the people and
+        ``min_group_size`` people, and in matchings and pairs, where the default is the largest.
     random_state : int, default=0
         Seed. The same seed gives the same audit.
     model_name : str, default="model"
@@ -228,7 +259,7 @@ def audit(
     10.00 hours, threshold None
     """
     settings = AuditSettings(
-        threshold=threshold,
+        **_selection(threshold, top, score_range),
         confidence=confidence,
         n_resamples=n_resamples,
         n_sample=n_sample,
@@ -239,6 +270,7 @@ def audit(
         outcome=outcome,
         weight_kind=weight_kind,
         kind=_kind(y_score) if kind is None else kind,
+        reference=None if reference is None else str(reference),
     )
     roster, scores = _read(
         {model_name: y_score},
@@ -333,6 +365,8 @@ def compare_models(
         Settings of the audits:
 
         - ``threshold=0.5``: the score from which a person is selected.
+        - ``top=None``: select so many people, or such a share of them, by rank.
+        - ``score_range=None``: the least and the greatest score, if scores are no probabilities.
         - ``favourable="high"``: which scores are good. With "low", people below the threshold are
           selected.
         - ``outcome=None``: what the selected are called, such as "hired".
@@ -344,6 +378,7 @@ def compare_models(
         - ``n_sample=4096``: how many people of each group are drawn for the matchings.
         - ``n_subsets=1000``: number of random half-spaces to examine.
         - ``min_group_size=30``: nothing is stated about a group of fewer people.
+        - ``reference=None``: the group that every other group is compared with.
         - ``random_state=0``: seed of all random draws.
 
     Returns
@@ -375,7 +410,8 @@ def compare_models(
             "single one with fairmatch.audit.",
             parameter="y_scores",
         )
-    governed = AuditSettings(**{"kind": _kind(next(iter(y_scores.values()))), **settings})
+    chosen = _selection(*(settings.pop(name, None) for name in ("threshold", "top", "score_range")))
+    governed = AuditSettings(**{"kind": _kind(next(iter(y_scores.values()))), **chosen, **settings})
     roster, scores = _read(
         y_scores,
         governed,
@@ -412,6 +448,36 @@ def compare_models(
     )
 
 
+def _selection(threshold: float | None, top: Any, score_range: Any) -> dict[str, Any]:
+    """Return the settings that say who is selected, or raise if they contradict each other."""
+    within = None
+    if score_range is not None:
+        ends = read_numbers(list(score_range), "score_range")
+        if len(ends) != 2:
+            raise InputError(
+                f"score_range must be two numbers, such as (1, 10), got {score_range!r}.",
+                parameter="score_range",
+            )
+        within = float(ends[0]), float(ends[1])
+    if threshold is not None and top is not None:
+        raise InputError(
+            f"top={top!r} and threshold={threshold!r} were both given, and each says who is "
+            "selected. Leave one of them out.",
+            parameter="top",
+        )
+    if threshold is None and top is None and within is not None:
+        raise InputError(
+            f"score_range={within} was given without a threshold. Pass the score from which people "
+            "are selected, or how many with top.",
+            parameter="threshold",
+        )
+    return {
+        "threshold": 0.5 if threshold is None else threshold,
+        "top": read_top(top),
+        "score_range": within,
+    }
+
+
 def _kind(y_score: Any) -> str:
     """Return what the scores of a model are: numbers if it is a regressor."""
     return "number" if hasattr(y_score, "predict") and is_regressor(y_score) else "probability"
@@ -440,17 +506,20 @@ def _read(
                 f"target have neither classes nor decisions. Leave {name} out.",
                 parameter=name,
             )
-    read = {
-        name: _read_scores(own, settings)
+    arrays = {
+        name: own
         for name, own in y_scores.items()
         if not (hasattr(own, "predict") or hasattr(own, "predict_proba") or callable(own))
     }
+    scored = _scored(list(arrays.values()))
+    read = {name: _read_scores(own, settings, scored) for name, own in arrays.items()}
     inside = {getattr(model, "sensitive_column", None) for model in y_scores.values()} - {None}
     roster = read_roster(
         settings,
         sensitive_features,
         pos_label=pos_label,
         sensitive_column=inside.pop() if inside else None,
+        scored=scored,
         **given,
     )
     scores = {}
@@ -464,17 +533,51 @@ def _read(
     return roster.ordered(list(scores.values())), scores
 
 
-def _read_scores(y_score: Any, settings: AuditSettings) -> FloatArray:
-    """Return scores of the kind that is audited."""
+def _scored(scores: Sequence[Any]) -> NDArray[np.bool_] | None:
+    """Return which rows have a score of every model, or None if all have."""
+    missing = [is_missing(read_column(own, "y_score")) for own in scores]
+    if not any(own.any() for own in missing) or len({len(own) for own in missing}) > 1:
+        return None
+    anywhere: NDArray[np.bool_] = np.any(missing, axis=0)
+    refuse_missing(anywhere, "scores", "y_score")
+    return ~anywhere
+
+
+def _read_scores(
+    y_score: Any, settings: AuditSettings, scored: NDArray[np.bool_] | None
+) -> FloatArray:
+    """Return scores of the kind that is audited, with NaN where one is missing."""
+    column = read_column(y_score, "y_score")
+    if scored is not None:
+        known = np.array(column[scored].tolist())
+        scores = np.full(len(column), np.nan)
+        scores[scored] = _read_scores(known, settings, None)
+        return scores
     try:
-        return settings.scores.read(y_score)
+        scores = settings.scores.read(column)
     except InputError as error:
-        if settings.scores.decides and np.isfinite(read_numbers(y_score, "y_score")).all():
+        values = set(np.unique(column.astype(str)).tolist()) if len(column) else set()
+        if len(values) == 2 and (values == {"-1", "1"} or values == {"-1.0", "1.0"}):
             raise InputError(
-                f"{error} Or pass kind='number' for predictions in units of the target.",
+                "The scores are -1 and 1. If they are decisions and 1 is the good one, pass "
+                "(y_score == 1), or --accepted 1 on the command line.",
+                parameter="y_score",
+            ) from None
+        if settings.scores.decides and np.isfinite(read_numbers(column, "y_score")).all():
+            raise InputError(
+                f"{error} Or pass the range of the scores, such as score_range=(1, 10), or "
+                "kind='number' for predictions in units of the target.",
                 parameter="y_score",
             ) from None
         raise
+    within = settings.score_range
+    if within is not None and not (scores.min() >= within[0] and scores.max() <= within[1]):
+        raise InputError(
+            f"y_score has values from {scores.min():g} to {scores.max():g}, outside "
+            f"score_range={within}. Pass the range in which all scores can lie.",
+            parameter="score_range",
+        )
+    return scores
 
 
 def _scores_of(model: Any, roster: Roster, settings: AuditSettings) -> FloatArray:
@@ -568,14 +671,19 @@ def _audited(
     roster: Roster, scores: Mapping[str, FloatArray], name: str, settings: AuditSettings
 ) -> Audited:
     """Return the people with the scores of one model. All models share the range of scores."""
-    within, spread = (0.0, 1.0), None
-    if settings.scores.has_unit:
+    within, spread = settings.score_range or (0.0, 1.0), None
+    if settings.top is not None:
+        cut, _ = cut_at_rank(scores[name], roster.weights, settings.top, settings.favourable)
+        settings = replace(settings, threshold=cut)
+    if not settings.scores.decides:
         within = _range(list(scores.values()))
         spread = _spread(roster, scores[name]).value
     measured = Settings(
         settings.threshold, SCORE_BINS, settings.favourable, settings.scores, within, spread
     )
-    return Audited(ScoredPeople(roster.people, scores[name], measured), settings)
+    data = Audited(ScoredPeople(roster.people, scores[name], measured), settings)
+    data.check_reference()
+    return data
 
 
 def _range(predictions: Sequence[FloatArray]) -> tuple[float, float]:
@@ -595,10 +703,11 @@ def _range(predictions: Sequence[FloatArray]) -> tuple[float, float]:
 
 def _spread(roster: Roster, scores: FloatArray) -> Spread:
     """Return the standard deviation of the target, or of the predictions if there is no target."""
-    labels, weights = roster.people.labels, roster.weights.values
+    labels, weights = roster.people.labels, roster.weights
     if labels is None:
-        return Spread("predictions", standard_deviation(scores, weights))
-    return Spread("target", standard_deviation(labels.values, weights))
+        return Spread("predictions", standard_deviation(scores, weights.values))
+    known = labels.values[labels.known]
+    return Spread("target", standard_deviation(known, weights.take(labels.known).values))
 
 
 def build_audit(
@@ -661,7 +770,12 @@ def build_audit(
         if data.people.weight is None or (data.weights.persons is not None and data.weights.is_even)
         else settings.weight_kind,
         leaks=roster.leaks,
-        notes=(*roster.notes(), *unknown_notes(data, gaps), *_number_notes(number)),
+        notes=(
+            *roster.notes(),
+            *_hints(data, roster, model_name, groups),
+            *unknown_notes(data, gaps),
+            *_number_notes(number),
+        ),
         impact=impact_tables(data) if decides else (),
         kind=settings.kind,
         spread=None if decides else _spread(roster, data.scores),
@@ -669,7 +783,43 @@ def build_audit(
         conditional=conditional_facts(data, roster),
         number=number,
         similarity=roster.similarity.weights,
+        ratio_reference=base_label(data),
+        score_range=settings.score_range,
     )
+
+
+# Words in the name of a score that say that a high score is bad for a person.
+_RISKS = {"risk", "recid", "recidivism", "fraud", "default", "delinquency", "churn", "threat"}
+
+
+def _hints(
+    data: Audited, roster: Roster, model_name: str, groups: tuple[GroupFacts, ...]
+) -> Iterable[str]:
+    """Yield notes on a cut by rank, and on scores that look like a risk."""
+    settings = data.settings
+    if settings.top is not None:
+        cut, tied = cut_at_rank(data.scores, data.weights, settings.top, settings.favourable)
+        asked = f"{settings.top:.4g}" if settings.top >= 1 else f"{100 * settings.top:.4g}%"
+        n_selected = data.weights.take(data.selected).people
+        ties = f", where {tied:,} people tie" if tied > 1 else ""
+        side = "at or above" if settings.favourable == "high" else "below"
+        yield (
+            f"The best {asked} were to be selected by rank. That cuts at scores {side} "
+            f"{cut:.6g}{ties}, so {n_selected:,} people are {settings.named_outcome}. The "
+            "intervals take this cut as given."
+        )
+    if not data.decides or settings.favourable == "low":
+        return
+    words = set(re.findall(r"[^\W\d_]+", model_name.casefold()))
+    advice = (
+        "If a high score is bad for a person, pass favourable='low' (--favourable low): it turns "
+        "round who is ahead."
+    )
+    limits = [own.auc.high for own in groups if own.auc is not None and own.auc.high is not None]
+    if found := sorted(words & _RISKS):
+        yield f"The score is called {model_name!r}, which sounds like a {found[0]}. {advice}"
+    elif limits and max(limits) < 0.5:
+        yield f"People with a positive label have lower scores than others. {advice}"
 
 
 def _refuse_matching(**given: Any) -> None:
@@ -759,6 +909,7 @@ def _attributes(data: Audited) -> tuple[AttributeFacts, ...]:
                 pair_gaps=by_pair,
                 reference=own.labels[own.reference],
                 unknown=tuple(own.labels[code] for code in groups.apart),
+                ratio_reference=base_label(own),
             )
         )
     return tuple(facts)
@@ -804,7 +955,10 @@ def _individuals(
     """Return the people of the sample, one by one."""
     people, ids = sample.people, data.people.ids
     rows = sample.rows if roster.positions is None else roster.positions[sample.rows]
-    positive = () if people.positive is None else people.positive.astype(int).tolist()
+    positive: list[int | None] = []
+    if people.positive is not None and people.labels is not None:
+        both = zip(people.positive.tolist(), people.labels.known.tolist(), strict=True)
+        positive = [int(own) if known else None for own, known in both]
     selected = data.selected[sample.rows].astype(int).tolist() if data.decides else ()
     return Individuals(
         ids=tuple(map(str, rows)) if ids is None else tuple(ids[row] for row in sample.rows),
@@ -832,6 +986,8 @@ def _values(column: Column, rows: NDArray[np.intp]) -> tuple[str | float | None,
 
 def _provenance(data: Audited, roster: Roster) -> Provenance:
     settings, people = asdict(data.settings), data.people
+    within = settings.pop("score_range")
+    settings["score_range"] = None if within is None else f"{within[0]:g} to {within[1]:g}"
     if data.decides:
         settings["pos_label"] = str(roster.pos_label)
         labels: Any = people.positive

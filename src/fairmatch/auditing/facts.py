@@ -126,6 +126,7 @@ class CalibrationBin:
     ----------
     low, high : float
         The ends of the interval. The lower end belongs to it; in the last interval both ends do.
+        Scores that take few values have an interval each, whose ends are equal.
     n_rows : int
         Number of people in the interval.
     mean_score : float or None
@@ -172,11 +173,15 @@ class GroupFacts:
         Scores and labels by interval of scores. It is empty without labels.
     calibration_error : float or None
         Distance between mean score and share of positive labels, averaged over the bins with the
-        number of people as weight. It is None without labels.
+        number of people as weight. It is None without labels, and for scores that are no
+        probabilities: decisions, and scores with a range of their own.
     weight : float or None
         Sum of the weights. It is None where every row is one person.
     effective_size : float or None
         How many people of equal weight the rows are worth. It is None without survey weights.
+    ratio : float or None
+        Selection rate over that of `Audit.ratio_reference`. It is None where one of the two is not
+        stated, and for people of unknown group.
     """
 
     label: str
@@ -193,6 +198,7 @@ class GroupFacts:
     calibration_error: float | None = None
     weight: float | None = None
     effective_size: float | None = None
+    ratio: float | None = None
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -275,16 +281,18 @@ class AttributeFacts:
     groups : tuple of GroupFacts
         Its groups.
     selection_ratio : Estimate
-        Smallest selection rate divided by the largest.
+        Smallest selection rate divided by that of `ratio_reference`.
     gaps : tuple of Gap
         Every gap that the data allow, each the largest over pairs of groups.
     pair_gaps : tuple of Gap
-        The gaps of each group with the largest one, and of the two groups that are farthest apart.
-        It is empty for two groups.
+        The gaps of each group with the reference group, and of the two groups that are farthest
+        apart. It is empty for two groups.
     reference : str
-        The largest group.
+        The largest group, or the value of the reference group that was named.
     unknown : tuple of str
         The group of people for whom the attribute is missing.
+    ratio_reference : str or None
+        The group whose selection rate others are divided by, as in `Audit`.
     """
 
     name: str
@@ -294,6 +302,7 @@ class AttributeFacts:
     pair_gaps: tuple[Gap, ...]
     reference: str
     unknown: tuple[str, ...] = ()
+    ratio_reference: str | None = None
 
 
 RULE = (
@@ -326,10 +335,10 @@ class CategoryImpact:
     selection_rate : Estimate
         Share of the people who are selected.
     impact_ratio : Estimate
-        Selection rate divided by that of the most selected category.
+        Selection rate divided by that of `ImpactTable.most_selected`.
     p_value : float or None
-        P-value of Fisher's exact test that the selection rate equals that of the most selected
-        category. It is None for that category itself, or if there is no such category.
+        P-value of Fisher's exact test that the selection rate equals that of the category it is
+        compared with. It is None for that category itself, or if there is no such category.
     scoring_rate : Estimate or None
         Share of the people whose score is better than the median of everybody. It is None where
         the scores are decisions.
@@ -345,12 +354,12 @@ class CategoryImpact:
     p_adjusted : float or None
         The p-value adjusted for the number of categories (Holm).
     standard_deviations : float or None
-        By how many standard deviations the selection rate differs from that of the most selected
-        category (two-sample z); negative if it is lower.
+        By how many standard deviations the selection rate differs from that of the category it is
+        compared with (two-sample z); negative if it is lower.
     exact_standard_deviations : float or None
         The number of standard deviations that has the p-value of Fisher's exact test.
     shortfall : float or None
-        How many more selections would bring the category to the highest rate.
+        How many more selections would bring the category to the rate it is compared with.
     flips : bool or None
         Whether one selection more or less changes the verdict of the four-fifths rule.
     weight, weight_selected, effective_size : float or None
@@ -397,7 +406,9 @@ class ImpactTable:
     n_unknown : int
         Number of people who were scored but whose category is unknown. They are left out.
     most_selected, highest_scoring : str or None
-        The categories that others are compared with; of several with the same rate, the first.
+        The categories that others are compared with: those with the highest rate among categories
+        with 2% of the people and ``min_group_size`` people (the first of several), or the
+        reference group that was named.
     median_score : float or None
         Median score of everybody. It is None where the scores are decisions.
     rule : str
@@ -414,7 +425,7 @@ class ImpactTable:
     rule: str = RULE
 
     def highest(self, rate: str) -> tuple[str, ...]:
-        """Return the categories that share the highest rate, of those that are not small.
+        """Return the categories that share the highest rate, of those that are large enough.
 
         The result is empty if all their rates are 0.
 
@@ -428,6 +439,8 @@ class ImpactTable:
             for category in self.categories
             if not category.is_small and getattr(category, rate) is not None
         }
+        few = {category.category for category in self.categories if category.is_few}
+        rates = {name: own for name, own in rates.items() if name not in few} or rates
         most = max(rates.values(), default=0.0)
         if most == 0.0:
             return ()
@@ -746,8 +759,8 @@ class Individuals:
         Positions of their groups in `Audit.groups`.
     scores : tuple of float
         Their scores.
-    labels : tuple of int
-        1 where the label is positive, else 0. It is empty without labels.
+    labels : tuple of int or None
+        1 where the label is positive, else 0; None where it is missing. It is empty without labels.
     columns : dict
         Column name to the values of the people: numbers, text, or None where missing.
     hidden : tuple of str
@@ -770,7 +783,7 @@ class Individuals:
     rows: tuple[int, ...]
     group: tuple[int, ...]
     scores: tuple[float, ...]
-    labels: tuple[int, ...]
+    labels: tuple[int | None, ...]
     columns: dict[str, tuple[str | float | None, ...]]
     hidden: tuple[str, ...]
     pairs: dict[str, Pairs]
@@ -1305,7 +1318,8 @@ class Audit(JsonFacts):
     groups : tuple of GroupFacts
         The groups, in the order of their labels.
     selection_ratio : Estimate
-        Smallest selection rate divided by the largest. The four-fifths rule asks for 0.8.
+        Smallest selection rate divided by that of `ratio_reference`. The four-fifths rule asks for
+        0.8.
     gaps : tuple of Gap
         Every gap that the data allow. With more than two groups, each is the largest over pairs.
     matchings : tuple of Matching
@@ -1317,11 +1331,12 @@ class Audit(JsonFacts):
     provenance : Provenance
         What was audited, with what, and how.
     pair_gaps : tuple of Gap
-        With more than two groups, the gaps between each group and the largest group, and those
+        With more than two groups, the gaps between each group and the reference group, and those
         between the two groups that are farthest apart. The intervals hold for all pairs of groups
         at once (Bonferroni). It is empty for two groups.
     reference : str or None
-        The largest group, with which every other group is compared and matched.
+        The largest group, or the one that was named. Every other group is compared and matched with
+        it.
     unknown : tuple of str
         Groups of people for whom an attribute is missing. They are shown but not compared.
     attributes : tuple of AttributeFacts
@@ -1360,6 +1375,12 @@ class Audit(JsonFacts):
     similarity : dict or None
         Weight of each column in the distance of two people. None if every column counts by its
         range, or if an embedding decides.
+    ratio_reference : str or None
+        The group whose selection rate others are divided by: the reference group that was named,
+        or the group with the highest rate among those with at least 2% of the people and
+        ``min_group_size`` people. None for predictions, and where no group is large enough.
+    score_range : tuple of two float, or None
+        The least and the greatest possible score, where scores are no probabilities.
     estimated : EstimatedFacts or None
         Estimates and bounds of the gaps, where groups are known only as probabilities. ``gaps`` are
         then those of the weighted rates, and nobody is matched.
@@ -1412,6 +1433,8 @@ class Audit(JsonFacts):
     score_values: tuple[float, ...] = ()
     conditional: tuple[ConditionalFacts, ...] = ()
     similarity: dict[str, float] | None = None
+    ratio_reference: str | None = None
+    score_range: tuple[float, float] | None = None
     estimated: EstimatedFacts | None = None
     number: NumberDependence | None = None
 
@@ -1469,6 +1492,16 @@ class Audit(JsonFacts):
             f"{who} is {self.outcome}: {'no' if self.n_selected == 0 else 'every'} score is "
             f"{side} the threshold {self.threshold:g}, so decisions tell nobody apart."
         )
+
+    @property
+    def is_reference_named(self) -> bool:
+        """Whether the reference group was named, rather than being the largest."""
+        return self.provenance.settings.get("reference") is not None
+
+    @property
+    def on_reference(self) -> str:
+        """How the reference group was chosen, in words."""
+        return "the reference group" if self.is_reference_named else "the largest group"
 
     @property
     def matching(self) -> Matching:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,11 @@ def _check_same_people(paths: Sequence[str], tables: list[pd.DataFrame], read: R
                 )
 
 
+# Words that mean that a person is accepted.
+_YES = {"yes", "y", "true", "t", "accepted", "accept", "approved", "granted", "hired", "selected",
+        "offer", "admitted", "passed", "pass", "1"}  # fmt: skip
+
+
 def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, Any]:
     """Return scores unchanged. Return decisions in words as 1 for yes and 0 for no."""
     if accepted is None and pd.api.types.is_numeric_dtype(column):
@@ -181,9 +187,11 @@ def _numbers(column: pd.Series[Any], accepted: str | None) -> np.ndarray[Any, An
         yes = find_value(column, accepted, "accepted")
         return np.where(column.notna(), (column == yes).astype(float), np.nan)
     if len(values) == 2:
+        yes = [value for value in values if str(value).strip().casefold() in _YES] or values[-1:]
         raise InputError(
             f"Column {column.name!r} holds words ({shown}), and scores are numbers. If the words "
-            f"are decisions, name the one that means yes, such as accepted={values[-1]!r}.",
+            f"are decisions, name the one that means yes: --accepted {shlex.quote(str(yes[0]))} "
+            f"(accepted={yes[0]!r}).",
             parameter="accepted",
         )
     found = suspect(describe_column(str(column.name), nw.from_native(column, series_only=True)))

@@ -13,18 +13,13 @@ from scipy.special import expit, logit, ndtri
 from fairmatch.auditing.excess import MatchedExcess
 from fairmatch.auditing.facts import CalibrationBin, Estimate, Gap, GroupFacts
 from fairmatch.auditing.people import MANY_GROUPS, Audited
-from fairmatch.measures.distributions import (
-    CALIBRATION_BINS,
-    CALIBRATION_EDGES,
-    calibration_error,
-)
 from fairmatch.measures.intervals import (
     SCORE_BINS,
     GroupPair,
     Limits,
     detectable,
     mean_interval,
-    rate_ratio,
+    rate_over_rate,
     weighted_mean_interval,
     wilson,
 )
@@ -32,6 +27,7 @@ from fairmatch.measures.registry import Measure, applicable
 from fairmatch.people.checks import BoolArray, FloatArray
 from fairmatch.people.weights import Weights
 
+_CALIBRATION_EDGES = np.arange(11) / 10
 ROUNDED = 9
 """Digits of a score, or of a difference of two, that are more than rounding errors."""
 # Dividing whole numbers, unlike numpy.linspace, lets scores such as 0.3 begin their own interval.
@@ -45,17 +41,32 @@ def score_edges(data: Audited) -> tuple[float, ...]:
 
 def few_values(data: Audited) -> tuple[float, ...]:
     """Return the different scores, or none if there are more of them than intervals."""
-    shares = np.unique(data.shares.round(ROUNDED))
-    values = data.scored.settings.within[0] + data.width * shares
+    values, at = np.unique(data.shares.round(ROUNDED), return_index=True)
+    if data.settings.scores.has_unit:
+        values = data.scores[at]
     return tuple(values.tolist()) if len(values) <= SCORE_BINS else ()
 
 
 def describe_groups(data: Audited) -> tuple[GroupFacts, ...]:
     """Return the facts about each group."""
-    return tuple(_describe(data, code) for code in range(len(data.labels)))
+    values = np.array(few_values(data))
+    facts = [_describe(data, code, values) for code in range(len(data.labels))]
+    most = None if data.base is None else facts[data.base].selection_rate.value
+    if not most:
+        return tuple(facts)
+    rates = [facts[code].selection_rate.value for code in range(len(facts))]
+    return tuple(
+        own if rate is None or code in data.groups.apart else replace(own, ratio=rate / most)
+        for code, (own, rate) in enumerate(zip(facts, rates, strict=True))
+    )
 
 
-def _describe(data: Audited, code: int) -> GroupFacts:
+def base_label(data: Audited) -> str | None:
+    """Return the label of the group whose selection rate others are divided by."""
+    return None if data.base is None else data.labels[data.base]
+
+
+def _describe(data: Audited, code: int, values: FloatArray) -> GroupFacts:
     rows = data.groups.rows(code)
     scores, weights = data.scores[rows], data.weights.take(rows)
     selected = data.selected[rows] if data.decides else None
@@ -75,20 +86,28 @@ def _describe(data: Audited, code: int) -> GroupFacts:
     )
     if data.people.positive is None or data.deserving is None or selected is None:
         return known
+    assert data.people.labels is not None
+    among, labelled = "", data.people.labels.known[rows]
+    if not labelled.all():
+        rows, among = rows[labelled], " with a label"
+        scores, weights, selected = scores[labelled], weights.take(labelled), selected[labelled]
+        reason = data.refuse(code, weights.size, among)
     deserving, positive = data.deserving[rows], data.people.positive[rows]
     rates = [
         data.rate(selected[own], weights.take(own), code, data.among(label))
         for label, own in ((True, deserving), (False, ~deserving))
     ]
+    bins, error = ((), None) if reason else _calibration(data, scores, positive, weights, values)
+    is_probability = data.settings.score_range is None and not data.scored.is_decision
     return replace(
         known,
-        base_rate=data.rate(deserving, weights, code),
-        accuracy=data.rate(selected == deserving, weights, code),
+        base_rate=data.rate(deserving, weights, code, among),
+        accuracy=data.rate(selected == deserving, weights, code, among),
         true_positive_rate=rates[0],
         false_positive_rate=rates[1],
         auc=_auc(data, code, scores, positive, weights),
-        calibration=() if reason else _calibration(data, scores, positive, weights),
-        calibration_error=None if reason else calibration_error(scores, positive, weights.values),
+        calibration=bins,
+        calibration_error=error if is_probability else None,
     )
 
 
@@ -156,15 +175,22 @@ def _share_below(scores: FloatArray, others: FloatArray, weights: Weights) -> Fl
     return shares
 
 
-def _bin_of(scores: FloatArray) -> NDArray[np.intp]:
-    return np.searchsorted(CALIBRATION_EDGES[1:-1], scores, side="right")
-
-
 def _calibration(
-    data: Audited, scores: FloatArray, positive: BoolArray, weights: Weights
-) -> tuple[CalibrationBin, ...]:
-    at, bins = _bin_of(scores), []
-    for k in range(CALIBRATION_BINS):
+    data: Audited, scores: FloatArray, positive: BoolArray, weights: Weights, values: FloatArray
+) -> tuple[tuple[CalibrationBin, ...], float]:
+    """Return what became of people by score, and the mean distance of scores from outcomes.
+
+    Scores are counted in ten intervals, or at each of few values.
+    """
+    least, bins, off = data.scored.settings.within[0], [], 0.0
+    if len(values):
+        at = np.searchsorted((values[1:] + values[:-1]) / 2.0, scores, side="right")
+        ends = [(value, value) for value in values.tolist()]
+    else:
+        edges = least + data.width * _CALIBRATION_EDGES
+        at = np.searchsorted(edges[1:-1], scores, side="right")
+        ends = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    for k, (low, high) in enumerate(ends):
         inside = at == k
         own = weights.take(inside)
         mean, rate = None, Estimate(None, refused="No score falls into this interval.")
@@ -173,47 +199,55 @@ def _calibration(
             share, size = own.rate(positive[inside])
             people = max(round(size), 1)
             rate = Estimate(share, *wilson(share * people, people, data.settings.confidence))
-        ends = float(CALIBRATION_EDGES[k]), float(CALIBRATION_EDGES[k + 1])
-        bins.append(CalibrationBin(*ends, own.people, mean, rate))
-    return tuple(bins)
+            off += own.total * abs(mean - share)
+        bins.append(CalibrationBin(low, high, own.people, mean, rate))
+    return tuple(bins), off / weights.total
 
 
 def selection_ratio(data: Audited) -> Estimate:
-    """Return the smallest selection rate divided by the largest, with its interval.
+    """Return the smallest ratio of a selection rate to that of the group that ratios refer to.
 
-    The limits are the smallest of the limits of all pairs, which hold at once.
+    It is the smallest over all pairs of a group and a group that may be referred to. So the limits
+    are the smallest of the limits of these pairs, which hold at once.
     """
     if not data.decides:
         return Estimate(None)
     if data.refused:
         return Estimate(None, refused=data.refused)
+    if not data.bases:
+        return Estimate(None, refused=NO_BASE)
     counts = {code: data.scored.counts(code) for code in data.compared}
     rates = {code: hits / size for code, (hits, size) in counts.items()}
-    smallest, largest = min(rates.values()), max(rates.values())
-    if largest == 0.0:
+    highest = max(rates[code] for code in data.bases)
+    if highest == 0.0:
         who = data.settings.named_outcome
         return Estimate(None, refused=f"Nobody is {who}, so the selection rates have no ratio.")
+    value = min(min(rates.values()) / highest, 1.0)
     if len(data.compared) > MANY_GROUPS:  # one Wilson interval for each group, which hold at once
         level = 1.0 - (1.0 - data.settings.confidence) / len(counts)
-        limits = np.array([wilson(hits, size, level) for hits, size in counts.values()])
-        high = limits[:, 1].min() / max(limits[:, 0].max(), 1e-300)
-        return Estimate(
-            smallest / largest,
-            float(limits[:, 0].min() / limits[:, 1].max()),
-            float(min(max(high, smallest / largest), 1.0)),
-        )
-    pairs = [
-        rate_ratio(
-            (counts[first][0], counts[second][0]),
-            (counts[first][1], counts[second][1]),
-            data.pair_confidence,
-        )
-        for first, second in data.pairs
-        if rates[first] + rates[second] > 0.0
-    ]
-    value = smallest / largest
-    low, high = (min(limits) for limits in zip(*pairs, strict=True))
-    return Estimate(value, min(low, value), max(high, value))
+        limits = {code: wilson(hits, size, level) for code, (hits, size) in counts.items()}
+        low = min(own[0] for own in limits.values()) / max(limits[code][1] for code in data.bases)
+        least = max(max(limits[code][0] for code in data.bases), 1e-300)
+        high = min(own[1] for own in limits.values()) / least
+    else:
+        pairs = []
+        for first, second in data.pairs:
+            if rates[first] + rates[second] == 0.0:
+                continue
+            (hits, size), (others, other) = counts[first], counts[second]
+            below, above = rate_over_rate((hits, others), (size, other), data.pair_confidence)
+            pairs += [(below, above)] if second in data.bases else []
+            inverse = 1.0 / max(above, 1e-300), 1.0 / max(below, 1e-300)
+            pairs += [inverse] if first in data.bases else []
+        low, high = (min(limits) for limits in zip(*pairs, strict=True))
+    return Estimate(value, float(min(low, value)), float(min(max(high, value), 1.0)))
+
+
+NO_BASE = (
+    "Every group has less than 2% of the people, so there is none to compare the others with. Name "
+    "one as the reference group."
+)
+"""Why there is no ratio where no group may be referred to."""
 
 
 def take_gaps(

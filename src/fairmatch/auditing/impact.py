@@ -20,6 +20,7 @@ from fairmatch.auditing.facts import (
     Estimate,
     ImpactTable,
 )
+from fairmatch.auditing.gaps import NO_BASE
 from fairmatch.auditing.people import Audited
 from fairmatch.exceptions import InputError
 from fairmatch.measures.contingency import flips, holm, shortfall, standard_deviations
@@ -107,10 +108,10 @@ def _table(
     codes = [code for code in data.groups.compared if data.sizes[code]]
     total = sum(data.totals[code] for code in codes)
     shares = {code: data.totals[code] / total for code in codes}
-    large = [code for code in codes if shares[code] >= SMALL_SHARE]
+    large = [code for code in data.bases if code in codes]
     chosen = _rates(data, codes, data.selected)
     scored = {} if scoring is None else _rates(data, codes, scoring[1])
-    most = max(large, key=lambda code: chosen[code].share) if large else None
+    most = data.base
     highest = max(large, key=lambda code: scored[code].share) if large and scored else None
     categories = []
     for code in codes:
@@ -164,14 +165,14 @@ def _rates(data: Audited, codes: list[int], hits: BoolArray) -> dict[int, Rate]:
 
 def _ratio(rates: Mapping[int, Rate], code: int, most: int | None, confidence: float) -> Estimate:
     if most is None:
-        return Estimate(None, refused="Every category has less than 2% of the people.")
+        return Estimate(None, refused=NO_BASE)
     return rates[code].ratio(rates[most], confidence)
 
 
 def _tested(
     categories: list[CategoryImpact], codes: list[int], rates: Mapping[int, Rate], most: int
 ) -> list[CategoryImpact]:
-    """Return the categories with the tests of each against the most selected one."""
+    """Return the categories with the tests of each against the one that it is compared with."""
     others = [code for code in codes if code != most]
     hits = {code: (round(rates[code].hits), round(rates[most].hits)) for code in others}
     sizes = {code: (rates[code].n_people, rates[most].n_people) for code in others}
@@ -248,9 +249,9 @@ _HEAD = (
     "below four fifths (29 CFR 1607.4)",
     "p-value of equal selection rates (Fisher)",
     "p-value adjusted for the number of categories (Holm)",
-    "standard deviations from the highest rate (z)",
-    "standard deviations from the highest rate (exact)",
-    "shortfall: selections to the highest rate",
+    "standard deviations from the rate compared with (z)",
+    "standard deviations from the rate compared with (exact)",
+    "shortfall: selections to the rate compared with",
     "one selection changes the four-fifths verdict",
     "too few people for a statement of the audit",
 )
@@ -384,8 +385,10 @@ def _summary(audit: Audit) -> list[list[object]]:
         name = " and ".join(table.attributes)
         rows.append([f"people of unknown {name}", table.n_unknown])
         among = ""
-        if any(category.is_small for category in table.categories):
-            among = " among categories of 2% or more"
+        if any(category.is_small or category.is_few for category in table.categories):
+            among = " among categories that are large enough"
+        if table.most_selected is not None:
+            rows.append([f"impact ratios by {name} are to", table.most_selected])
         for words, rate in (
             ("most selected", "selection_rate"),
             ("highest scoring", "scoring_rate"),
@@ -395,7 +398,7 @@ def _summary(audit: Audit) -> list[list[object]]:
                 rows.append([f"{words} by {name}{among}", names])
     return [
         *rows,
-        ["impact ratio", "rate over the largest of categories with 2% of the people or more"],
+        ["impact ratio", f"rate over that of the category compared with: {_base(audit)}"],
         ["limits", f"{audit.confidence:.0%} for each rate and each ratio by itself"],
         [
             "too few people",
@@ -410,6 +413,14 @@ def _summary(audit: Audit) -> list[list[object]]:
         ],
         ["made by", f"fairmatch {audit.provenance.version}"],
     ]
+
+
+def _base(audit: Audit) -> str:
+    """Return which category others are compared with."""
+    if audit.is_reference_named:
+        return "the reference group that was named"
+    least = audit.provenance.settings["min_group_size"]
+    return f"that with the highest rate among categories with 2% of the people and {least} people"
 
 
 def _weight_column(audit: Audit) -> str:

@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairmatch.auditing.facts import Estimate, LeakFacts
-from fairmatch.exceptions import ColumnError, InputError
+from fairmatch.auditing.facts import SMALL_SHARE, Estimate, LeakFacts
+from fairmatch.exceptions import ColumnError, GroupError, InputError
 from fairmatch.matching.coupling import Coupling, IndexArray
 from fairmatch.matching.matchers import OptimalTransportMatcher
 from fairmatch.matching.solver import EXACT
@@ -27,6 +27,7 @@ from fairmatch.people.checks import (
     check_count,
     check_length,
     check_number,
+    is_missing,
     read_column,
     read_labels,
 )
@@ -44,7 +45,7 @@ from fairmatch.people.groups import (
 )
 from fairmatch.people.leaks import find_leaks
 from fairmatch.people.memberships import GroupProbabilities
-from fairmatch.people.outcome import NUMBER, OUTCOMES, Outcome
+from fairmatch.people.outcome import MARK, NUMBER, OUTCOMES, Outcome
 from fairmatch.people.people import Comparison, Labels, People
 from fairmatch.people.roles import ColumnFacts, suspect
 from fairmatch.people.similarity import (
@@ -88,9 +89,15 @@ class AuditSettings:
     outcome: str | None = None
     weight_kind: str = "survey"
     kind: str = "probability"
+    reference: str | None = None
+    score_range: tuple[float, float] | None = None
+    top: int | float | None = None
 
     def __post_init__(self) -> None:
-        check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
+        if self.score_range is not None:
+            self._check_range(*self.score_range)
+        elif self.top is None:
+            check_number("threshold", self.threshold, "[0, 1]")  # where scores lie
         check_number("confidence", self.confidence, "[0.5, 1)")
         if self.confidence > _SUREST:
             raise InputError(
@@ -114,18 +121,41 @@ class AuditSettings:
                 "outcome is empty. Name what happens to the selected, such as 'granted bail'.",
                 parameter="outcome",
             )
-        if not self.scores.decides and (self.threshold != _HALF or self.outcome is not None):
+        chosen = self.threshold != _HALF or self.outcome is not None or self.top is not None
+        if not self.scores.decides and chosen:
             given = "outcome" if self.outcome is not None else "threshold"
+            given = given if self.top is None else "top"
             raise InputError(
                 f"{given}={getattr(self, given)!r} was given with kind='number', and predictions "
                 f"in units of the target select nobody. Leave {given} out.",
                 parameter=given,
             )
 
+    def _check_range(self, low: float, high: float) -> None:
+        """Raise unless scores may have this range, with a threshold in it."""
+        if self.kind == "number":
+            raise InputError(
+                "score_range was given with kind='number', and predictions have the range that "
+                "they take. Leave one of the two out.",
+                parameter="score_range",
+            )
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise InputError(
+                f"score_range must be the least and the greatest score, such as (1, 10), got "
+                f"({low:g}, {high:g}).",
+                parameter="score_range",
+            )
+        if self.top is None and not low <= self.threshold <= high:
+            raise InputError(
+                f"threshold={self.threshold:g} is not between {low:g} and {high:g}, the range of "
+                "the scores. Pass the score from which people are selected.",
+                parameter="threshold",
+            )
+
     @property
     def scores(self) -> Outcome:
         """What the scores are."""
-        return OUTCOMES[self.kind]
+        return OUTCOMES[self.kind] if self.score_range is None else MARK
 
     @property
     def named_outcome(self) -> str:
@@ -141,6 +171,65 @@ class AuditSettings:
     def generator(self, *part: int) -> np.random.Generator:
         """Return the random stream of one part of the audit. No part depends on another."""
         return np.random.default_rng([self.random_state, *part])
+
+
+def read_top(top: Any) -> int | float | None:
+    """Return how many people are selected by rank: a number, or a share of all people.
+
+    Examples
+    --------
+    >>> read_top(100), read_top("10%"), read_top(0.25)
+    (100, 0.1, 0.25)
+    """
+    if top is None:
+        return None
+    try:
+        number = float(str(top).removesuffix("%")) / (100.0 if str(top).endswith("%") else 1.0)
+    except ValueError:
+        number = float("nan")
+    if number >= 1.0 and number == int(number) and not str(top).endswith("%"):
+        return int(number)
+    if 0.0 < number < 1.0:
+        return number
+    raise InputError(
+        f"top={top!r} is neither a number of people, such as 100, nor a share of them, such as "
+        "0.1 or '10%'.",
+        parameter="top",
+    )
+
+
+def cut_at_rank(
+    scores: FloatArray, weights: Weights, top: float, favourable: str
+) -> tuple[float, int]:
+    """Return the threshold that selects the best so many people, and how many tie at the cut.
+
+    People who tie with the last one selected are selected too.
+
+    Examples
+    --------
+    >>> scores = np.array([0.9, 0.7, 0.7, 0.2])
+    >>> cut_at_rank(scores, Weights(4), 2, "high"), cut_at_rank(scores, Weights(4), 1, "low")
+    ((0.7, 2), (0.7, 1))
+    """
+    is_share = not isinstance(top, int)
+    ones = np.ones(len(scores))
+    mass = (
+        weights.values if weights.values is not None and (is_share or weights.is_counts) else ones
+    )
+    order = np.argsort(-scores if favourable == "high" else scores, kind="stable")
+    upto = np.cumsum(mass[order])
+    wanted = top * upto[-1] if is_share else float(top)
+    if wanted > upto[-1]:
+        raise InputError(
+            f"top={top} is more than the {upto[-1]:g} people in the table. Select fewer.",
+            parameter="top",
+        )
+    cut = float(scores[order[int(np.searchsorted(upto, wanted * (1.0 - 1e-12)))]])
+    tied = weights.take(scores == cut).people
+    if favourable == "high":
+        return cut, tied
+    worse = scores[scores > cut]  # below the next score, or below a score that nobody has
+    return float(worse.min() if len(worse) else np.nextafter(cut, np.inf)), tied
 
 
 def content_order(
@@ -239,8 +328,10 @@ class SamplePair:
     @property
     def has_both_labels(self) -> bool:
         """Whether there are labels of both classes."""
-        positive = self.people.positive
-        return positive is not None and 0 < positive.sum() < len(positive)
+        positive, labels = self.people.positive, self.people.labels
+        if positive is None or labels is None or not labels.known.all():
+            return False
+        return bool(0 < positive.sum() < len(positive))
 
     @cached_property
     def marginal(self) -> Coupling:
@@ -387,10 +478,13 @@ class Roster:
         return replace(self, order=order, copies=copies)
 
     def draw(self, n_people: int, generator: np.random.Generator) -> tuple[IndexArray, Weights]:
-        """Draw people of each group, as `draw_rows` does, by their order."""
-        groups, weights = self.people.groups.take(self.order), self.weights.take(self.order)
-        rows, drawn = draw_rows(groups, weights, n_people, generator)
-        return self.order[rows], drawn
+        """Draw people of each group, as `draw_rows` does, by their order; one row of a person."""
+        order, persons = self.order, self.weights.persons
+        if persons is not None:
+            order = order[np.sort(np.unique(persons[order], return_index=True)[1])]
+        groups, weights = self.people.groups.take(order), self.weights.take(order)
+        rows, drawn = draw_rows(groups, replace(weights, persons=None), n_people, generator)
+        return order[rows], drawn
 
     def sample(self, n_sample: int, generator: np.random.Generator) -> Sample:
         """Draw the sample once for all models. The nearest matching is then also found once."""
@@ -447,12 +541,12 @@ class Roster:
         weights, notes = self.weights, list(self.remarks)
         if self.people.groups.apart:
             notes += self._written_unknown()
-        if self.positions is not None:
-            notes.append("Rows of weight 0 were left out.")
+        for own in self.people.groups.crossed or (self.people.groups,):
+            notes += _odd_groups([str(own.labels[code]) for code in own.compared])
         if len(self.people.groups.compared) > MANY_GROUPS:
             notes.append(
                 f"There are more than {MANY_GROUPS} groups, so each group is compared with the "
-                "largest group only, and subsets are not searched."
+                "reference group only, and subsets are not searched."
             )
         if weights.persons is not None:
             notes.append(
@@ -491,6 +585,30 @@ class Roster:
                 )
 
 
+# What tables write where they do not know a person's group.
+_NOTHING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "missing", "not available",
+            "not stated", "unspecified", "n.a."}  # fmt: skip
+
+
+def _odd_groups(labels: list[str]) -> Iterable[str]:
+    """Yield a note on labels that read like a missing value, or like each other."""
+    for label in labels:
+        if label.strip().casefold() in _NOTHING:
+            yield (
+                f"The group {label!r} reads like a missing value, and is compared as a group. If "
+                f"these people's group is not known, write {UNKNOWN!r} or leave the cell empty."
+            )
+    spelt: dict[str, list[str]] = {}
+    for label in labels:
+        spelt.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    for alike in spelt.values():
+        if len(alike) > 1:
+            yield (
+                f"The groups {' and '.join(map(repr, alike))} differ only in capitals or spaces, "
+                "and are compared with each other. If they are one group, write them alike."
+            )
+
+
 def read_roster(
     settings: AuditSettings,
     sensitive_features: Any,
@@ -505,14 +623,22 @@ def read_roster(
     given: Any = None,
     similarity: Any = AUTO,
     categorical: Collection[str] = (),
+    scored: BoolArray | None = None,
 ) -> Roster:
-    """Read the people to audit. Rows of weight 0 stand for nobody and are left out."""
-    n_given = len(sensitive_features)
+    """Read the people to audit. Rows of weight 0 or without a score are left out."""
+    n_given, told = len(sensitive_features), list[str]()
     if not isinstance(sensitive_features, GroupProbabilities):
         n_given = len(attribute_columns(sensitive_features, "sensitive_features")[0][1])
     weights, positions = read_row_weights(sample_weight, settings.weight_kind, n_given), None
     strata = read_given(given, n_rows=n_given, table=None if X is None else Table(X, categorical))
-    if weights.values is not None and not (is_there := weights.values > 0.0).all():
+    is_there = np.ones(n_given, dtype=bool) if scored is None else scored
+    check_length(is_there, n_given, "y_score")
+    if not is_there.all():
+        told.append(_unscored(sensitive_features, ~is_there))
+    if weights.values is not None and not (weights.values > 0.0).all():
+        told.append("Rows of weight 0 were left out.")
+        is_there = is_there & (weights.values > 0.0)
+    if not is_there.all():
         positions = np.flatnonzero(is_there)
         weights = weights.take(positions)
         sensitive_features = _take(sensitive_features, positions, n_given, "sensitive_features")
@@ -544,11 +670,10 @@ def read_roster(
             ones = np.ones(n_rows) if weights.values is None else weights.values
             weights = Weights(n_rows, ones, persons=persons)
     labels = None
-    if y_true is not None and settings.scores.has_unit:
-        labels = Labels(NUMBER.read(y_true, name="y_true", n_rows=n_rows))
-    elif y_true is not None:
-        positive = read_labels(y_true, n_rows=n_rows, pos_label=pos_label)
-        labels = Labels(positive.astype(np.float64), (None, pos_label))
+    if y_true is not None:
+        labels = _read_labels(y_true, n_rows, settings, pos_label)
+        if n_missing := int((~labels.known).sum()):
+            told.append(_unlabelled(groups, ~labels.known, n_missing))
     people = People(
         groups,
         table,
@@ -567,8 +692,59 @@ def read_roster(
         leaks,
         strata,
         alike,
-        (*_codes(people), *(() if why is None else (why,))),
+        (*told, *_codes(people), *(() if why is None else (why,))),
     )
+
+
+MOST_MISSING = 0.2
+"""An audit is refused if a larger share of the scores, or of the labels, is missing."""
+
+
+def refuse_missing(missing: BoolArray, what: str, parameter: str) -> None:
+    """Raise if too many scores or labels are missing for the others to stand for everybody."""
+    if missing.mean() > MOST_MISSING:
+        raise InputError(
+            f"{parameter} has {int(missing.sum()):,} missing {what} in {len(missing):,} rows, more "
+            f"than {MOST_MISSING:.0%}. Find out why, or leave these rows out yourself.",
+            parameter=parameter,
+        )
+
+
+def _read_labels(y_true: Any, n_rows: int, settings: AuditSettings, pos_label: Any) -> Labels:
+    """Return the labels, with NaN where one is missing."""
+    column = read_column(y_true, "y_true")
+    check_length(column, n_rows, "y_true")
+    missing = is_missing(column)
+    refuse_missing(missing, "labels", "y_true")
+    values, known = np.full(n_rows, np.nan), column[~missing]
+    if not settings.scores.decides:
+        numbers = NUMBER.read(np.array(known.tolist(), dtype=float) if missing.any() else known)
+        values[~missing] = numbers
+        return Labels(values)
+    values[~missing] = read_labels(known, n_rows=len(known), pos_label=pos_label)
+    return Labels(values, (None, pos_label))
+
+
+def _unscored(sensitive_features: Any, missing: BoolArray) -> str:
+    said = f"{missing.sum():,} rows have no score and were left out of everything"
+    if isinstance(sensitive_features, GroupProbabilities):
+        return f"{said}."
+    groups = read_groups(sensitive_features, unknown=UNKNOWN)
+    return f"{said} ({_by_group(groups, missing)})."
+
+
+def _unlabelled(groups: Groups, missing: BoolArray, n_missing: int) -> str:
+    return (
+        f"{n_missing:,} rows have no label ({_by_group(groups, missing)}). They count in selection "
+        "rates and in gaps of scores, and are left out of error rates, calibration and the "
+        "matching within labels."
+    )
+
+
+def _by_group(groups: Groups, rows: BoolArray) -> str:
+    counts = np.bincount(groups.codes[rows], minlength=groups.n_groups).tolist()
+    each = [f"{label}: {n:,}" for label, n in zip(groups.labels, counts, strict=True) if n]
+    return ", ".join(each[:10]) + (", …" if len(each) > 10 else "")
 
 
 def _codes(people: People) -> Iterable[str]:
@@ -602,7 +778,7 @@ def _read_alike(
     # several people is written once or several times.
     known = [people.groups.codes], [people.labels.values]
     rows = content_order(people.table.columns, *known, weights.values)
-    mass = weights.values
+    rows, mass = rows[people.labels.known[rows]], weights.values
     if weights.persons is not None:
         rows = rows[np.sort(np.unique(weights.persons[rows], return_index=True)[1])]
     elif mass is not None and weights.is_counts and weights.total <= _MOST_WRITTEN:
@@ -698,8 +874,12 @@ class Audited:
 
     def of(self, groups: Groups) -> Audited:
         """Return the same people in other groups, such as those of one attribute."""
-        people = replace(self.people, groups=groups)
-        return replace(self, scored=ScoredPeople(people, self.scores, self.scored.settings))
+        people, settings = replace(self.people, groups=groups), self.settings
+        if settings.reference is not None:  # the part of the combination that is this attribute's
+            row = int(self.groups.rows(self.reference)[0])
+            settings = replace(settings, reference=str(groups.labels[groups.codes[row]]))
+        scored = ScoredPeople(people, self.scores, self.scored.settings)
+        return replace(self, scored=scored, settings=settings)
 
     @property
     def people(self) -> People:
@@ -824,8 +1004,47 @@ class Audited:
 
     @cached_property
     def reference(self) -> int:
-        """Code of the largest known group, with which every other group is compared."""
-        return max(self.groups.compared, key=lambda code: self.totals[code])
+        """Code of the named group or the largest, with which every other group is compared."""
+        if self.settings.reference is None:
+            return max(self.groups.compared, key=lambda code: self.totals[code])
+        return self.labels.index(self.settings.reference)
+
+    def check_reference(self) -> None:
+        """Raise unless the named reference group is there and large enough."""
+        name = self.settings.reference
+        known = [self.labels[code] for code in self.groups.compared]
+        if name is None:
+            return
+        if name not in known:
+            raise GroupError(
+                f"reference={name!r} is not one of the groups: "
+                f"{', '.join(map(repr, known[:20]))}. Name one of them.",
+                parameter="reference",
+            )
+        if self.reference not in self.compared:
+            reason = self.refuse(self.reference, self._group_weights[self.reference].size)
+            raise GroupError(f"reference: {reason} Name another group.", parameter="reference")
+
+    @cached_property
+    def bases(self) -> tuple[int, ...]:
+        """Codes of the groups by whose rates those of others may be divided.
+
+        It is the named reference group, or every group that holds at least 2% of the people and is
+        large enough for a statement.
+        """
+        if self.settings.reference is not None:
+            return (self.reference,)
+        least = SMALL_SHARE * sum(self.totals[code] for code in self.groups.compared)
+        large = tuple(code for code in self.groups.compared if self.totals[code] >= least)
+        return tuple(code for code in large if code in self.compared) or large
+
+    @cached_property
+    def base(self) -> int | None:
+        """Code of the group whose selection rate others are divided by: the highest of `bases`."""
+        if not self.decides or not self.bases:
+            return None
+        counts = {code: self.scored.counts(code) for code in self.bases}
+        return max(self.bases, key=lambda code: counts[code][0] / counts[code][1])
 
     @cached_property
     def matched_pairs(self) -> tuple[tuple[int, int], ...]:

@@ -409,7 +409,7 @@ def audit_dataset(
     data = ScoredFiles(files, roles)
     joined = data.join()
     positive = data.positive(pos_label)
-    counted, *notes = data.count(settings.get("threshold", 0.5))
+    counted, *notes = data.count(settings.get("threshold") or 0.5)
     step("drawing")
     people = data.sample(settings.get("random_state", 0))
     read = roles.read(people, name=pattern)

@@ -180,7 +180,7 @@ _WIDTH = 12
 _DEPTH = 3
 _LISTED = 20
 # Two subsets count as the same find if they share more than this part of their people.
-_SAME = 0.7
+_SAME = 0.8
 # A subset with more than this part of the people adds nothing to the gap over everybody.
 _EVERYBODY = 0.95
 # At most this many subsets on the same columns are kept. Otherwise the cuts of one column would

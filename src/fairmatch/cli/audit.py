@@ -30,6 +30,8 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     "accepted": (None, "Their scores are read as numbers: write decisions as 0 and 1."),
     "privileged": ((), "Their scores are those of one model, whose decisions do not flip."),
     "given": ((), "A comparison within strata needs one file."),
+    "top": (None, "Their ranks are not known before all of them are read."),
+    "score_range": (None, "Their scores lie in [0, 1]."),
     "similar": ((), "Nobody is matched in many files."),
     "categorical": ((), "Their columns are read as they are."),
     "weight_kind": ("survey", "They have a row for every person, and no weights."),
@@ -113,9 +115,20 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
-    default=0.5,
-    help="Scores at or above it are selected.",
+    type=float,
+    help="Scores at or above it are selected. By default 0.5; needed with --score-range.",
+)
+@click.option(
+    "--top",
+    metavar="N|P%",
+    help="Select the best N people, or the best P%, by rank instead of a threshold.",
+)
+@click.option(
+    "--score-range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="The least and the greatest score, where scores are no probabilities, such as 1 10.",
 )
 @click.option(
     "--favourable",
@@ -139,6 +152,12 @@ _OF_ONE_FILE: dict[str, tuple[object, str]] = {
     help="People of each group to match, and to look for the nearest among.",
 )
 @click.option("--min-group-size", type=COUNT, default=30, help="State nothing about fewer people.")
+@click.option(
+    "--reference",
+    metavar="GROUP",
+    help="The group that others are compared with. By default ratios are to the group with the "
+    "highest rate, and matchings are with the largest group.",
+)
 @options.seed("audit")
 @click.option(
     "--out", type=FILE, metavar="FILE.html", help="Write a report that opens in any browser."
@@ -249,7 +268,10 @@ def audit(
     if known is not None and not group_probabilities:
         raise click.UsageError("--known is for groups that are estimated (--group-probabilities).")
     kind = settings["kind"]
-    gates = read_gates(fail_above, fail_below, has_labels=y_true is not None, kind=kind)
+    low, high = settings["score_range"] or (0.0, 1.0)
+    gates = read_gates(
+        fail_above, fail_below, has_labels=y_true is not None, kind=kind, width=high - low
+    )
     _check_outputs(tables, out, json, folder, kind)
     words = [] if label_words is None else [word.strip() for word in label_words.split(",")]
     if words and len(words) != 2:
@@ -381,8 +403,13 @@ def print_audits(audits: Sequence[Audit]) -> None:
     names = [gap.name for gap in audits[0].gaps]
     print_table(
         [f"gap [{level} interval]", *(audit.model_name for audit in audits)],
-        [[name, *(_shown_gap(audit.gap(name)) for audit in audits)] for name in names],
+        [[name, *(_shown_gap(audit, name) for audit in audits)] for name in names],
     )
+    if any(audit.pair_gaps for audit in audits):
+        print(
+            "Each gap is the largest over pairs of groups. By chance: what it would average if the "
+            "groups did not differ."
+        )
     for audit in audits:
         _print_rest(audit)
 
@@ -406,21 +433,15 @@ def _print_means(audit: Audit) -> None:
 
 
 def _print_rates(audit: Audit) -> None:
-    from fairmatch.report.wording import selected_from
+    from fairmatch.report.wording import base_words, selected_from
 
     print(
         f"{audit.model_name}: {audit.n_rows:,} people; {audit.outcome} means a "
         f"{selected_from(audit)}"
     )
-    rates = {g.label: g.selection_rate.value for g in audit.groups}
-    compared = [
-        rate for label, rate in rates.items() if rate is not None and label not in audit.unknown
-    ]
-    most = max(compared, default=0.0)
     rows = []
     for group in audit.groups:
-        rate = rates[group.label]
-        ratio = "" if rate is None or most == 0.0 else f"{rate / most:.3f}"
+        ratio = "" if group.ratio is None else f"{group.ratio:.3f}"
         if group.label in audit.unknown:
             ratio = "not compared"
         rows.append([group.label, f"{group.n_rows:,}", _shown(group.selection_rate), ratio])
@@ -428,7 +449,10 @@ def _print_rates(audit: Audit) -> None:
         ["group", "people", f"{audit.outcome} [{audit.confidence:.0%} interval]", "ratio"], rows
     )
     if audit.selection_ratio.value is not None:
-        print(f"Smallest rate over the largest: {_shown(audit.selection_ratio)}")
+        print(f"Smallest ratio: {_shown(audit.selection_ratio)}")
+    if audit.ratio_reference is not None and (len(rows) > 2 or audit.is_reference_named):
+        matched = f"; matchings are with {audit.reference}, {audit.on_reference}"
+        print(f"Ratios are to {audit.ratio_reference}, {base_words(audit)}{matched}.")
     if audit.undecided:
         print(audit.undecided)
     print()
@@ -456,8 +480,11 @@ def _shown(fact: Estimate | Gap) -> str:
     return f"{fact.value:z.4f} [{fact.low:z.4f}, {fact.high:z.4f}]"
 
 
-def _shown_gap(gap: Gap) -> str:
+def _shown_gap(audit: Audit, name: str) -> str:
+    gap = audit.gap(name)
     shown = _shown(gap)
+    if audit.pair_gaps and gap.expected is not None:
+        shown += f" (by chance {gap.expected:.4f})"
     if gap.favoured is None or gap.groups is None:
         return shown
     other = next(label for label in gap.groups if label != gap.favoured)

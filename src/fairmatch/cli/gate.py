@@ -61,9 +61,17 @@ class Gate:
 
 
 def read_gates(
-    above: Sequence[str], below: Sequence[str], *, has_labels: bool, kind: str = "probability"
+    above: Sequence[str],
+    below: Sequence[str],
+    *,
+    has_labels: bool,
+    kind: str = "probability",
+    width: float = 1.0,
 ) -> list[Gate]:
-    """Return the bounds that are typed, or raise if one cannot be checked."""
+    """Return the bounds that are typed, or raise if one cannot be checked.
+
+    Gaps of scores are at most the width of their range.
+    """
     from fairmatch.measures.registry import applicable
     from fairmatch.people.outcome import OUTCOMES
 
@@ -74,10 +82,8 @@ def read_gates(
             "nobody, so there is no ratio. Hold a gap to a bound with --fail-above."
         )
     # Gaps of predictions have units, and may exceed 1.
-    most = {
-        name: 1.0 if kind == "probability" or own.unit == "share" else inf
-        for name, own in known.items()
-    }
+    units = inf if kind == "number" else width
+    most = {name: 1.0 if own.unit == "share" else units for name, own in known.items()}
     gates = [_read(given, "--fail-above", most, "gap") for given in above]
     for gate in gates:
         if kind == "probability" and known[gate.name].needs_labels and not has_labels:

@@ -212,15 +212,18 @@ class GroupScores:
             self._distances[other] = self._sorted.distances(other._sorted)
         return self._distances[other]
 
-    def total_variation(self, other: GroupScores, bins: int | None) -> float:
-        """Return the total variation between two groups, exact or in equal bins of [0, 1]."""
-        if bins is None:
+    def total_variation(self, other: GroupScores, settings: Settings) -> float:
+        """Return the total variation between two groups, exact or in equal bins of the range."""
+        if settings.bins is None:
             return self.distances(other).total_variation
-        return float(np.abs(self._binned(bins) - other._binned(bins)).sum() / 2.0)
+        apart = self._binned(settings.bins, settings.within) - other._binned(
+            settings.bins, settings.within
+        )
+        return float(np.abs(apart).sum() / 2.0)
 
-    def _binned(self, bins: int) -> FloatArray:
+    def _binned(self, bins: int, within: tuple[float, float]) -> FloatArray:
         """Return the share of the group in each bin, and on each border between two bins."""
-        borders = bin_borders(bins)
+        borders = within[0] + (within[1] - within[0]) * bin_borders(bins)
         if self.weights.values is None:  # without another pass over all scores
             places = np.searchsorted(self._sorted.values, borders)
             counts = np.diff(places, prepend=0, append=len(self.values)).astype(np.float64)
@@ -392,6 +395,7 @@ class ScoredPeople:
                 inside &= self.people.labels.values == label
             elif label is not None:
                 assert self.deserving is not None
-                inside &= self.deserving if label else ~self.deserving
+                assert self.people.labels is not None
+                inside &= (self.deserving == label) & self.people.labels.known
             self._parts[code, label] = GroupScores(self.scores[inside], self.weights.take(inside))
         return self._parts[code, label]

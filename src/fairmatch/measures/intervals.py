@@ -181,7 +181,11 @@ def mean_interval(
 
     .. math:: \varepsilon d \le t \sqrt{(1 - \varepsilon)(s^2 + \varepsilon d^2) / n}
 
-    with Student's quantile :math:`t` and the variance :math:`s^2` over :math:`n - 1`.
+    with Student's quantile :math:`t` and the variance :math:`s^2` over :math:`n - 1`. From
+    :math:`n \ge 50 t^2` on, which is 200 people at 95 %, it is Student's own interval
+    :math:`t s / \sqrt n`, unless all numbers are equal: that many people show how far their scores
+    spread. The rule depends on the number of people alone, because taking the narrower of two
+    intervals would lose coverage.
 
     Examples
     --------
@@ -190,6 +194,11 @@ def mean_interval(
     """
     mean, below, above = _mean_margins(values, confidence, within, counts)
     return mean - below, mean + above
+
+
+# From this many people on, as a multiple of the squared quantile, means have Student's interval. In
+# simulations with skewed scores it covers 93 % and more from 200 people on (95 % interval).
+_MANY = 50.0
 
 
 def _mean_margins(
@@ -202,6 +211,9 @@ def _mean_margins(
         return mean, mean - within[0], within[1] - mean
     variance = float(np.average((values - mean) ** 2, weights=counts)) * n_rows / (n_rows - 1)
     t = -float(stdtrit(n_rows - 1, (1.0 - confidence) / 2.0))
+    if n_rows >= _MANY * t**2 and variance > 0.0:
+        half = float(t * np.sqrt(variance / n_rows))
+        return mean, min(half, mean - within[0]), min(half, within[1] - mean)
     below, above = (_margin(abs(mean - bound), variance, n_rows / t**2) for bound in within)
     return mean, below, above
 
@@ -304,7 +316,9 @@ Norm: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # The bootstrap counts people in cells of the score axis. Cells of equal mass change no limit by
 # more than its own Monte Carlo error, and the work does not grow with the number of rows.
-_CELLS = 512
+CELLS = 512
+# With many pairs of groups, whose limits are wide, fewer cells do.
+_FEW_CELLS, _MANY_GROUPS = 128, 4
 # What NumPy can deal out.
 _MOST_DEALT = 1_000_000_000
 # Limits are found to this share of the range where they can lie. Monte Carlo error is far larger.
@@ -381,6 +395,7 @@ class ScoreGrid:
         n_resamples: int,
         generator: np.random.Generator,
         people: Sequence[FloatArray | None] = (None, None),
+        cells: int = CELLS,
     ) -> None:
         ones = [
             np.ones(len(own)) if given is None else given
@@ -388,18 +403,18 @@ class ScoreGrid:
         ]
         pooled, last = _ordered(np.concatenate(scores), np.concatenate(ones))
         different = pooled[np.append(True, pooled[1:] != pooled[:-1])]
-        if len(different) > _CELLS:
-            at = np.linspace(0, last[-1] - 1, _CELLS + 1).astype(np.intp)[1:-1]
+        if len(different) > cells:
+            at = np.linspace(0, last[-1] - 1, cells + 1).astype(np.intp)[1:-1]
             different = np.unique(pooled[np.searchsorted(last, at, side="right")])
         self._bin_borders = bin_borders(bins)
         borders = np.union1d(different, self._bin_borders)
-        cells = [np.searchsorted(borders, s, side="right") for s in scores]
+        places = [np.searchsorted(borders, s, side="right") for s in scores]
         n_cells = len(borders) + 1
         counts = np.stack(
-            [np.bincount(c, own, minlength=n_cells) for c, own in zip(cells, ones, strict=True)]
+            [np.bincount(c, own, minlength=n_cells) for c, own in zip(places, ones, strict=True)]
         ).astype(np.int64)
         sums = np.bincount(
-            np.concatenate(cells),
+            np.concatenate(places),
             np.concatenate(scores) * np.concatenate(ones),
             minlength=n_cells,
         )
@@ -413,29 +428,35 @@ class ScoreGrid:
         )
         self.sizes = int(counts[0].sum()), int(counts[1].sum())
         self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
-        shares = [
-            generator.multinomial(n, k / n, size=n_resamples) / n
-            for n, k in zip(self.sizes, self.counts, strict=True)
-        ]
         self._scores = scores[0], scores[1]
         self._people = people
-        estimate = self.counts[0] / self.sizes[0] - self.counts[1] / self.sizes[1]
-        self._estimate = np.cumsum(estimate)
-        self._noise = np.cumsum(shares[0] - shares[1] - estimate, axis=1)
-        self._permuted = np.cumsum(self._permute(n_resamples, generator), axis=1)
+        self._n_resamples, self._generator = n_resamples, generator
+        self._shares = [own / own.sum() for own in self.counts]
+        self._estimate = np.cumsum(self._shares[0] - self._shares[1])
 
-    def _permute(self, n_resamples: int, generator: np.random.Generator) -> FloatArray:
-        """Deal all people out to two groups of these sizes; return the differences of shares."""
+    def _draw(self, shares: Sequence[FloatArray]) -> FloatArray:
+        """Draw both groups many times; return the differences of their distribution functions."""
+        first, second = (
+            self._generator.multinomial(size, own, size=self._n_resamples) / size
+            for size, own in zip(self.sizes, shares, strict=True)
+        )
+        return np.cumsum(first - second, axis=1)
+
+    @cached_property
+    def _noise(self) -> FloatArray:
+        return np.asarray(self._draw(self._shares) - self._estimate)
+
+    @cached_property
+    def _permuted(self) -> FloatArray:
+        """All people dealt out to two groups of these sizes: the differences."""
         pooled, (first, second) = self.counts.sum(axis=0), self.sizes
         if first + second < _MOST_DEALT:
-            drawn = generator.multivariate_hypergeometric(
-                pooled, first, size=n_resamples, method="marginals"
+            drawn = self._generator.multivariate_hypergeometric(
+                pooled, first, size=self._n_resamples, method="marginals"
             )
-            return np.asarray(drawn / first - (pooled - drawn) / second)
+            return np.cumsum(drawn / first - (pooled - drawn) / second, axis=1)
         # Of so many people hardly anybody is drawn twice.
-        shares = pooled / pooled.sum()
-        dealt = [generator.multinomial(n, shares, size=n_resamples) / n for n in self.sizes]
-        return np.asarray(dealt[0] - dealt[1])
+        return self._draw([pooled / pooled.sum()] * 2)
 
     def _bin_starts(self, lows: FloatArray) -> NDArray[np.intp]:
         """Return the last cell before each bin, of cells that begin at these scores."""
@@ -496,7 +517,7 @@ class ScoreGrid:
 
     def reaches(self, confidence: float) -> bool:
         """Return whether there are enough permutations to reject at this level of confidence."""
-        return 1.0 / (1 + len(self._permuted)) <= (1.0 - confidence) / 2.0
+        return 1.0 / (1 + self._n_resamples) <= (1.0 - confidence) / 2.0
 
     def _closed(self, interval: Interval, low: float, confidence: float) -> Interval:
         """Return the interval with lower limit ``low`` if there are too few permutations."""
@@ -522,6 +543,8 @@ class ScoreGrid:
     ) -> Interval:
         estimate = part(self._estimate)
         low, high = norm_interval(estimate, part(self._noise), norm, confidence)
+        if not self.reaches(confidence):  # then the lower limit has a closed form
+            return Interval(low, high)
         permuted = norm(part(self._permuted))
         # A permutation that equals the observed distance up to rounding counts as reaching it.
         reached = int((permuted >= norm(estimate) * (1.0 - 1e-9)).sum())
@@ -617,22 +640,23 @@ class WeightedGrid(ScoreGrid):
         bins: int,
         n_resamples: int,
         generator: np.random.Generator,
+        cells: int = CELLS,
     ) -> None:
         self._bin_borders = bin_borders(bins)
         self.sizes = max(round(weights[0].size), 1), max(round(weights[1].size), 1)
         shares = [_shares(own) * size for own, size in zip(weights, self.sizes, strict=True)]
         borders = np.union1d(
-            _borders(np.concatenate(scores), np.concatenate(shares)), self._bin_borders
+            _borders(np.concatenate(scores), np.concatenate(shares), cells), self._bin_borders
         )
-        cells = [np.searchsorted(borders, own, side="right") for own in scores]
+        places = [np.searchsorted(borders, own, side="right") for own in scores]
         counts = np.stack(
             [
                 np.bincount(at, own, minlength=len(borders) + 1)
-                for at, own in zip(cells, shares, strict=True)
+                for at, own in zip(places, shares, strict=True)
             ]
         )
         sums = np.zeros(len(borders) + 1)
-        for at, own, values in zip(cells, shares, scores, strict=True):
+        for at, own, values in zip(places, shares, scores, strict=True):
             sums += np.bincount(at, own * values, minlength=len(borders) + 1)
         kept = counts.sum(axis=0) > 0
         self.counts = counts[:, kept]
@@ -640,22 +664,13 @@ class WeightedGrid(ScoreGrid):
         self._starts = self._bin_starts(np.append(-np.inf, borders)[kept])
         self._scores = scores[0], scores[1]
         self._weights = weights[0], weights[1]
-        own_shares = [k / k.sum() for k in self.counts]
-        estimate = own_shares[0] - own_shares[1]
-        self._estimate = np.cumsum(estimate)
-        first, second = self._draw(own_shares, n_resamples, generator)
-        self._noise = np.cumsum(first - second - estimate, axis=1)
-        pooled = self.counts.sum(axis=0) / self.counts.sum()
-        first, second = self._draw([pooled, pooled], n_resamples, generator)
-        self._permuted = np.cumsum(first - second, axis=1)
+        self._n_resamples, self._generator = n_resamples, generator
+        self._shares = [own / own.sum() for own in self.counts]
+        self._estimate = np.cumsum(self._shares[0] - self._shares[1])
 
-    def _draw(
-        self, shares: Sequence[FloatArray], n_resamples: int, generator: np.random.Generator
-    ) -> list[FloatArray]:
-        return [
-            generator.multinomial(size, own, size=n_resamples) / size
-            for size, own in zip(self.sizes, shares, strict=True)
-        ]
+    @cached_property
+    def _permuted(self) -> FloatArray:
+        return self._draw([self.counts.sum(axis=0) / self.counts.sum()] * 2)
 
     def mean_gap(self, confidence: float) -> Interval:
         """Compute the interval of the gap between mean scores: that of the difference, folded."""
@@ -683,14 +698,14 @@ def _shares(weights: Weights) -> FloatArray:
     return shares
 
 
-def _borders(scores: FloatArray, weights: FloatArray) -> FloatArray:
+def _borders(scores: FloatArray, weights: FloatArray, cells: int) -> FloatArray:
     """Return the different scores, or quantiles of them if there are more scores than cells."""
     order = np.argsort(scores, kind="stable")
     ordered, mass = scores[order], np.cumsum(weights[order])
     different: FloatArray = ordered[np.append(True, ordered[1:] != ordered[:-1])]
-    if len(different) <= _CELLS:
+    if len(different) <= cells:
         return different
-    at = np.searchsorted(mass, np.linspace(0.0, mass[-1], _CELLS + 1)[1:-1])
+    at = np.searchsorted(mass, np.linspace(0.0, mass[-1], cells + 1)[1:-1])
     borders: FloatArray = np.unique(ordered[np.minimum(at, len(ordered) - 1)])
     return borders
 
@@ -698,7 +713,8 @@ def _borders(scores: FloatArray, weights: FloatArray) -> FloatArray:
 # How intervals are made: for people, and with survey weights.
 _METHODS = {
     "rates": "Newcombe's interval of the signed difference, folded at 0",
-    "means": "Newcombe's interval carried over to means, of the signed difference, folded at 0",
+    "means": "Student's limits of both means, widened for fewer than about 200 people, combined as "
+    "Newcombe does, folded at 0",
     "distances": "bootstrap, corrected for upward bias; lower limit 0 unless a permutation test "
     "rejects",
     "many": "bootstrap, corrected for upward bias; many pairs, so lower limit in closed form",
@@ -752,6 +768,7 @@ class GroupPair:
             "bins": SCORE_BINS,
             "n_resamples": self.n_resamples,
             "generator": self.stream(0),
+            "cells": CELLS if len(self.scored.codes) < _MANY_GROUPS else _FEW_CELLS,
         }
         if self.scored.weights.is_survey:
             return WeightedGrid(scores, weights, **drawn)

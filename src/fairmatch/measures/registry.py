@@ -350,7 +350,7 @@ _MEASURES = (
         "share of people who would have to get another score, in intervals of scores",
         r"\tfrac12 \sum_t |P_s(f = t) - P_{s'}(f = t)|",
         interval_of_scores("total_variation"),
-        distance=lambda first, second, settings: first.total_variation(second, settings.bins),
+        distance=lambda first, second, settings: first.total_variation(second, settings),
         needs_bounds=True,  # it depends on where the range of scores is cut
     ),
     Measure(

@@ -218,7 +218,7 @@ class Outcome:
             scores = read_vectors(y_score, name=name)
             check_length(scores, n_rows, name)
             return scores
-        if self.decides:
+        if self.decides and not self.has_unit:
             return read_scores(y_score, name=name, n_rows=n_rows)
         numbers = read_numbers(y_score, name)
         check_length(numbers, n_rows, name)
@@ -401,6 +401,8 @@ def class_codes(y_true: Any, classes: Sequence[Any], *, n_rows: int, name: str) 
 
 PROBABILITY = Outcome("probability", LOGISTIC, decides=True, has_unit=False)
 NUMBER = Outcome("number", SQUARED, decides=False, has_unit=True)
+MARK = Outcome("mark", LOGISTIC, decides=True, has_unit=True)
+"""Marks or points, which decide and have a range of their own. Only audits read them."""
 OUTCOMES: dict[str, Outcome] = {outcome.name: outcome for outcome in (PROBABILITY, NUMBER)}
 
 

@@ -42,7 +42,7 @@ class Labels:
     ----------
     values : array of shape (n_rows,)
         1 for the positive class and 0 for the other one, the position of the class among several,
-        or the numbers.
+        or the numbers; NaN where it is unknown.
     classes : tuple, or None
         The negative class and the positive one, or all of several classes; None for numbers.
     """
@@ -57,6 +57,11 @@ class Labels:
     def positive(self) -> BoolArray:
         """Which rows have the positive label."""
         return np.asarray(self.values > 0.0)
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Which rows have a label."""
+        return ~np.isnan(self.values)
 
     def take(self, rows: IndexArray) -> Labels:
         """Return the labels of some of the rows."""

@@ -35,6 +35,7 @@ from fairmatch.measures import MEASURES
 from fairmatch.report.drawing import Domain, Row, different, dots, histogram, points, slopes
 from fairmatch.report.wording import (
     MATCHINGS,
+    base_words,
     by_size,
     certain,
     column_words,
@@ -469,6 +470,7 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
     """Return the figure of every gap; with many groups, of the largest, also by attribute."""
     models = _models(audits)
     attributes = told_apart(attribute.name for attribute in audits[0].attributes)
+    many = any(audit.pair_gaps for audit in audits)
     rows: list[Row] = []
     for name in _in_order(gap for audit in audits for gap in audit.gaps):
         for model in models:
@@ -487,11 +489,11 @@ def gap_figure(audits: Sequence[Audit]) -> Figure:
                     "panel": None if by else _unit(name, model.audit),
                     "meaning": gap_words(name, model.audit),
                     "method": gap.method,
+                    **({"expected": gap.expected} if many else {}),
                 }
                 for by, gap, groups in found
                 if gap.name == name
             ]
-    many = any(audit.pair_gaps for audit in audits)
     real = audits[0].kind == "number"
     return _figure("gaps", rows, *_intervals(rows, _ALIKE, apart=real), many=many)
 
@@ -705,6 +707,7 @@ def impact_lead(audits: Sequence[Audit]) -> tuple[str, ...]:
             rule=found.impact[0].rule,
             rules=listed([*dict.fromkeys(map(_meaning, audits))]),
             side="" if found.impact[0].median_score is None else side,
+            base=base_words(found),
         )
     )
 
@@ -916,7 +919,7 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
                 "model": model.title,
                 "series": model.groups[group.label],
                 "label": model.groups[group.label],
-                "range": f"{part.low:.1f} to {part.high:.1f}",
+                "range": " to ".join(dict.fromkeys((f"{part.low:g}", f"{part.high:g}"))),
                 "x": part.mean_score,
                 **_facts(part, "n_rows", "mean_score"),
                 **_estimate(part.positive_rate),
@@ -939,7 +942,9 @@ def calibration_figure(audits: Sequence[Audit]) -> Figure:
             if drawn
         ]  # fmt: skip
     errors = [model.said(_errors(model.audit)) for model in _models(audits)]
-    return _figure("calibration", rows, panels, legend, errors="; ".join(filter(None, errors)))
+    few = len(audits[0].score_values) > 2
+    said = "; ".join(filter(None, errors))
+    return _figure("calibration", rows, panels, legend, errors=said, few=few)
 
 
 def _errors(audit: Audit) -> str:

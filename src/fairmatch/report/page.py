@@ -80,7 +80,8 @@ def sections(
         "scores": [figures.score_figure(audits)],
         "labels": [
             figures.accuracy_figure(labelled, label_words),
-            figures.calibration_figure(labelled),
+            # Marks are no probabilities: their calibration is not drawn.
+            *([figures.calibration_figure(labelled)] if audits[0].score_range is None else []),
         ]
         if labelled
         else [],

@@ -599,6 +599,14 @@ def _apart(audit: Audit, matching: Matching, most: int = 3) -> list[str]:
     return said
 
 
+def base_words(audit: Audit) -> str:
+    """Return which group's selection rate others are divided by, in words."""
+    if audit.is_reference_named:
+        return "the reference group"
+    least = audit.provenance.settings.get("min_group_size")
+    return f"the highest of all with at least 2% of the people and {least} people"
+
+
 Way = tuple[Places, Places, FloatArray]
 
 

@@ -220,7 +220,7 @@
 
   function describe(person) {
     const { table, model } = view();
-    const label = table.labels.length ? `, label ${table.labels[person] ? "positive" : "negative"}` : "";
+    const label = table.labels.length ? `, label ${{1: "positive", 0: "negative"}[table.labels[person]] ?? "missing"}` : "";
     const decided = model.rule ? `, ${model.selected[person] ? model.outcome : model.other}` : "";
     return element("p", { class: "who" }, swatch(table.group[person]), isolated(table.ids[person]),
       element("span", { class: "what" }, isolated(data.groups[table.group[person]]),
