@@ -11,6 +11,7 @@ and a program in which the parameter is called otherwise, such as the command li
     │   └── ColumnError (KeyError)       a column that is not there, or of the wrong kind
     ├── CouplingError (ValueError)       a coupling that is invalid, or used on another table
     ├── SolverError (RuntimeError)       a solver has no result, or could not prove it
+    ├── GapNotReachedError (RuntimeError) no model is within ``max_gap``, and ``strict=True``
     ├── MissingExtraError (ImportError)  an optional part is not installed
     ├── DatasetError (OSError)           a table is absent, damaged or cannot be fetched
     └── ModelFileError (ValueError)      a saved model is damaged or of another kind
@@ -75,6 +76,10 @@ class CouplingError(FairmatchError, ValueError):
 
 class SolverError(FairmatchError, RuntimeError):
     """A solver stopped without a result, or before its result was proven."""
+
+
+class GapNotReachedError(FairmatchError, RuntimeError):
+    """No model of a path has a gap within ``max_gap``, and ``strict=True`` was given."""
 
 
 class MissingExtraError(FairmatchError, ImportError):

@@ -1,27 +1,38 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss, roc_auc_score
 from synthetic import QUICK, made, people
 
-from fairmatch import Coupling, FTMClassifier, OptimalTransportMatcher
+from fairmatch import (
+    Coupling,
+    FTMBoostingClassifier,
+    FTMClassifier,
+    OptimalTransportMatcher,
+    QuantileAlignmentClassifier,
+)
 from fairmatch.exceptions import (
     ConstantModelWarning,
     CouplingError,
+    GapNotReachedError,
     GapNotReachedWarning,
     GroupError,
     InputError,
     LabelError,
-    SmallGroupWarning,
 )
 from fairmatch.learning.choice import Bound
 from fairmatch.learning.reading import stratified_split
-from fairmatch.measures import demographic_parity_gap, matched_parity_gap
+from fairmatch.measures import MEASURES, demographic_parity_gap, matched_parity_gap
+from fairmatch.measures.distributions import ScoredPeople
 from fairmatch.measures.registry import applicable
 from fairmatch.people.groups import read_groups
 from fairmatch.people.outcome import PROBABILITY
+from fairmatch.people.people import People
 
 WEIGHTS = (0.0, 0.5, 2.0)
 SETTINGS = {**QUICK, "epochs": 12, "learning_rate": 0.02, "fairness_weight": WEIGHTS}
@@ -47,11 +58,23 @@ def test_the_curve_is_measured_on_the_rows_held_out(rows, fitted):
     out = held_out(y, group)
     for position, model in enumerate(fitted.path_.models):
         line = fitted.validation_curve_.iloc[position]
-        scores = model.predict_proba(X[out], sensitive_features=group[out])[:, 1]
         assert line.fairness_weight == WEIGHTS[position] == model.fairness_weight
-        assert line.accuracy == np.mean((scores >= 0.5) == y[out])
+        if model.fairness_weight_ == fitted.fairness_weight_:
+            continue  # the model that is kept has learned from these rows too
+        scores = model.predict_proba(X[out], sensitive_features=group[out])[:, 1]
+        assert line.accuracy == line.score == np.mean((scores >= 0.5) == y[out])
         gap = demographic_parity_gap(None, scores, sensitive_features=group[out])
         assert line.demographic_parity_gap == gap
+
+
+def test_the_model_that_is_kept_is_trained_on_all_rows(rows, fitted):
+    X, y, group = rows
+    alone = made(FTMClassifier, **{**SETTINGS, "fairness_weight": fitted.fairness_weight_})
+    alone.fit(X, y, sensitive_features=group)
+    assert_array_equal(
+        fitted.predict_proba(X, sensitive_features=group),
+        alone.predict_proba(X, sensitive_features=group),
+    )
 
 
 def test_the_most_accurate_model_within_the_gap_is_kept(rows, fitted):
@@ -67,18 +90,55 @@ def test_the_most_accurate_model_within_the_gap_is_kept(rows, fitted):
     )
 
 
+def candidates(gaps, score, rates=0.5, weights=None):
+    """Return the measures of candidates, as a choice sees them."""
+    weights = np.arange(len(gaps), dtype=float) if weights is None else weights
+    return pd.DataFrame(
+        {
+            "fairness_weight": weights,
+            "demographic_parity_gap": gaps,
+            "score": score,
+            "acceptance_rate": rates,
+        }
+    )
+
+
 @pytest.mark.parametrize(
-    ("gaps", "accuracy", "position"),
+    ("gaps", "score", "error", "chosen"),
     [
-        ([0.3, 0.1, 0.05], [0.9, 0.8, 0.7], 1),
-        ([0.3, 0.2, 0.05], [0.9, 0.7, 0.8], 2),
-        ([0.1, 0.3, 0.05], [0.8, 0.9, 0.8], 0),
+        ([0.3, 0.1, 0.05], [0.9, 0.8, 0.7], 0.0, (1, True)),
+        ([0.3, 0.2, 0.05], [0.9, 0.7, 0.8], 0.0, (2, True)),
+        ([0.3, 0.2, 0.05], [0.9, 0.79, 0.8], 0.02, (1, True)),  # within one standard error
+        ([0.1, 0.09, 0.05], [0.8, 0.9, 0.8], 0.0, (1, True)),
+        ([0.3, 0.19, 0.22, 0.1], [0.9, 0.8, 0.8, 0.7], 0.0, (3, True)),  # .205 by the trend
+        ([0.3, 0.22, 0.17, 0.1], [0.9, 0.8, 0.8, 0.7], 0.0, (2, True)),
+        ([0.5, 0.4, 0.3], [0.9, 0.8, 0.7], 0.0, (2, False)),
     ],
 )
-def test_the_choice(gaps, accuracy, position):
-    columns = {"demographic_parity_gap": gaps, "accuracy": accuracy, "acceptance_rate": 0.5}
-    curve = pd.DataFrame(columns)
-    assert Bound(0.2, "demographic_parity_gap").best(curve) == position
+def test_the_choice(gaps, score, error, chosen):
+    assert Bound(0.2, "demographic_parity_gap").best(candidates(gaps, score), error) == chosen
+
+
+@pytest.mark.parametrize(
+    ("gaps", "noise", "chosen"),
+    [
+        ([0.21, 0.25, 0.3, 0.26], 0.0, 3),  # the trend is level, so the fairest is kept
+        ([0.4, 0.25, 0.1, 0.1], 0.0, 3),
+        ([0.4, 0.25, 0.12, 0.1], 0.05, 3),
+        ([0.06], 0.0, 0),
+    ],
+)
+def test_the_fallback_is_never_the_plain_model(gaps, noise, chosen):
+    curve = candidates(gaps, 0.9)
+    assert Bound(0.05, "demographic_parity_gap").best(curve, noise=noise) == (chosen, False)
+
+
+def test_a_gap_that_is_not_penalised_is_smoothed_by_its_neighbours():
+    curve = candidates([0.4, 0.1, 0.4, 0.1], 0.9)
+    bound = Bound(0.2, "demographic_parity_gap", falls=False)
+    assert bound.expected(curve).tolist() == pytest.approx([0.325, 0.25, 0.25, 0.175])
+    falling = Bound(0.2, "demographic_parity_gap").expected(curve)
+    assert falling.tolist() == pytest.approx([0.4, 0.25, 0.25, 0.1])
 
 
 def test_a_fit_without_max_gap_forgets_the_path(rows):
@@ -108,8 +168,9 @@ def test_a_model_that_decides_nothing_is_told(rows, label, whom):
     X, y, group = rows
     y = np.where(np.arange(len(y)) % 5 == 0, y, label)  # most people have the same label
     model = made(FTMClassifier, max_gap=0.05, **{**SETTINGS, "fairness_weight": [1000.0]})
-    with pytest.warns(ConstantModelWarning, match=f"accepts {whom} among") as caught:
+    with pytest.warns(ConstantModelWarning, match=f"accepts {whom} ") as caught:
         model.fit(X, y, sensitive_features=group)
+    assert len(caught) == 1
     assert caught[0].filename == __file__
     assert model.validation_curve_.acceptance_rate[0] == label
 
@@ -125,12 +186,13 @@ def test_the_matched_gap_is_measured_on_a_matching_of_the_held_out_rows(rows, tr
         **{**SETTINGS, "epochs": 1},
     ).fit(X, y, sensitive_features=group)
     out = held_out(y, group)
+    assert model.fairness_weight_ == 0.0
     encoded = model.encoder_.transform(X[out])
     matcher = OptimalTransportMatcher(100.0 if transport == "joint" else 0.0)
     coupling = matcher.match(encoded, group[out], y[out])
-    scores = model.path_.models[0].predict_proba(X[out], sensitive_features=group[out])[:, 1]
+    scores = model.path_.models[1].predict_proba(X[out], sensitive_features=group[out])[:, 1]
     gap = matched_parity_gap(None, scores, sensitive_features=group[out], coupling=coupling)
-    assert model.validation_curve_.matched_parity_gap[0] == pytest.approx(gap, rel=1e-2)
+    assert model.validation_curve_.matched_parity_gap[1] == pytest.approx(gap, rel=1e-2)
 
 
 @pytest.mark.parametrize("measure", applicable(PROBABILITY))
@@ -220,50 +282,8 @@ def test_lists_are_rows_too(rows):
     ],
 )
 def test_models_that_decide_are_preferred(rates, chosen):
-    curve = pd.DataFrame(
-        {
-            "fairness_weight": [0.0, 1.0, 2.0, 3.0],
-            "accuracy": [0.90, 0.80, 0.82, 0.81],
-            "acceptance_rate": rates,
-            "demographic_parity_gap": [0.2, 0.01, 0.01, 0.0],
-        }
-    )
-    assert Bound(0.05, "demographic_parity_gap").best(curve) == chosen
-
-
-def test_a_model_that_decides_next_to_nothing_is_told():
-    curve = pd.DataFrame(
-        {
-            "fairness_weight": [0.0, 1.0],
-            "accuracy": [0.9, 0.8],
-            "acceptance_rate": [0.2, 0.001],
-            "demographic_parity_gap": [0.2, 0.0],
-        }
-    )
-    with pytest.warns(ConstantModelWarning, match=r"accepts nearly nobody among.*\(0\.10%\)"):
-        assert Bound(0.05, "demographic_parity_gap").best(curve) == 1
-
-
-def test_a_limit_out_of_reach_does_not_favour_a_model_that_decides_nothing():
-    """A constant model has the smallest confidence limit of all."""
-    curve = pd.DataFrame(
-        {
-            "fairness_weight": [0.0, 1.0, 2.0],
-            "accuracy": [0.9, 0.8, 0.7],
-            "acceptance_rate": [0.3, 0.25, 0.0],
-            "demographic_parity_gap": [0.2, 0.03, 0.0],
-            "demographic_parity_gap_limit": [0.3, 0.15, 0.08],
-        }
-    )
-    bound = Bound(0.05, "demographic_parity_gap", 0.95)
-    with pytest.warns(GapNotReachedWarning, match=r"upper limit .* has 0\.15, at .* 1\. Hold out"):
-        assert bound.best(curve) == 1
-    alone = curve.iloc[2:].reset_index(drop=True)
-    with (
-        pytest.warns(GapNotReachedWarning, match=r"has 0\.08"),
-        pytest.warns(ConstantModelWarning, match="Every model of the path"),
-    ):
-        assert bound.best(alone) == 0
+    curve = candidates([0.2, 0.01, 0.01, 0.0], [0.90, 0.80, 0.82, 0.81], rates)
+    assert Bound(0.05, "demographic_parity_gap").best(curve) == (chosen, True)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +297,7 @@ def test_groups_are_small_where_few_of_their_rows_are_compared(criterion, few):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y.astype(int), sensitive_features=group)
-    assert any(issubclass(w.category, SmallGroupWarning) for w in caught) == few
+    assert any("The groups are small" in str(w.message) for w in caught) == few
 
 
 @pytest.mark.parametrize("max_gap", [None, 0.2])
@@ -315,24 +335,179 @@ def test_missing_labels_in_words_are_told_with_and_without_a_bound(rows, max_gap
         )
 
 
-@pytest.mark.parametrize(
-    ("weight", "gaps", "told"),
-    [
-        (
-            "fairness_weight",
-            [0.3, 0.2, 0.1],
-            "No fairness weight reached.* at weight 1. Try larger",
-        ),
-        ("fairness_weight", [0.3, 0.1, 0.2], "at weight 0.5. Larger ones, up to 1, were tried"),
-        ("strength", [0.3, 0.2, 0.1], "No strength reached.* at strength 1, the largest there is"),
-    ],
-)
-def test_the_advice_for_a_gap_out_of_reach_fits_what_was_tried(weight, gaps, told):
-    columns = {"fairness_weight": [0.0, 0.5, 1.0], "accuracy": 0.9, "acceptance_rate": 0.5}
-    curve = pd.DataFrame({**columns, "demographic_parity_gap": gaps})
-    with pytest.warns(GapNotReachedWarning, match=told) as caught:
-        Bound(0.05, "demographic_parity_gap", weight_name=weight).best(curve)
-    assert ("Try larger weights" in str(caught[0].message)) == told.endswith("larger")
+@pytest.fixture(scope="module")
+def crossed():
+    """Return people of two large groups and of one of 40 people."""
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], [800, 600, 40])
+    X = generator.normal(size=(1440, 2)) + (group == "a")[:, None]
+    y = (X[:, 0] + generator.normal(size=1440) > 0.5).astype(int)
+    return X, y, group
+
+
+class TestOneWarning:
+    """What was asked and reached, which groups limit it, and what to do: in one sentence each."""
+
+    def told(self, model, *given, **more):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(*given, **more)
+        assert len(caught) <= 1
+        return str(caught[0].message) if caught else ""
+
+    def test_a_bound_that_noise_hides(self, crossed):
+        X, y, group = crossed
+        model = QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.0)
+        told = self.told(model, X, y, sensitive_features=group)
+        assert told.startswith("No strength reached demographic_parity_gap <= 0 by cross-fitting.")
+        assert "the gap is that between '" in told
+        assert "is known to about ±0.1" in told
+        assert told.endswith("or allow a larger max_gap.")
+        assert model.fairness_weight_ >= 0.9  # the fairest, and not the plain model
+        with pytest.raises(GapNotReachedError, match="No strength reached") as raised:
+            model.set_params(strict=True).fit(X, y, sensitive_features=group)
+        assert raised.value.parameter == "max_gap"
+
+    def test_a_bound_that_is_kept_in_peace(self, crossed):
+        X, y, group = (values[:1400] for values in crossed)
+        model = QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.2, strict=True)
+        assert self.told(model, X, y, sensitive_features=group) == ""
+
+    def test_confidence_never_makes_a_model_less_fair(self, crossed):
+        X, y, group = crossed
+        model = QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.1, random_state=0)
+        self.told(model, X, y, sensitive_features=group)
+        usual = model.fairness_weight_
+        told = self.told(model.set_params(confidence=0.95), X, y, sensitive_features=group)
+        assert "could be shown to keep" in told
+        assert model.fairness_weight_ >= usual
+
+
+class TestCertificates:
+    def test_the_model_that_passed_is_kept_and_has_not_seen_the_rows_of_the_test(self):
+        X, y, group = people(3000, 3)
+        model = QuantileAlignmentClassifier(
+            LogisticRegression(), max_gap=0.2, confidence=0.9, random_state=0
+        ).fit(X, y, sensitive_features=group)
+        rest, out = stratified_split(y, read_groups(group), 0.2, 0)
+        alone = QuantileAlignmentClassifier(LogisticRegression(), strength=model.fairness_weight_)
+        alone.fit(X[rest], y[rest], sensitive_features=group[rest])
+        expected = alone.predict_proba(X, sensitive_features=group)
+        assert_array_equal(model.predict_proba(X, sensitive_features=group), expected)
+        scored = ScoredPeople(People(read_groups(group[out])), expected[out, 1])
+        limit = MEASURES["demographic_parity_gap"].upper_limit(scored, 0.9)
+        tested = model.validation_curve_.set_index("fairness_weight").demographic_parity_gap_limit
+        assert tested[model.fairness_weight_] == limit <= 0.2
+        # From the fairest on, and no further than the first that fails.
+        known = tested.dropna()
+        assert known.index.max() == 1.0
+        assert (known[known.index >= model.fairness_weight_] <= 0.2).all()
+        assert (known[known.index < model.fairness_weight_] > 0.2).sum() <= 1
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Return people of whom few are refused."""
+    X, _, group = people(1500, 5)
+    y = (X[:, 0] + np.random.default_rng(1).normal(size=1500) > -0.9).astype(int)
+    return X, y, group
+
+
+class TestScoring:
+    @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "balanced_accuracy", "f1"])
+    def test_scores_are_those_of_scikit_learn(self, rare, scoring):
+        X, y, group = rare
+        model = made(
+            FTMBoostingClassifier, n_estimators=20, fairness_weight=[0.0, 1.0, 5.0], max_gap=0.5,
+            scoring=scoring, random_state=0,
+        ).fit(X, y, sensitive_features=group)  # fmt: skip
+        out = held_out(y, group)
+        for line, one in zip(model.validation_curve_.itertuples(), model.path_.models, strict=True):
+            if line.fairness_weight != model.fairness_weight_:
+                one.set_params(sensitive_column=None)
+                chances = one.predict_proba(X[out], sensitive_features=group[out])
+                expected = {
+                    "roc_auc": lambda p: roc_auc_score(y[out], p),
+                    "neg_log_loss": lambda p: -log_loss(y[out], p),
+                    "balanced_accuracy": lambda p: balanced_accuracy_score(y[out], p >= 0.5),
+                    "f1": lambda p: f1_score(y[out], p >= 0.5),
+                }[scoring](chances[:, 1])
+                assert line.score == pytest.approx(expected)
+
+    def test_a_callable_sees_the_rows(self, rare):
+        X, y, group = rare
+
+        def right_of_the_first(estimator, X, y):
+            return float(np.mean((estimator.predict(X) == y)[X[:, 0] > 0.0]))
+
+        model = QuantileAlignmentClassifier(
+            LogisticRegression(), max_gap=0.3, scoring=right_of_the_first
+        ).fit(X, y, sensitive_features=group)
+        assert model.validation_curve_.score.between(0.5, 1.0).all()
+
+    @pytest.mark.parametrize("scoring", ["accurate", 3, ["accuracy"]])
+    def test_what_is_none(self, rare, scoring):
+        X, y, group = rare
+        with pytest.raises(InputError, match="scoring"):
+            QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.1, scoring=scoring).fit(
+                X, y, sensitive_features=group
+            )
+
+
+class TestSearch:
+    """Trees try few weights, and grow again in folds where a group is small."""
+
+    def test_few_weights_find_the_bound(self):
+        X, y, group = people(1500, 6)
+        model = made(FTMBoostingClassifier, n_estimators=20, max_gap=0.15, random_state=0)
+        model.fit(X, y, sensitive_features=group)
+        curve = model.validation_curve_
+        assert len(curve) <= 7 < len(model._candidates)
+        assert list(curve.fairness_weight) == sorted(curve.fairness_weight)
+        kept = curve[curve.fairness_weight == model.fairness_weight_].iloc[0]
+        assert kept.demographic_parity_gap <= 0.15
+        below = curve[curve.fairness_weight < model.fairness_weight_]
+        assert (below.expected_gap > 0.15).all()
+
+    def test_pairs_of_the_search_are_those_of_the_model_that_is_kept(self):
+        X, y, group = people(1500, 6)
+        model = made(
+            FTMBoostingClassifier, "marginal", n_estimators=6, max_gap=0.3,
+            fairness_weight=[1.0], random_state=0,
+        ).fit(X, y, sensitive_features=group)  # fmt: skip
+        rest, _ = stratified_split(y, read_groups(group), 0.2, 0)
+        points = model.encoder_.transform(X)[rest]
+        pairs = OptimalTransportMatcher(tolerance=1e-3).match(points, group[rest])
+        sides = {"source_index": rest[pairs.source_index], "target_index": rest[pairs.target_index]}
+        coupling = replace(pairs, n_rows=1500, **sides)
+        alone = made(FTMBoostingClassifier, "marginal", n_estimators=6, random_state=0)
+        alone.fit(X, y, sensitive_features=group, coupling=coupling)
+        assert_allclose(
+            model.predict_proba(X, sensitive_features=group),
+            alone.predict_proba(X, sensitive_features=group),
+            atol=1e-9,
+        )
+
+    def test_small_groups_are_measured_on_all_rows(self):
+        X, y, group = people(600, 7)
+        model = made(FTMBoostingClassifier, n_estimators=6, max_gap=0.1, random_state=0)
+        model.fit(X, y, sensitive_features=group)
+        # 120 held-out people cannot show a gap of .1; the curve has a rate of all 600.
+        assert model.validation_curve_.acceptance_rate.mul(600).round(6).mod(1).eq(0).all()
+
+    @pytest.mark.parametrize("way", ["ignore", "pool"])
+    @pytest.mark.parametrize("family", ["trees", "alignment"])
+    def test_a_group_of_one_person(self, way, family):
+        X, y, group = people(600, 8)
+        names = np.where(group == 1, "a", "b").astype(object)
+        names[17] = "alone"
+        model = (
+            made(FTMBoostingClassifier, n_estimators=6, max_gap=0.3, small_groups=way)
+            if family == "trees"
+            else QuantileAlignmentClassifier(LogisticRegression(), max_gap=0.3, small_groups=way)
+        )
+        model.fit(X, y, sensitive_features=names)
+        assert np.isfinite(model.predict_proba(X, sensitive_features=names)).all()
 
 
 def test_a_number_is_for_a_regressor(rows):

@@ -18,7 +18,7 @@ from fairmatch import (
     OptimalTransportMatcher,
     QuantileAlignmentClassifier,
 )
-from fairmatch.exceptions import ColumnError, InputError, SmallGroupWarning
+from fairmatch.exceptions import ColumnError, FairmatchWarning, InputError
 from fairmatch.learning.learners import WholeTableReader
 from fairmatch.learning.reading import Reader, encoded
 from fairmatch.measures import conditional_gaps
@@ -179,7 +179,7 @@ def test_errors_and_warnings_say_what_to_do():
         FTMBoostingClassifier(TREES, given="titel").fit(X, y, **known)
     with pytest.raises(InputError, match="no confidence limit"):
         FTMBoostingClassifier(TREES, given="title", max_gap=0.1, confidence=0.9).fit(X, y, **known)
-    with pytest.warns(SmallGroupWarning, match="held-out strata are small"):
+    with pytest.warns(FairmatchWarning, match="strata are small"):
         FTMBoostingClassifier(
-            TREES, given=["title", "z0"], max_gap=0.2, fairness_weight=[0.0, 20.0]
+            TREES, given=["title", "z0"], max_gap=0.02, fairness_weight=[0.0, 20.0]
         ).fit(X, y, **known)

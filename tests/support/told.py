@@ -7,7 +7,13 @@ import numpy as np
 import pandas as pd
 from audited import planted_model
 
-from fairmatch import audit, compare_models, find_alternatives, group_probabilities
+from fairmatch import (
+    audit,
+    bands,
+    compare_models,
+    find_alternatives,
+    group_probabilities,
+)
 from fairmatch.auditing.files import audit_files
 from fairmatch.people.roles import Roles
 from fairmatch.report import write_report
@@ -79,6 +85,7 @@ def made(folder):
             **QUICK,
         ),
         "given": audit(scores, X=X, given=np.arange(160) % 2, similarity={"x": 1.0}, **named),
+        "bands": audit(scores, sensitive_features=bands(20.0 + np.arange(160), [90]), **QUICK),
         "estimated": audit(
             scores,
             sensitive_features=group_probabilities(pd.DataFrame({"a": X["x"], "b": 1.0 - X["x"]})),

@@ -1,38 +1,54 @@
-"""Choosing the fairness weight on held-out rows: the best model within a gap."""
+"""Choosing the fairness weight on rows that models have not seen: the best model within a gap."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.isotonic import isotonic_regression
+from sklearn.metrics import get_scorer
 
 from fairmatch.exceptions import (
     ConstantModelWarning,
+    FairmatchWarning,
+    GapNotReachedError,
     GapNotReachedWarning,
+    GroupError,
     InputError,
     LabelError,
     SmallGroupWarning,
     notify,
 )
-from fairmatch.learning.reading import Reader, labels_of, stratified_split
-from fairmatch.matching.coupling import Coupling, check_coupling
+from fairmatch.learning.reading import (
+    Reader,
+    encoded,
+    labels_of,
+    seed_sequence,
+    stratified_split,
+)
+from fairmatch.matching.coupling import Coupling, check_coupling, join_parts
 from fairmatch.measures.distributions import ScoredPeople, Settings, calibration_error
 from fairmatch.measures.registry import MEASURES, applicable, gap_values
-from fairmatch.people.checks import BoolArray, FloatArray, check_number
+from fairmatch.people.checks import BoolArray, FloatArray, check_flag, check_number
 from fairmatch.people.groups import Groups, read_criterion
 from fairmatch.people.outcome import PROBABILITY, Outcome, largest_class
-from fairmatch.people.people import People
+from fairmatch.people.people import IndexArray, People
 
-# A model counts as deciding if its acceptance rate is at least this share of the acceptance rate of
-# the most accurate model of the path, and likewise for its rejection rate.
+# A model counts as deciding if it accepts at least this share of the people that the plain model
+# accepts, and likewise for those it rejects.
 _LEAST = 0.1
 # Predictions whose spread is below this share of the target's count as constant.
 _CONSTANT = 1e-3
+# Folds of the cross-fitting of methods that train anew in every fold.
+_FOLDS = 3
+# Parts of the rows from which the standard error of a score is computed.
+_BLOCKS = 10
 
 
 def noise(groups: Groups, confidence: float = 0.95) -> float:
@@ -249,6 +265,8 @@ def check_choice(model: Any) -> None:
     if model.max_gap is not None:
         check_number("max_gap", model.max_gap, "[0, 1]" if decides else "[0, inf)")
     check_number("validation_size", model.validation_size, "(0, 1)")
+    check_flag("strict", model.strict)
+    read_scorer(model)
     if model.confidence is None:
         return
     check_number("confidence", model.confidence, "(0.5, 1)")
@@ -273,9 +291,57 @@ def check_choice(model: Any) -> None:
         )
 
 
+def read_scorer(model: Any) -> Callable[..., float] | None:
+    """Return the scorer of an estimator, or None for the usual score of its outcome."""
+    scoring = model.scoring
+    usual = "accuracy" if model._outcome.decides else "neg_root_mean_squared_error"
+    if scoring is None or (isinstance(scoring, str) and scoring == usual):
+        return None
+    if callable(scoring):
+        return scoring  # type: ignore[no-any-return]
+    try:
+        return get_scorer(scoring)  # type: ignore[no-any-return]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"scoring={scoring!r} is not a scorer. Pass a name that "
+            "sklearn.metrics.get_scorer_names() lists, or a callable (estimator, X, y).",
+            parameter="scoring",
+        ) from error
+
+
+class _Ready(BaseEstimator):  # type: ignore[misc]
+    """A model whose scores of the rows are known, for scikit-learn's scorers."""
+
+    def __init__(self, scores: FloatArray) -> None:
+        self.scores = scores
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class _ReadyClassifier(ClassifierMixin, _Ready):  # type: ignore[misc]
+    @property
+    def classes_(self) -> NDArray[np.int64]:
+        return np.arange(self.predict_proba(None).shape[1])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        if self.scores.ndim == 2:
+            return self.scores
+        return np.column_stack([1.0 - self.scores, self.scores])
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        several = self.scores.ndim == 2
+        return np.asarray(largest_class(self.scores) if several else self.scores >= 0.5, np.int64)
+
+
+class _ReadyRegressor(RegressorMixin, _Ready):  # type: ignore[misc]
+    def predict(self, X: Any) -> FloatArray:
+        return self.scores
+
+
 @dataclass(frozen=True)
 class Bound:
-    """A bound on a gap, and how the best model within it is found.
+    """A bound on a gap, and how the model to keep is chosen from candidates.
 
     Attributes
     ----------
@@ -289,6 +355,10 @@ class Bound:
         What the models predict.
     weight_name : str
         How warnings name the weights of the path.
+    falls : bool
+        Whether the gap falls as the weight grows, because it is the one that is penalised.
+    strict : bool
+        Whether a bound that no candidate keeps is an error.
     """
 
     max_gap: float
@@ -296,63 +366,87 @@ class Bound:
     confidence: float | None = None
     outcome: Outcome = PROBABILITY
     weight_name: str = "fairness_weight"
+    falls: bool = True
+    strict: bool = False
 
-    def best(self, curve: pd.DataFrame) -> int:
-        """Return the position of the model to keep.
+    @classmethod
+    def of(cls, model: Any, outcome: Outcome) -> "Bound":
+        """Return the bound that an estimator asks for."""
+        measure = model.gap_measure or model._gap_measure
+        if not MEASURES[measure].applies_to(outcome):
+            raise InputError(
+                f"gap_measure={measure!r} and {len(outcome.classes)} classes do not combine. "
+                f"Choose one of {', '.join(applicable(outcome))}.",
+                parameter="gap_measure",
+            )
+        falls = set(MEASURES[measure].labels) <= set(read_criterion(model.criterion).labels)
+        name = model._weight_name or "fairness_weight"
+        given = float(model.max_gap), measure, model.confidence, outcome
+        return cls(*given, name, falls, model.strict)
 
-        Among the models within ``max_gap``, this is the most accurate one that decides. If each of
-        them accepts nearly everybody or nearly nobody, it is the most accurate one, with a
-        warning. If no model is within ``max_gap``, it is the one with the smallest gap among those
-        that decide, with a warning. Models that predict numbers all count as deciding.
+    def expected(self, curve: pd.DataFrame) -> FloatArray:
+        """Return the gap of every candidate as the trend along the weights has it.
+
+        A gap that is penalised falls with the weight, so its trend is an isotonic regression. The
+        trend of another gap is a mean over neighbours. Models that decide nothing keep their gap.
         """
-        counted = self.measure if self.confidence is None else f"{self.measure}_limit"
-        gaps = curve[counted].to_numpy()
-        if np.isnan(gaps).any():
+        gaps = np.array(curve[self.measure], dtype=np.float64)
+        order = np.argsort(curve["fairness_weight"].to_numpy(), kind="stable")
+        order = order[self.decides(curve)[order]]
+        if len(order) < 3:
+            return gaps
+        own = gaps[order]
+        if self.falls:
+            gaps[order] = isotonic_regression(own, increasing=False)
+        else:
+            padded = np.concatenate([own[:1], own, own[-1:]])
+            gaps[order] = (padded[:-2] + 2.0 * own + padded[2:]) / 4.0
+        return gaps
+
+    def decides(self, curve: pd.DataFrame) -> BoolArray:
+        """Return which candidates accept and reject a tenth as many people as the plain model."""
+        if not self.outcome.decides:
+            # The target's own spread follows from the error and from R squared.
+            spread = curve["spread"].to_numpy() ** 2 * np.maximum(1.0 - curve["r2"], 1e-9)
+            return np.asarray(spread >= (_CONSTANT * curve["rmse"].to_numpy()) ** 2)
+        rates = curve["acceptance_rate"].to_numpy()
+        usual = rates[int(np.argmin(curve["fairness_weight"].to_numpy()))]
+        decides = (rates > 0.0) & (rates < 1.0)
+        decides &= (rates >= _LEAST * usual) & (1.0 - rates >= _LEAST * (1.0 - usual))
+        return np.asarray(decides)
+
+    def best(self, curve: pd.DataFrame, error: float = 0.0, noise: float = 0.0) -> tuple[int, bool]:
+        """Return the position of the candidate to keep, and whether it keeps the bound.
+
+        Among the candidates whose expected gap is within ``max_gap`` and that decide, this is the
+        one nearest to the plain model whose score is within one standard error of the best. If
+        none keeps the bound, it is the fairest one whose expected gap is the smallest up to noise,
+        and not the plain model.
+        """
+        if np.isnan(curve[self.measure]).any():
             raise LabelError(
                 f"{self.measure} cannot be measured on the held-out rows: there a group has no "
                 "rows of one of the classes. Choose another gap_measure or a larger "
                 "validation_size."
             )
-        within, decides = gaps <= self.max_gap, self._decides(curve)
+        weights, gaps = curve["fairness_weight"].to_numpy(), self.expected(curve)
+        within, decides = gaps <= self.max_gap, self.decides(curve)
         if not within.any():
-            # A confidence limit is smallest for a model that decides nothing. Such a model is the
-            # last choice here too.
-            best = int(np.argmin(np.where(decides, gaps, np.inf) if decides.any() else gaps))
-            self._warn_of_the_smallest(curve, gaps, best, constant=not decides.any())
-            return best
-        candidates = within & decides if (within & decides).any() else within
-        good = curve["accuracy"] if self.outcome.decides else -curve["rmse"]
-        best = int(np.argmax(np.where(candidates, good.to_numpy(), -np.inf)))
-        self._warn_of_a_constant(curve.iloc[best], bool(decides[best]))
-        return best
+            kept = decides if decides.any() else np.ones(len(curve), dtype=bool)
+            if (weights[kept] > 0.0).any():
+                kept = kept & (weights > 0.0)
+            kept = kept & (gaps <= gaps[kept].min() + noise)
+            return int(np.argmax(np.where(kept, weights, -np.inf))), False
+        kept = within & decides if (within & decides).any() else within
+        scores = curve["score"].to_numpy()
+        kept = kept & (scores >= scores[kept].max() - error)
+        return int(np.argmin(np.where(kept, weights, np.inf))), True
 
-    def _decides(self, curve: pd.DataFrame) -> BoolArray:
-        if not self.outcome.decides:
-            return np.ones(len(curve), dtype=bool)
-        rates = curve["acceptance_rate"].to_numpy()
-        usual = rates[int(np.argmax(curve["accuracy"].to_numpy()))]
-        decides = (rates > 0.0) & (rates < 1.0)
-        decides &= (rates >= _LEAST * usual) & (1.0 - rates >= _LEAST * (1.0 - usual))
-        return np.asarray(decides)
-
-    def limits(self, scored: Sequence[FloatArray], people: People, scale: float) -> list[float]:
-        """Return the upper confidence limit of every model's gap; all of them hold at once."""
-        assert self.confidence is not None
-        level = 1.0 - (1.0 - self.confidence) / len(scored)
-        settings = Settings(outcome=self.outcome, spread=None if self.outcome.decides else scale)
-        measure = MEASURES[self.measure]
-        return [
-            measure.upper_limit(ScoredPeople(people, scores, settings), level) for scores in scored
-        ]
-
-    def warn_of_few(self, people: People, kept: pd.Series) -> None:
-        """Warn if the held-out groups are too small to know whether the bound is kept."""
-        groups, gap = people.groups, float(kept[self.measure])
-        if self.confidence is not None:
-            return
+    def resolution(self, people: People, spread: float = 0.0) -> tuple[float, Groups]:
+        """Return how well the gap is known (a half-width), and the groups that limit it."""
+        groups = people.groups
         if people.strata is not None:
-            self._warn_of_small_strata(people)
-            return
+            return self._chance(people) if self.outcome.decides else 0.0, groups
         if self.outcome.decides:
             values = labels_of(people).values
             known: Sequence[int | None] = MEASURES[self.measure].labels
@@ -363,97 +457,130 @@ class Bound:
                 for label in known
             ]
             halves = [noise(one) for one in compared]
-            half, groups = float(np.mean(halves)), compared[int(np.argmax(halves))]
-            what, most = "rates", min(1.0, gap + half)
-        else:
-            if MEASURES[self.measure].limit is None:
-                return
-            sizes = np.sort(groups.sizes()[list(groups.compared)])[:2]
-            half = 1.96 * float(kept["spread"]) * float(np.sqrt((1.0 / sizes).sum()))
-            if MEASURES[self.measure].is_relative and kept["wasserstein_parity_gap"] > 0.0:
-                half *= kept["relative_wasserstein_parity_gap"] / kept["wasserstein_parity_gap"]
-            what, most = "mean predictions", gap + half
-        if half <= self.max_gap:
-            return
-        notify(
-            f"The held-out groups are small ({groups.sized(groups.compared)} rows): a gap of "
-            f"{what} between them is known to about ±{_short(half)}, more than "
-            f"max_gap={self.max_gap:g}. The model that is kept has {self.measure} {_short(gap)} "
-            f"on these rows; on new rows it may be up to {_short(most)}. Set confidence=, "
-            "hold out more rows (validation_size=), or pool groups.",
-            SmallGroupWarning,
-        )
+            return float(np.mean(halves)), compared[int(np.argmax(halves))]
+        sizes = np.sort(groups.sizes()[list(groups.compared)])[:2]
+        if not sizes.all():
+            return np.inf, groups
+        return 1.96 * spread * float(np.sqrt((1.0 / sizes).sum())), groups
 
-    def _warn_of_small_strata(self, people: People) -> None:
-        """Warn if chance alone makes gaps within the held-out strata that exceed the bound."""
+    @staticmethod
+    def _chance(people: People) -> float:
+        """Return the mean absolute gap within strata that chance alone makes, at rates of 1/2."""
         parts = people.comparisons(read_criterion("demographic_parity"))
         sizes = np.array([(len(part.source_rows), len(part.target_rows)) for part in parts])
-        # The mean size of a difference of two shares of one half, if both come from chance.
-        chance = np.sqrt(0.5 / np.pi * (1.0 / sizes).sum(axis=1)) @ [part.weight for part in parts]
-        if self.outcome.decides and chance > self.max_gap:
-            notify(
-                "The held-out strata are small: within them, chance alone makes a mean absolute "
-                f"gap of up to about {chance:.3f}, more than max_gap={self.max_gap:g}. Condition "
-                "on fewer or coarser factors, or hold out more rows (validation_size=).",
-                SmallGroupWarning,
-            )
+        weights = [part.weight for part in parts]
+        return float(np.sqrt(0.5 / np.pi * (1.0 / sizes).sum(axis=1)) @ weights)
 
-    def _warn_of_the_smallest(
-        self, curve: pd.DataFrame, gaps: FloatArray, kept: int, *, constant: bool
-    ) -> None:
-        tried = curve["fairness_weight"]
-        at = f"at {self.weight_name.removeprefix('fairness_')} {tried[kept]:g}"
-        what, advice = self.measure, "Try larger weights where the method allows them"
-        if self.confidence is not None:
-            what = f"an upper limit of {self.measure}"
-            advice = "Hold out more rows, or ask for a smaller confidence"
-        elif tried[kept] < tried.max():
-            advice = f"Larger ones, up to {tried.max():g}, were tried. Take more rows"
-        elif self.weight_name != "fairness_weight" and tried[kept] == 1.0:
-            at, advice = f"{at}, the largest there is", "Take more rows"
-        notify(
-            f"No {self.weight_name.replace('_', ' ')} reached {what} <= {self.max_gap:g} on the "
-            f"held-out rows. The model that is kept has {gaps[kept]:.4g}, {at}. {advice}, or "
-            "allow a larger max_gap.",
-            GapNotReachedWarning,
-        )
-        if constant:
-            notify(
-                "Every model of the path accepts nearly everybody or nearly nobody among the "
-                "held-out rows, and so does the one that is kept. Try smaller weights.",
-                ConstantModelWarning,
-            )
-
-    def _warn_of_a_constant(self, kept: pd.Series, decides: bool) -> None:
-        what = f"with {self.measure} <= {self.max_gap:g}"
-        if not self.outcome.decides:
-            # The target's own spread follows from the error and from R squared.
-            least = (_CONSTANT * kept["rmse"]) ** 2
-            if kept["spread"] ** 2 * max(1.0 - kept["r2"], 1e-9) < least:
-                notify(
-                    f"The best model {what} gives everyone nearly the same prediction. Allow a "
-                    "larger max_gap.",
-                    ConstantModelWarning,
-                )
+    def tell(self, trials: "Trials", place: int, *, reached: bool, limit: float | None) -> None:
+        """Warn once of all that is wrong with the model that is kept, or raise if that is asked."""
+        curve, people = trials.curve, trials.people
+        kept, decides = curve.iloc[place], bool(self.decides(curve)[place])
+        half, groups = self.resolution(people, float(kept.get("spread", 0.0)))
+        measure, gap = MEASURES[self.measure], float(kept[self.measure])
+        if measure.is_relative and kept["wasserstein_parity_gap"] > 0.0:
+            half *= kept["relative_wasserstein_parity_gap"] / kept["wasserstein_parity_gap"]
+        known = not self.outcome.decides and measure.limit is None
+        few = half > self.max_gap and self.confidence is None and not known
+        if reached and decides and not few:
+            return
+        name = self.weight_name.replace("_", " ")
+        where = "by cross-fitting" if trials.crossed else "on the held-out rows"
+        words = list[str]()
+        category: type[FairmatchWarning] = SmallGroupWarning
+        if not reached:
+            category = GapNotReachedWarning
+            asked = f"{self.measure} <= {self.max_gap:g}"
+            if self.confidence is None:
+                words.append(f"No {name} reached {asked} {where}.")
+            else:
+                words.append(f"No {name} could be shown to keep {asked} with confidence "
+                             f"{self.confidence:g}: on the rows set aside for it the upper limit "
+                             f"is {_short(limit or 1.0)}.")  # fmt: skip
+            at = f"{name.removeprefix('fairness ')} {kept['fairness_weight']:g}"
+            words.append(f"The model that is kept has {_short(gap)} {where}, at {at}; "
+                         f"{trials.widest(place)}.")  # fmt: skip
+        if not decides:
+            category = category if not reached else ConstantModelWarning
+            words.append(self._constant(kept, reached))
+        if few and people.strata is not None:
+            words.append(f"The strata are small: within them, chance alone makes a mean absolute "
+                         f"gap of up to about {half:.3f}, more than max_gap={self.max_gap:g}. "
+                         "Condition on fewer or coarser factors.")  # fmt: skip
+        elif few:
+            what = "rates" if self.outcome.decides else "mean predictions"
+            words.append(f"The groups are small ({groups.sized(groups.compared)} rows): a gap of "
+                         f"{what} between them is known to about ±{_short(half)}, more than "
+                         f"max_gap={self.max_gap:g}.")  # fmt: skip
+            if reached:
+                most = min(1.0, gap + half) if self.outcome.decides else gap + half
+                words.append(f"The model that is kept has {self.measure} {_short(gap)} {where}; on "
+                             f"new rows it may be up to {_short(most)}.")  # fmt: skip
+        advice = "Take more rows, or allow a larger max_gap"
+        if not reached and self.confidence is not None:
+            advice = "Take more rows, ask for a smaller confidence, or allow a larger max_gap"
+        elif few:
+            advice = "Pool groups (small_groups='pool'), take more rows, or allow a larger max_gap"
         elif not decides:
-            rate = kept["acceptance_rate"]
-            if self.outcome.several:
-                notify(
-                    f"The most accurate model {what} gives nearly everybody the same class, and "
-                    "so does every other model within the bound. Allow a larger max_gap.",
-                    ConstantModelWarning,
-                )
-                return
-            whom = "everybody" if rate > 0.5 else "nobody"
-            nearly = "" if rate in (0.0, 1.0) else "nearly "
-            notify(
-                f"The most accurate model {what} accepts {nearly}{whom} among the held-out rows "
-                f"({rate:.2%}), and every other model within the bound decides as little. It is "
-                "fair because it decides nothing. Allow a larger max_gap, or try "
-                "FTMBoostingClassifier('predicted') or QuantileAlignmentClassifier, which usually "
-                "reach small gaps with models that decide.",
-                ConstantModelWarning,
-            )
+            advice = "Allow a larger max_gap, or take smaller weights"
+        elif not reached and name == "fairness weight" and place == len(curve) - 1:
+            advice = "Try larger weights where the method allows them, or allow a larger max_gap"
+        message = " ".join([*words, f"{advice}."])
+        if not reached and self.strict:
+            raise GapNotReachedError(message, parameter="max_gap")
+        notify(message, category)
+
+    def _constant(self, kept: pd.Series, reached: bool) -> str:
+        what = f" with {self.measure} <= {self.max_gap:g}" if reached else ""
+        if not self.outcome.decides:
+            return f"The model{what} gives everyone nearly the same prediction."
+        if self.outcome.several:
+            return f"The model{what} gives nearly everybody the same class."
+        rate = float(kept["acceptance_rate"])
+        whom = "everybody" if rate > 0.5 else "nobody"
+        nearly = "" if rate in (0.0, 1.0) else "nearly "
+        return (
+            f"The model{what} accepts {nearly}{whom} ({rate:.2%}), which is fair because it "
+            "decides nothing; FTMBoostingClassifier('predicted') and QuantileAlignmentClassifier "
+            "usually reach small gaps with models that decide."
+        )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a method has made of some rows, to train models for the weights that are asked for.
+
+    Attributes
+    ----------
+    train : callable
+        Returns one scorer per weight.
+    coupling : callable
+        Returns the matching of the rows, or None if there is none to be shared.
+    unseen : callable, optional
+        Returns scores of the rows for every weight. Neither the model behind a score nor its
+        adjustment has seen the row. It is None for methods that would have to train again.
+    """
+
+    train: Callable[[Sequence[float]], Sequence[Any]]
+    coupling: Callable[[], Coupling | None] = lambda: None
+    unseen: Callable[[Sequence[float]], list[FloatArray]] | None = None
+
+
+class Training:
+    """A method on encoded rows, which trains models for the weights that are asked for."""
+
+    def __init__(
+        self, estimator: Any, reader: Reader, rows: People, coupling: Coupling | None = None
+    ) -> None:
+        template, self.estimator, self.known = clone(estimator), estimator, reader.attributes()
+        template._adopt(self.known)
+        self.prepared: Prepared = template._prepare(rows, coupling)
+
+    def models(self, weights: Sequence[float]) -> list[Any]:
+        """Return one fitted estimator per weight."""
+        return [
+            self.estimator._fitted(weight, {**self.known, **scorer.attributes()})
+            for weight, scorer in zip(weights, self.prepared.train(weights), strict=True)
+        ]
 
 
 def fit_models(
@@ -464,56 +591,273 @@ def fit_models(
     coupling: Coupling | None = None,
 ) -> list[Any]:
     """Return one fitted estimator per weight. They share encoding and matching."""
-    template = clone(estimator)
     rows = reader.fit(people, coupled=coupling is not None)
-    known = reader.attributes()
-    template._adopt(known)
-    scorers = template._learn(rows, weights, coupling)
-    return [
-        estimator._fitted(weight, {**known, **scorer.attributes()})
-        for weight, scorer in zip(weights, scorers, strict=True)
-    ]
+    return Training(estimator, reader, rows, coupling).models(weights)
+
+
+class Trials:
+    """Candidates, measured on rows that their models have not seen.
+
+    A method with cross-fitted scores is measured on all rows. Others hold out rows once, or in
+    three folds if a group is too small for the bound, and the method cross-fits.
+    """
+
+    def __init__(self, model: Any, reader: Reader, people: People, rows: People) -> None:
+        self.bound, self.reader = Bound.of(model, reader.outcome), reader
+        self.plain = clone(model).set_params(max_gap=None, confidence=None)
+        self.scorer = read_scorer(model)
+        self.everybody, self.rows = people, rows
+        whole = model._prepares_unseen
+        self.folds = [] if whole else self._split(model)
+        tests = [test for _, test in self.folds] or [np.arange(len(people))]
+        self.crossed = whole or len(self.folds) > 1
+        self.trainings = [
+            Training(self.plain, reader, rows.take(train)) for train, _ in self.folds
+        ] or [Training(self.plain, reader, rows)]
+        self.seen = np.concatenate(tests)
+        self.seen = self.seen[~np.isin(people.groups.codes[self.seen], people.groups.apart)]
+        self.people = people.take(self.seen)
+        self.models, self.scored = list[Any](), list[FloatArray]()
+        self.curve, self._coupling = pd.DataFrame(), None
+
+    def _split(self, model: Any) -> list[tuple[IndexArray, IndexArray]]:
+        people, values = self.everybody, labels_of(self.everybody).values
+        try:
+            split = stratified_split(
+                values, people.groups, model.validation_size, model.random_state
+            )
+        except GroupError:
+            if not model._cross_fits:
+                raise
+        else:
+            spread = float(np.std(values)) if not self.bound.outcome.decides else 0.0
+            held_out = people.take(split[1])
+            known = self.bound.resolution(held_out, spread)[0] <= self.bound.max_gap
+            if known or not model._cross_fits:
+                return [split]
+        return crossed_folds(people, _FOLDS, model.random_state)
+
+    def add(self, weights: Sequence[float]) -> None:
+        """Train and measure candidates."""
+        found = [training.models(weights) for training in self.trainings]
+        if unseen := self.trainings[0].prepared.unseen:
+            new = [scores[self.seen] for scores in unseen(weights)]
+            if not self.bound.outcome.decides:
+                new = [self.reader.mean_ + self.reader.scale_ * scores for scores in new]
+        else:
+            inputs = [encoded(self.rows.take(test)).inputs for _, test in self.folds]
+            order = np.concatenate([test for _, test in self.folds])
+            kept = ~np.isin(self.everybody.groups.codes[order], self.everybody.groups.apart)
+            new = [
+                np.concatenate([m._scores(i) for m, i in zip(models, inputs, strict=True)])[kept]
+                for models in zip(*found, strict=True)
+            ]
+        if MEASURES[self.bound.measure].needs_coupling and self._coupling is None:
+            self._coupling = found[0][0]._match(self.rows.take(self.seen))
+        path = FairnessPath(np.asarray(weights, dtype=np.float64), found[0])
+        curve = path.measured(new, self.people, self._coupling)
+        curve["score"] = [self.score(scores, line) for scores, (_, line) in zip(
+            new, curve.iterrows(), strict=True)]  # fmt: skip
+        self.curve = pd.concat([self.curve, curve], ignore_index=True)
+        self.models += found[0]
+        self.scored += new
+
+    def search(self, weights: Sequence[float]) -> None:
+        """Measure few of the weights: the plain model, and a bisection for the bound."""
+        order = sorted(map(float, weights))
+        low, high = 0, len(order)
+        self.add(order[:1])
+        if self.curve[self.bound.measure].iloc[0] <= self.bound.max_gap:
+            return
+        while high - low > 1:
+            middle = (low + high) // 2
+            self.add([order[middle]])
+            within = self.curve[self.bound.measure].iloc[-1] <= self.bound.max_gap
+            if within or not self.bound.decides(self.curve)[-1]:
+                high = middle
+            else:
+                low = middle
+        place = np.argsort(self.curve["fairness_weight"].to_numpy(), kind="stable")
+        self.curve = self.curve.iloc[place].reset_index(drop=True)
+        self.models = [self.models[k] for k in place]
+        self.scored = [self.scored[k] for k in place]
+
+    def score(self, scores: FloatArray, line: Any = None, rows: Any = slice(None)) -> float:
+        """Return the score that the choice maximises."""
+        labels, weights = labels_of(self.people), self.people.weights
+        own = None if weights is None else weights[rows]
+        scores = scores[rows]
+        if not self.bound.outcome.decides:
+            if self.scorer is None:
+                return -errors_of(scores, labels.values[rows], own)["rmse"]
+            wanted: Any = labels.values[rows]
+            ready: Any = _ReadyRegressor(scores)
+        else:
+            wanted, ready = labels.values[rows].astype(np.int64), _ReadyClassifier(scores)
+            if self.scorer is None:
+                return float(np.average(ready.predict(None) == wanted, weights=own))
+        assert self.people.table is not None
+        assert self.scorer is not None
+        table = self.people.table.take(np.arange(len(labels))[rows]).native
+        given = {} if own is None else {"sample_weight": own}
+        return float(self.scorer(ready, table, wanted, **given))
+
+    def error(self, place: int) -> float:
+        """Return the standard error of a candidate's score, from blocks of the rows."""
+        labels = labels_of(self.people)
+        if len(labels) < 10 * _BLOCKS:
+            return 0.0
+        order = np.argsort(labels.values, kind="stable")
+        try:
+            parts = [self.score(self.scored[place], rows=order[k::_BLOCKS]) for k in range(_BLOCKS)]
+        except ValueError:  # a block has rows of one class, and the score needs both
+            return 0.0
+        return float(np.std(parts, ddof=1) / np.sqrt(_BLOCKS))
+
+    def choose(self) -> tuple[int, bool]:
+        """Return the position of the candidate to keep, and whether it keeps the bound."""
+        bound = self.bound
+        spread = float(self.curve["spread"].max()) if not bound.outcome.decides else 0.0
+        noise = bound.resolution(self.people, spread)[0] / 1.96
+        best = int(np.argmax(self.curve["score"].to_numpy()))
+        place, reached = bound.best(self.curve, self.error(best), noise)
+        self.curve["expected_gap"] = bound.expected(self.curve)
+        return place, reached
+
+    def widest(self, place: int) -> str:
+        """Return in words between which groups the gap is largest."""
+        measure, outcome = MEASURES[self.bound.measure], self.bound.outcome
+        if measure.needs_coupling:
+            return "matched people differ by this much"
+        settings = Settings(outcome=outcome, spread=None if outcome.decides else self.reader.scale_)
+        scored = ScoredPeople(self.people, self.scored[place], settings)
+        pair = max(combinations(scored.codes, 2), key=lambda codes: measure.between(scored, codes))
+        groups, sizes = self.people.groups, self.people.groups.sizes()
+        names = [f"{groups.labels[code]!r} ({int(sizes[code]):,} rows)" for code in pair]
+        return f"the gap is that between {names[0]} and {names[1]}"
+
+    def final(self, weight: float) -> Any:
+        """Return the model of a weight, trained on all rows."""
+        if not self.folds:
+            return self.trainings[0].models([weight])[0]
+        coupling = self.trainings[0].prepared.coupling() if len(self.folds) == 1 else None
+        if coupling is not None:  # pairs of the training rows; the loss sees everybody
+            train, n_rows = self.folds[0][0], len(self.rows)
+            parts = [
+                replace(
+                    part,
+                    source_index=train[part.source_index],
+                    target_index=train[part.target_index],
+                    n_rows=n_rows,
+                )
+                for part in coupling.parts
+            ]
+            coupling = join_parts(parts) if len(parts) > 1 else parts[0]
+        return Training(self.plain, self.reader, self.rows, coupling).models([weight])[0]
+
+    def path(self, weight: float, final: Any) -> FairnessPath:
+        """Return the candidates as a path, with the model that is kept in its place."""
+        weights = self.curve["fairness_weight"].to_numpy()
+        models = [final if w == weight else m for w, m in zip(weights, self.models, strict=True)]
+        return FairnessPath(weights, models)
+
+
+def crossed_folds(people: People, n_folds: int, seed: Any) -> list[tuple[IndexArray, IndexArray]]:
+    """Return folds in which every group, and every label of it, has its share."""
+    labels = labels_of(people)
+    known = labels.positive if labels.classes is None else labels.values
+    order = np.random.default_rng(seed_sequence(seed)).permutation(len(people))
+    order = order[np.lexsort((known[order], people.groups.codes[order]))]
+    fold = np.empty(len(people), dtype=np.intp)
+    fold[order] = np.arange(len(people)) % n_folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def choose_model(
-    model: Any, reader: Reader, people: People, weights: Sequence[float]
+    model: Any, reader: Reader, people: People, weights: Sequence[float], *, search: bool
 ) -> tuple[Any, FairnessPath, pd.DataFrame]:
     """Return the model that is kept, the path that it is from, and the path's measures.
 
-    The models are trained on part of the people, and measured on the others.
+    Parameters
+    ----------
+    model : estimator
+        What to train, with the bound.
+    reader : Reader
+        The reader that has parsed the people.
+    people : People
+        Everybody.
+    weights : sequence of float
+        The candidates.
+    search : bool
+        Whether few of them are trained, by bisection, or all.
     """
-    assert model.max_gap is not None
-    train, held_out = stratified_split(
-        labels_of(people).values, people.groups, model.validation_size, model.random_state
-    )
-    plain = clone(model).set_params(max_gap=None, confidence=None)
-    models = fit_models(plain, reader, people.take(train), weights)
-    path = FairnessPath(np.asarray(weights, dtype=np.float64), models)
-    bound = Bound(
-        float(model.max_gap),
-        model.gap_measure or model._gap_measure,
-        model.confidence,
-        reader.outcome,
-        model._weight_name or "fairness_weight",
-    )
-    if not MEASURES[bound.measure].applies_to(reader.outcome):
-        raise InputError(
-            f"gap_measure={bound.measure!r} and {len(reader.classes_)} classes do not combine. "
-            f"Choose one of {', '.join(applicable(reader.outcome))}.",
-            parameter="gap_measure",
+    if people.weights is not None:
+        people = people.take(np.flatnonzero(people.weights))
+    rows = reader.fit(people)
+    certified = None
+    if model.confidence is not None:
+        labels = labels_of(people).values
+        split = stratified_split(labels, people.groups, model.validation_size, model.random_state)
+        certified = split[1]
+        trials = Trials(model, reader, people.take(split[0]), rows.take(split[0]))
+    else:
+        trials = Trials(model, reader, people, rows)
+    if search:
+        trials.search(weights)
+    else:
+        trials.add(weights)
+    place, reached = trials.choose()
+    limit = None
+    if certified is None:
+        final = trials.final(float(trials.curve["fairness_weight"].iloc[place]))
+    else:
+        apart = np.isin(people.groups.codes[certified], people.groups.apart)
+        certified = certified[~apart]
+        place, reached, limit, final = _certified(
+            trials, place, people.take(certified), rows.take(certified)
         )
-    kept = people.take(held_out[~np.isin(people.groups.codes[held_out], people.groups.apart)])
-    seen = reader.encode(kept)
-    scored = [one._scores(seen.table.inputs) for one in models]  # type: ignore[union-attr]
-    coupling = None
-    if MEASURES[bound.measure].needs_coupling:
-        coupling = models[0]._match(seen)
-    curve = path.measured(scored, kept, coupling)
-    if bound.confidence is not None:
-        curve[f"{bound.measure}_limit"] = bound.limits(scored, kept, reader.scale_)
-    best = bound.best(curve)
-    bound.warn_of_few(kept, curve.iloc[best])
-    return models[best], path, curve
+        if final is None:
+            weight = float(trials.curve["fairness_weight"].iloc[place])
+            final = Training(trials.plain, reader, rows).models([weight])[0]
+    trials.bound.tell(trials, place, reached=reached, limit=limit)
+    weight = float(trials.curve["fairness_weight"].iloc[place])
+    return final, trials.path(weight, final), trials.curve
+
+
+def _certified(
+    trials: Trials, chosen: int, people: People, rows: People
+) -> tuple[int, bool, float | None, Any]:
+    """Test candidates on rows set aside, from the fairest on; keep the last one that passes.
+
+    The sequence is fixed before these rows are seen, so every test has the full level, and the
+    probability that a model with a larger gap is kept is at most one minus the confidence. The
+    sequence ends at the candidate that is chosen without a confidence.
+    """
+    bound, curve = trials.bound, trials.curve
+    assert bound.confidence is not None
+    outcome = bound.outcome
+    settings = Settings(outcome=outcome, spread=None if outcome.decides else trials.reader.scale_)
+    weights, gaps = curve["fairness_weight"].to_numpy(), curve["expected_gap"].to_numpy()
+    sequence = np.flatnonzero(bound.decides(curve) & (weights >= weights[chosen]))
+    if not len(sequence):
+        sequence = np.array([chosen])
+    fairest = max(sequence.tolist(), key=lambda place: (-gaps[place], weights[place]))
+    sequence = sequence[weights[sequence] <= weights[fairest]]
+    training = trials.trainings[0]
+    if trials.folds:
+        training = Training(trials.plain, trials.reader, trials.rows)
+    curve[f"{bound.measure}_limit"], kept = np.nan, None
+    inputs, first = encoded(rows).inputs, None
+    for place in sequence[np.argsort(-weights[sequence])].tolist():
+        (model,) = training.models([float(weights[place])])
+        scored = ScoredPeople(people, model._scores(inputs), settings)
+        limit = MEASURES[bound.measure].upper_limit(scored, bound.confidence)
+        curve.loc[place, f"{bound.measure}_limit"] = limit
+        first = limit if first is None else first
+        if not limit <= bound.max_gap:
+            break
+        kept = place, True, limit, model
+    return kept or (fairest, False, first, None)
 
 
 def _short(number: float) -> str:

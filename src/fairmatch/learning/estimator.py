@@ -13,7 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairmatch.exceptions import CouplingError, InputError
-from fairmatch.learning.choice import check_choice, choose_model, errors_of, fit_models
+from fairmatch.learning.choice import (
+    Prepared,
+    check_choice,
+    choose_model,
+    errors_of,
+    fit_models,
+)
 from fairmatch.learning.penalties import Transport
 from fairmatch.learning.reading import (
     Columns,
@@ -61,8 +67,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     A family of methods is a subclass that defines:
 
-    ``_learn(people, weights, coupling)``
-        Returns one `Scorer` per weight. ``people`` are encoded: ``encoded(people).inputs`` is what
+    ``_learn(people, weights, coupling)``, or ``_prepare(people, coupling)``
+        Returns one `Scorer` per weight, or a `Prepared` that trains them when they are asked for.
+        ``people`` are encoded: ``encoded(people).inputs`` is what
         the learner sees and ``encoded(people).points`` what people are matched on, labels are 0
         and 1 or standard deviations from the mean, and ``groups.apart`` are compared with nobody.
         ``self.reader_`` is the fitted reader. Here ``self`` is a copy that may be changed.
@@ -99,6 +106,11 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     _choice_weights: ClassVar[tuple[float, ...] | None] = None
     # Whether weight 0 stands for a model without a penalty.
     _zero_is_plain: ClassVar[bool] = True
+    # How ``max_gap`` chooses: by cross-fitted scores of all rows, with a bisection instead of all
+    # candidates, and in folds where a group is too small to be held out once.
+    _prepares_unseen: ClassVar[bool] = False
+    _searches: ClassVar[bool] = False
+    _cross_fits: ClassVar[bool] = False
     # Whether groups may be probabilities.
     _estimated: ClassVar[bool] = False
     # Whether people are matched, and what the learner sees.
@@ -112,6 +124,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     max_gap: float | None = None
     gap_measure: str | None = None
     confidence: float | None = None
+    scoring: Any = None
+    strict: bool = False
     validation_size: float = 0.2
     criterion: str = "demographic_parity"
     reference: Any = None
@@ -159,7 +173,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             take more classes. For regressors, the numbers to predict.
         sensitive_features : array-like of shape (n_rows,) or (n_rows, n_attributes), optional
             Group of every row. Leave it out where ``sensitive_column`` names a column of X. The
-            combinations of several attributes are the groups.
+            combinations of several attributes are the groups. Boosted trees, match smoothing and
+            `GroupBlindClassifier` also take `fairmatch.group_probabilities`.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of every row.
         coupling : Coupling, optional
@@ -189,7 +204,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             (model,) = fit_models(self, reader, people, weights, coupling)
             self._adopt(learned(model))
         else:
-            chosen, path, curve = choose_model(self, reader, people, weights)
+            search = self._searches and not self._lists
+            chosen, path, curve = choose_model(self, reader, people, weights, search=search)
             self._adopt({**learned(chosen), "path_": path, "validation_curve_": curve})
         return self
 
@@ -204,20 +220,23 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         return 0.0 if self._weight_name is None else getattr(self, self._weight_name)
 
     @property
+    def _lists(self) -> bool:
+        """Whether the user has listed the weights to choose from."""
+        listed = isinstance(self._weight, Sequence | np.ndarray)
+        return listed and not isinstance(self._weight, str)
+
+    @property
     def _candidates(self) -> Sequence[float]:
         """The weights to train with: one, or those that ``max_gap`` chooses from."""
-        several = isinstance(self._weight, Sequence | np.ndarray) and not isinstance(
-            self._weight, str
-        )
         if self.max_gap is None:
-            if several:
+            if self._lists:
                 raise InputError(
                     f"{self._weight_name} has several values, and max_gap chooses among them. Set "
                     f"max_gap, or pass one {self._weight_name}.",
                     parameter=self._weight_name,
                 )
             return [self._weight]
-        if several:
+        if self._lists:
             return list(self._weight)
         check_weights(self._weight_name or "fairness_weight", [self._weight], self._weight_range)
         own = self._choice_weights or self.default_weights
@@ -289,6 +308,10 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Sequence[Scorer]:
         """Return one scorer per weight."""
         raise NotImplementedError
+
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
+        """Return what trains scorers when they are asked for."""
+        return Prepared(lambda weights: self._learn(people, weights, coupling))
 
     def _transport(self) -> Transport:
         """Return how people are matched, for methods that match."""

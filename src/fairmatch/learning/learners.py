@@ -388,6 +388,11 @@ class SeenRows:
     strata: NDArray[Any] | None = None
     _scored: dict[int, tuple[Any, FloatArray]] = field(default_factory=dict, repr=False)
 
+    def __getitem__(self, rows: IndexArray) -> "SeenRows":
+        codes = None if self.codes is None else self.codes[rows]
+        strata = None if self.strata is None else self.strata[rows]
+        return SeenRows(_safe_indexing(self.table, rows), codes, strata)
+
     def scored(self, learner: Learner, model: Any) -> FloatArray:
         """Return the scores of a model, which are computed only once per model."""
         if id(model) not in self._scored:

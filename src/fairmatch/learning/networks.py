@@ -1052,18 +1052,26 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, the share ``validation_size``. Of those that keep the bound and
+        score within one standard error of the best, the one nearest to the plain model is trained
+        on all rows and kept. If none keeps it, the fairest is, with a warning. A model that accepts
+        nearly everybody or nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     encoder : "table", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
         X as it is, and any transformer of your own will do. Missing values are an error unless the
@@ -1104,9 +1112,10 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -1143,6 +1152,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         encoder: Any = "table",
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -1162,6 +1173,8 @@ class FTMClassifier(NetworkEstimator, FairClassifier):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.encoder = encoder
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
@@ -1210,19 +1223,26 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, the share ``validation_size``. Of those that keep the bound and
+        score within one standard error of the best, the one nearest to the plain model is trained
+        on all rows and kept. If none keeps it, the fairest is, with a warning. The gap is in units
+        of the target, or in standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     encoder : "table", None or a transformer, default="table"
         What turns X into numbers. "table" is `fairmatch.people.encoding.TableEncoder`, None leaves
         X as it is, and any transformer of your own will do. Missing values are an error unless the
@@ -1263,9 +1283,10 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -1301,6 +1322,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         encoder: Any = "table",
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -1319,6 +1342,8 @@ class FTMRegressor(NetworkEstimator, FairRegressor):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.encoder = encoder
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction

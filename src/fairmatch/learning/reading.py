@@ -210,6 +210,8 @@ def settle_small_groups(groups: Groups, small_groups: SmallGroups, *, warn: bool
                 f"needed. Choose a smaller number, such as small_groups=('pool', {least // 2}).",
                 parameter="small_groups",
             )
+        # A pool of a single row cannot be compared with anybody.
+        groups = replace(groups, apart=tuple(sorted({*groups.apart, *groups.small(2)})))
     elif way == "ignore":
         groups = replace(groups, apart=tuple(sorted({*groups.apart, *small})))
         if len(groups.compared) < 2:
@@ -641,9 +643,7 @@ class Reader:
         """Return encoded features as points whose squared distance says who is alike."""
         if self.alike_.weights is None:
             return points
-        dense = points.dense()
-        factors = self.alike_.scales(self.encoder_.feature_groups_, dense.shape[1])
-        return read_points(dense[:, factors > 0.0] * factors[factors > 0.0])
+        return self.alike_.scaled(points.dense(), self.encoder_.feature_groups_)
 
     def _fit_scale(self, numbers: FloatArray, weights: FloatArray | None) -> None:
         """Learn the unit of a number: its mean and its standard deviation.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairmatch.exceptions import CouplingError, InputError, ModelFileError
+from fairmatch.learning.choice import Prepared
 from fairmatch.learning.estimator import PAPER_WEIGHTS, FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.penalties import Transport, TreePenalty
 from fairmatch.learning.progress import TrainingProgress
@@ -37,6 +38,7 @@ BOOSTING_CHOICES = (
     *(0.0, *PAPER_WEIGHTS[:14]),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 5.5, 6.0, 7.0, 10.0, 20.0, 50.0),
 )
+_LEAST_ROUNDS = 100
 # With several classes, which have as many trees each.
 CLASS_CHOICES = (0.0, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0)
 # Parameters of LightGBM that fairmatch sets.
@@ -542,11 +544,11 @@ def unseen_scores(
     categorical: list[int],
     loss: Loss = LOGISTIC,
     n_folds: int = 2,
-    share: float = 1.0,
+    n_rounds: int | None = None,
 ) -> FloatArray:
     """Return the score of every row by plain trees that were grown on the other folds.
 
-    ``share`` is the share of the rounds that these trees have.
+    ``n_rounds`` is the number of these trees, by default that of the settings.
     """
     groups, inputs = people.groups, encoded(people).inputs
     labels = labels_of(people)
@@ -558,7 +560,7 @@ def unseen_scores(
     fold = np.empty(len(strata), dtype=np.intp)
     fold[order] = np.arange(len(strata)) % n_folds
     scores: FloatArray | None = None
-    quiet = replace(settings, verbose=0, n_rounds=max(1, round(share * settings.n_rounds)))
+    quiet = replace(settings, verbose=0, n_rounds=n_rounds or settings.n_rounds)
     for number in np.unique(fold):
         part, unseen = people.take(np.flatnonzero(fold != number)), fold == number
         trainer = TreeTrainer(quiet, part, categorical=categorical, loss=loss)
@@ -623,9 +625,11 @@ class BoostedTrees(FairEstimator):
     _sees: ClassVar[str] = "codes"
     _estimated: ClassVar[bool] = True
     _state_file: ClassVar[str] = FILE
+    _searches: ClassVar[bool] = True
+    _cross_fits: ClassVar[bool] = True
     _lightgbm: ClassVar[type[Any]]
     # Folds of the scores that people are matched on, and the share of the rounds that these trees
-    # have. docs/evidence/boosting.md has the measurements.
+    # have if that is 100 or more.
     _score_folds: ClassVar[int] = 2
     _score_rounds: ClassVar[float] = 0.5
 
@@ -651,10 +655,8 @@ class BoostedTrees(FairEstimator):
                 "all the rows does not fit. Leave one of the two out."
             )
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[TreeScorer]:
-        """Return one scorer per weight."""
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
+        """Return a trainer of trees, with a matching that is made once it is needed."""
         settings, loss, parts = self._settings(), self._outcome.loss, [people]
         if self._outcome.several and settings.scale_pos_weight != 1.0:
             raise InputError(
@@ -668,7 +670,7 @@ class BoostedTrees(FairEstimator):
             parts = [people.take(rows) for rows in split]
         for part in parts:
             part.rows_with_mass()
-        penalties = [self._penalty(part, coupling) if any(weights) else None for part in parts]
+        penalties: list[Any] = []
         trainer = TreeTrainer(
             settings,
             *parts,
@@ -678,15 +680,27 @@ class BoostedTrees(FairEstimator):
             patience=self.early_stopping_rounds,
         )
         rate, heavier = settings.parameters["learning_rate"], settings.scale_pos_weight
-        scorers = []
-        for weight in map(float, weights):
-            objectives = [
-                BoostingObjective(part, weight, penalty, rate, heavier, loss)
-                for part, penalty in zip(parts, penalties, strict=True)
-            ]
-            trees, watched = trainer.train(*objectives)
-            scorers.append(TreeScorer(trees, trainer.base_margin, watched, settings.n_jobs, loss))
-        return scorers
+
+        def train(weights: Sequence[float]) -> list[TreeScorer]:
+            if any(weights) and not penalties:
+                penalties.extend(self._penalty(part, coupling) for part in parts)
+            scorers = []
+            for weight in map(float, weights):
+                objectives = [
+                    BoostingObjective(part, weight, penalty, rate, heavier, loss)
+                    for part, penalty in zip(parts, penalties or [None] * len(parts), strict=True)
+                ]
+                grown, watched = trainer.train(*objectives)
+                scorers.append(
+                    TreeScorer(grown, trainer.base_margin, watched, settings.n_jobs, loss)
+                )
+            return scorers
+
+        def matched() -> Coupling | None:
+            shared = len(parts) == 1 and penalties
+            return getattr(penalties[0], "coupling", None) if shared else None
+
+        return Prepared(train, matched)
 
     def _transport(self) -> Transport:
         return Transport(
@@ -701,13 +715,15 @@ class BoostedTrees(FairEstimator):
         )
 
     def _unseen_scores(self, people: People) -> FloatArray:
+        settings = self._settings()
+        share = max(_LEAST_ROUNDS, round(self._score_rounds * settings.n_rounds))
         return unseen_scores(
-            self._settings(),
+            settings,
             people,
             categorical=self.reader_.categorical,
             loss=self._outcome.loss,
             n_folds=self._score_folds,
-            share=self._score_rounds,
+            n_rounds=min(settings.n_rounds, share),
         )
 
     def _restore(self, content: bytes, facts: dict[str, Any], reader: Reader) -> TreeScorer:
@@ -785,9 +801,12 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
@@ -795,9 +814,15 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better objective on held-out rows, and keep the trees
         up to the best round. For this, ``validation_size`` of the training rows is held out, and
@@ -848,9 +873,10 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -901,6 +927,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         early_stopping_rounds: int | None = None,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -921,6 +949,8 @@ class FTMBoostingClassifier(BoostedTrees, FairClassifier):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.early_stopping_rounds = early_stopping_rounds
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
@@ -975,10 +1005,12 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
+        standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
@@ -986,9 +1018,15 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         Share of the rows held out for the choice by ``max_gap`` and for
         ``early_stopping_rounds``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     early_stopping_rounds : int, optional
         Stop after this many rounds without a better objective on held-out rows, and keep the trees
         up to the best round. For this, ``validation_size`` of the training rows is held out, and
@@ -1038,9 +1076,10 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
     fairness_weight_ : float
         The fairness weight that the model was trained with.
     path_ : FairnessPath
-        With ``max_gap``: the models that the choice was made from.
+        With ``max_gap``: the candidates of the choice, with the model that is kept in its place.
     validation_curve_ : DataFrame
-        With ``max_gap``: the measures of these models on the held-out rows.
+        With ``max_gap``: the measures of the candidates on rows that they have not seen, their
+        ``score``, and their ``expected_gap``, the trend of the gap along the weights.
 
     Notes
     -----
@@ -1080,6 +1119,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         early_stopping_rounds: int | None = None,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
@@ -1099,6 +1140,8 @@ class FTMBoostingRegressor(BoostedTrees, FairRegressor):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.early_stopping_rounds = early_stopping_rounds
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction

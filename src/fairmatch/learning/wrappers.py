@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from fairmatch.exceptions import FairmatchError, InputError
+from fairmatch.exceptions import FairmatchError, GroupError, InputError, LabelError
 from fairmatch.learning.adjust import ScoreAdjustment, adjust_people, check_adjustment, places_of
+from fairmatch.learning.choice import Prepared, crossed_folds
 from fairmatch.learning.estimator import FairClassifier, FairEstimator, FairRegressor
 from fairmatch.learning.learners import (
     Learner,
@@ -27,12 +28,14 @@ from fairmatch.matching.matchers import Matcher
 from fairmatch.people.checks import FloatArray, check_flag, check_number
 from fairmatch.people.encoding import TableEncoder
 from fairmatch.people.groups import read_criterion
-from fairmatch.people.people import People
+from fairmatch.people.people import IndexArray, People
 
 # Strengths of quantile alignment: shares of the way to the common distribution.
 ALIGNMENT_STRENGTHS = (
     *(0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0),
 )
+# Folds in which adjustments are fitted to measure them on rows that they have not seen.
+_ADJUSTMENT_FOLDS = 5
 # Weights of match smoothing, whose penalty is a squared difference.
 SMOOTHING_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
 
@@ -99,6 +102,24 @@ class Wrapper(FairEstimator):
         return Learner(self.estimator, self._outcome, reader.classes_, reader.mean_, reader.scale_)
 
 
+Adjusted = tuple[ScoreAdjustment, dict[int, ScoreAdjustment]]
+
+
+def moved(
+    adjustment: ScoreAdjustment,
+    within: dict[int, ScoreAdjustment],
+    scores: FloatArray,
+    places: NDArray[np.intp],
+    strata: NDArray[Any] | None,
+) -> FloatArray:
+    """Return adjusted scores; people of a stratum with an adjustment of its own get that."""
+    found = adjustment.move(scores, places)
+    for code, own in within.items():
+        rows = np.flatnonzero(strata == code)
+        found[rows] = own.move(scores[rows], places[rows])
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class AlignmentScorer:
     """A model with an adjustment of its scores by group.
@@ -118,11 +139,9 @@ class AlignmentScorer:
         assert inputs.codes is not None, "an adjustment needs the groups"
         raw = inputs.scored(self.learner, self.model)
         places = self.places[inputs.codes]
-        moved = self.adjustment.move(raw, places)
-        for code, own in self.within.items():
-            rows = np.flatnonzero(inputs.strata == code)
-            moved[rows] = own.move(raw[rows], places[rows])
-        return self.learner.standard(moved)
+        return self.learner.standard(
+            moved(self.adjustment, self.within, raw, places, inputs.strata)
+        )
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the estimator shows."""
@@ -132,6 +151,7 @@ class AlignmentScorer:
 class AlignedModel(Wrapper):
     """A wrapper that fits a model once, and one adjustment of its scores per strength."""
 
+    _prepares_unseen: ClassVar[bool] = True
     _weight_name: ClassVar[str | None] = "strength"
     _weight_range: ClassVar[str] = "[0, 1]"
     _curve_weights: ClassVar[tuple[float, ...]] = ALIGNMENT_STRENGTHS
@@ -157,44 +177,66 @@ class AlignedModel(Wrapper):
         check_flag("prefit", self.prefit)
         Learner(self.estimator, self._outcome).check(prefit=self.prefit)
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[AlignmentScorer]:
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
         table, learner = encoded(people).inputs.table, self._learner()
         if self.prefit:
-            model = self.estimator
-            check_columns(model, table)
-            scores = learner.raw(model, table)
+            check_columns(self.estimator, table)
+            scores = learner.raw(self.estimator, table)
         else:
             learner.check(weighted=people.weights is not None)
             scores = learner.unseen(table, people, self.cv)
-            model = learner.fit(table, labels_of(people).values, people.weights)
+        places, fitted = places_of(people.groups), [self.estimator] if self.prefit else []
+        plain = replace(people, table=None, strata=None)
 
-        def adjustments(rows: Any) -> Sequence[ScoreAdjustment]:
-            return adjust_people(
-                replace(people, table=None, strata=None).take(rows),
-                scores[rows],
-                strengths=weights,
-                criterion=self.criterion,
-                decisions=self.decisions,
-                scale="probability" if self._outcome.decides else "real",
-            )
+        def adjusted(rows: IndexArray, weights: Sequence[float]) -> list[Adjusted]:
+            def fit(part: IndexArray) -> list[ScoreAdjustment]:
+                return adjust_people(
+                    plain.take(part),
+                    scores[part],
+                    strengths=weights,
+                    criterion=self.criterion,
+                    decisions=self.decisions,
+                    scale="probability" if self._outcome.decides else "real",
+                )
 
-        every = np.arange(len(people))
-        strata = {} if people.strata is None else people.strata.rows_of(every)
-        within: list[dict[int, ScoreAdjustment]] = [{} for _ in weights]
-        for code, rows in strata.items():
+            within: list[dict[int, ScoreAdjustment]] = [{} for _ in weights]
+            strata = {} if people.strata is None else people.strata.rows_of(rows)
+            for code, part in strata.items():
+                try:
+                    found = fit(part)
+                except FairmatchError:  # too few people: the stratum is adjusted like everybody
+                    continue
+                for own, one in zip(within, found, strict=True):
+                    own[code] = one
+            return list(zip(fit(rows), within, strict=True))
+
+        def train(weights: Sequence[float]) -> list[AlignmentScorer]:
+            if not fitted:
+                fitted.append(learner.fit(table, labels_of(people).values, people.weights))
+            return [
+                AlignmentScorer(
+                    learner, fitted[0], replace(one, pooled=self.reader_.pooled_), places, within
+                )
+                for one, within in adjusted(np.arange(len(people)), weights)
+            ]
+
+        def unseen(weights: Sequence[float]) -> list[FloatArray]:
+            """Adjust every fold's out-of-fold scores by what the other folds have taught."""
+            codes, found = places[people.groups.codes], np.empty((len(weights), len(people)))
+            strata = None if people.strata is None else people.strata.values
+            every = np.arange(len(people))
             try:
-                found = adjustments(rows)
-            except FairmatchError:  # too few people: the stratum is adjusted like everybody
-                continue
-            for own, one in zip(within, found, strict=True):
-                own[code] = one
-        pooled, places = self.reader_.pooled_, places_of(people.groups)
-        return [
-            AlignmentScorer(learner, model, replace(one, pooled=pooled), places, own)
-            for one, own in zip(adjustments(every), within, strict=True)
-        ]
+                folds = crossed_folds(people, _ADJUSTMENT_FOLDS, 0)
+                parts = [(test, adjusted(rest, weights)) for rest, test in folds]
+            except (GroupError, LabelError):  # a group, or a class of it, has too few rows to split
+                parts = [(every, adjusted(every, weights))]
+            for test, adjustments in parts:
+                own = None if strata is None else strata[test]
+                for scored, one in zip(found, adjustments, strict=True):
+                    scored[test] = learner.standard(moved(*one, scores[test], codes[test], own))
+            return list(found)
+
+        return Prepared(train, unseen=unseen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +262,8 @@ class SmoothedModel(Wrapper):
     All models share the out-of-fold scores and the matching.
     """
 
+    _searches: ClassVar[bool] = True
+    _cross_fits: ClassVar[bool] = True
     _curve_weights: ClassVar[tuple[float, ...]] = SMOOTHING_WEIGHTS
     _save_instead: ClassVar[str | None] = (
         "Save model.estimator_, which is the whole model, with its own library."
@@ -255,30 +299,34 @@ class SmoothedModel(Wrapper):
             )
         return super()._match(people)
 
-    def _learn(
-        self, people: People, weights: Sequence[float], coupling: Coupling | None
-    ) -> list[ModelScorer]:
+    def _prepare(self, people: People, coupling: Coupling | None) -> Prepared:
         table, learner = encoded(people).inputs.table, self._learner()
-        numbers = labels_of(people).values
+        numbers, ready = labels_of(people).values, list[Any]()
         learner.check(weighted=people.weights is not None)
-        targets = np.tile(numbers, (len(weights), 1))
-        smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
-        if smoothed:
-            scores = learner.standard(learner.unseen(table, people, self.cv))
-            coupling, compared = self._matched(people, scores, coupling)
-            positive = [weights[place] for place in smoothed]
-            targets[smoothed] = smooth_people(
-                learner, table, people, scores, coupling, compared, positive
-            )
-            fit_softly = learner.softly(table, numbers, people.weights)
-        models = [
-            fit_softly(target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
-            for weight, target in zip(weights, targets, strict=True)
-        ]
-        return [
-            ModelScorer(learner, model, learner.own_unit(target))
-            for model, target in zip(models, targets, strict=True)
-        ]
+
+        def train(weights: Sequence[float]) -> list[ModelScorer]:
+            targets = np.tile(numbers, (len(weights), 1))
+            smoothed = [place for place, weight in enumerate(weights) if weight > 0.0]
+            if smoothed and not ready:
+                scores = learner.standard(learner.unseen(table, people, self.cv))
+                softly = learner.softly(table, numbers, people.weights)
+                ready.extend([scores, *self._matched(people, scores, coupling), softly])
+            if smoothed:
+                scores, pairs, compared, softly = ready
+                positive = [weights[place] for place in smoothed]
+                targets[smoothed] = smooth_people(
+                    learner, table, people, scores, pairs, compared, positive
+                )
+            models = [
+                softly(target) if weight > 0.0 else learner.fit(table, numbers, people.weights)
+                for weight, target in zip(weights, targets, strict=True)
+            ]
+            return [
+                ModelScorer(learner, model, learner.own_unit(target))
+                for model, target in zip(models, targets, strict=True)
+            ]
+
+        return Prepared(train)
 
     def _matched(
         self, people: People, scores: FloatArray, coupling: Coupling | None
@@ -336,18 +384,26 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         How rows are split into folds. The adjustment is fitted on the score of every row by a model
         that was trained on the other folds.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the strength: it measures strengths by
+        cross-fitting over all rows. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+        Share of the rows that ``confidence`` sets aside, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -421,6 +477,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -438,6 +496,8 @@ class QuantileAlignmentClassifier(AlignedModel, FairClassifier):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -495,18 +555,27 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the most accurate model whose gap on the held-out rows is at most this.
-        A model that accepts nearly everybody or nearly nobody is kept only if no other qualifies.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. A model that accepts nearly everybody or
+        nearly nobody is kept only if no other qualifies.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in `fairmatch.measures.MEASURES`. By default it is
         the gap of decisions that belongs to the criterion.
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="accuracy"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are 0 and 1.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -577,6 +646,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "accuracy",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -597,6 +668,8 @@ class MatchSmoothingClassifier(SmoothedModel, FairClassifier):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -632,19 +705,26 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         How rows are split into folds. The adjustment is fitted on the prediction for every row by a
         model that was trained on the other folds.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the strength: it measures strengths by
+        cross-fitting over all rows. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
+        standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     validation_size : float, default=0.2
-        Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
+        Share of the rows that ``confidence`` sets aside, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -709,6 +789,8 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -724,6 +806,8 @@ class QuantileAlignmentRegressor(AlignedModel, FairRegressor):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups
@@ -775,19 +859,27 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         drawn by label; two groups that have no more than twice this number are matched whole. The
         penalty sees the sample's pairs, and the loss sees all rows. None matches everybody.
     max_gap : float, optional
-        Largest allowed gap. With it, fit chooses the fairness weight: it trains a path on part of
-        the rows and keeps the model with the least squared error whose gap on the held-out rows is
-        at most this. The gap is in units of the target, or in standard deviations if the measure
-        is relative.
+        Largest allowed gap. With it, fit chooses the fairness weight: it measures models on rows
+        that they have not seen, a fifth held out or three folds where a group is too small for the
+        bound, and searches by bisection. Of those that keep the bound and score within one standard
+        error of the best, the one nearest to the plain model is trained on all rows and kept. If
+        none keeps it, the fairest is, with a warning. The gap is in units of the target, or in
+        standard deviations if the measure is relative.
     gap_measure : str, optional
         The gap that ``max_gap`` bounds, a name in ``REAL_GAPS`` of `fairmatch.measures.registry`.
         By default it is "mean_parity_gap".
     validation_size : float, default=0.2
         Share of the rows held out for the choice by ``max_gap``, stratified by label and group.
     confidence : float, optional
-        A number such as 0.95. With it, the upper confidence limit of a gap must be at most
-        ``max_gap``. The limits hold for all models of the path at once. By default, the measured
-        gap itself must be at most ``max_gap``.
+        A number such as 0.95. With it, candidates are chosen on four fifths of the rows and tested
+        on the last fifth (``validation_size``), from the fairest on. The last one whose upper
+        confidence limit is at most ``max_gap`` is kept as it is. If none is, the fairest is kept,
+        with a warning.
+    scoring : str or callable, default="neg_root_mean_squared_error"
+        The score of the choice by ``max_gap``: a name of scikit-learn's scorers, or a callable
+        (estimator, X, y), whose labels are the targets.
+    strict : bool, default=False
+        Whether a ``max_gap`` that no model keeps raises `GapNotReachedError` instead of a warning.
     sensitive_column : str, int or a list of them, optional
         Column of X that holds the groups, by name or position. With several columns, the
         combinations of their values are the groups. With groups in X, scikit-learn's
@@ -855,6 +947,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         gap_measure: str | None = None,
         validation_size: float = 0.2,
         confidence: float | None = None,
+        scoring: Any = "neg_root_mean_squared_error",
+        strict: bool = False,
         sensitive_column: Columns = None,
         sensitive_at_prediction: bool = True,
         small_groups: SmallGroups = "warn",
@@ -874,6 +968,8 @@ class MatchSmoothingRegressor(SmoothedModel, FairRegressor):
         self.gap_measure = gap_measure
         self.validation_size = validation_size
         self.confidence = confidence
+        self.scoring = scoring
+        self.strict = strict
         self.sensitive_column = sensitive_column
         self.sensitive_at_prediction = sensitive_at_prediction
         self.small_groups = small_groups

@@ -265,29 +265,6 @@ def match_blocks(
 ) -> BlockPlan:
     """Return a plan of two groups, solved in rounds of blocks until a round gains little.
 
-    Parameters
-    ----------
-    points : pair of Points
-        Both groups.
-    units : pair of arrays of float
-        Whole masses of the rows, with the same sum.
-    block_size : int, default=2048
-        Largest number of pairs in a block. The first blocks have up to 256 pairs, unless one block
-        holds all pairs. Blocks double in size when a round gains little.
-    random_state : int, default=0
-        Seed of the blocks.
-    n_jobs : int, optional
-        Number of joblib jobs that solve blocks.
-    keep : str or Path, optional
-        A folder in which solved blocks are kept. The same call continues from them.
-    progress : callable, optional
-        Called as ``progress(round, blocks done, blocks, cost of the last whole plan)``.
-
-    Returns
-    -------
-    BlockPlan
-        A plan with exact marginals. The same seed gives the same plan for any number of jobs.
-
     Examples
     --------
     >>> import numpy as np

@@ -32,6 +32,8 @@ _TOLERANCE = 1e-3
 _ROUNDOFF = float(np.finfo(np.float64).eps)
 _CELL = 512  # people in a cell, at most
 _PROBED = 512  # people on whom potentials are compared before everybody is looked at
+_SAMPLES = 4  # at most
+_GAIN = 2e-3  # a sample that gains less than this share is the last one
 _EXTENDED = 10**10  # pairs of everybody with the sample, at most
 _CELLS_AT_ONCE = 8
 _TASKS = 64
@@ -61,8 +63,8 @@ def lower_bound(
               \ge \sum_S \min_g \sum_{ij} g_{ij} \|x_{iS} - z_{jS}\|^2 ,
 
     and their potentials :math:`u_S(x_S)` add up to a feasible potential of all columns. Another
-    potential is that of an exact coupling of ``sample`` people of each group, a fifth of them by
-    default, but at least 8,192 and at most 32,768. The mixture of both
+    potential is the mean of those of up to four exact couplings of ``sample`` people of each group,
+    a fifth of them by default, but at least 8,192 and at most 32,768. The mixture of both
     that is best for a few people is made feasible for all people and raised, by
     :math:`v_j = \min_i c_{ij} - u_i` and then :math:`u_i = \min_j c_{ij} - v_j`. Cells of people
     that are too far away to matter are left out. If more than ``proof_pairs`` pairs would have to
@@ -104,21 +106,34 @@ def _mixed(
     generator: np.random.Generator,
     sample: int,
 ) -> Floats:
-    """Return the mixture of the columns' potential and a sample's that is best for a few people."""
-    drawn = [generator.permutation(len(side))[:sample] for side in shares]
-    few = first.take(drawn[0]), second.take(drawn[1])
-    mass = [share[at] / share[at].sum() for share, at in zip(shares, drawn, strict=True)]
-    transport = Transport(*few, *mass)
-    plan = transport.solve(tolerance=_TOLERANCE, on_unproven="return")
-    v = column_minima(_problem(*few), transport.row_potentials(plan))
-    by_sample = row_minima(_problem(first, few[1]), v)
+    """Return the mixture of the columns' potential and the samples' that is best for a few people.
+
+    The potentials of several samples are averaged, as long as each gains something.
+    """
+    orders = [generator.permutation(len(side)) for side in shares]
     probed = generator.permutation(len(second))[:_PROBED]
     problem, share = _problem(first, second.take(probed)), shares[1][probed]
-    mixtures = [by_columns + part * (by_sample - by_columns) for part in np.linspace(0.0, 1.0, 6)]
-    return max(
-        mixtures,
-        key=lambda u: shares[0] @ u + share @ column_minima(problem, u) / share.sum(),
-    )
+
+    def value(u: Floats) -> float:
+        return float(shares[0] @ u + share @ column_minima(problem, u) / share.sum())
+
+    best, mixed, mean = value(by_columns), by_columns, np.zeros(len(first))
+    for number in range(_SAMPLES):
+        drawn = [order[number * sample :][:sample] for order in orders]
+        if number and min(map(len, drawn)) < sample:
+            break
+        few = first.take(drawn[0]), second.take(drawn[1])
+        mass = [side[at] / side[at].sum() for side, at in zip(shares, drawn, strict=True)]
+        transport = Transport(*few, *mass)
+        plan = transport.solve(tolerance=_TOLERANCE, on_unproven="return")
+        v = column_minima(_problem(*few), transport.row_potentials(plan))
+        mean += (row_minima(_problem(first, few[1]), v) - mean) / (number + 1)
+        mixtures = [by_columns + part * (mean - by_columns) for part in np.linspace(0.2, 1.0, 5)]
+        values = [value(u) for u in mixtures]
+        if max(values) <= best + _GAIN * abs(best):
+            break
+        best, mixed = max(values), mixtures[int(np.argmax(values))]
+    return mixed
 
 
 @dataclass(frozen=True, eq=False)

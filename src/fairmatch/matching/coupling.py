@@ -435,21 +435,7 @@ def couple(
     mass: FloatArray,
     **facts: Any,
 ) -> Coupling:
-    """Return the coupling of one comparison.
-
-    Parameters
-    ----------
-    people : People
-        The people that are compared.
-    part : Comparison
-        The comparison.
-    first, second : array of int
-        Row positions of the two groups, in the order of ``part.in_order``.
-    mass : array of float
-        Mass of every pair.
-    **facts
-        Further fields of the coupling, such as its certificate.
-    """
+    """Return the coupling of one comparison."""
     for array in (first, second, mass):
         array.flags.writeable = False  # no one else holds them, so the coupling need not copy
     labels = people.groups.labels

@@ -362,18 +362,8 @@ def sample_part(
 ) -> Comparison:
     """Return a comparison with at most ``most_rows`` rows, drawn at random.
 
-    Parameters
-    ----------
-    part : Comparison
-        The rows of two groups.
-    most_rows : int or None
-        The most rows to keep. Each group gets at most half of them. If a group has fewer rows, it
-        is kept whole, and the other group gets as many, or a fifth of ``most_rows`` if that is
-        more. None keeps all rows.
-    positive : array of bool, shape (n_rows,), optional
-        Which rows have Y = 1. Each class keeps its share of the group.
-    generator : numpy.random.Generator
-        Draws the rows.
+    A group with fewer than half of them is kept whole. The other group then keeps as many, or a
+    fifth of ``most_rows`` if that is more. Each class keeps its share of a group.
 
     Notes
     -----

@@ -43,26 +43,7 @@ class Point:
 
 
 class Frontier:
-    """Optimal plans of two groups, each found when it is requested.
-
-    Parameters
-    ----------
-    people : People
-        The people that are compared.
-    part : Comparison
-        The two groups.
-    scores : array of shape (n_rows,)
-        Score of every row.
-    features : Points
-        Features of every row.
-    tolerance : float
-        Relative gap to which costs are proven.
-
-    Attributes
-    ----------
-    points : list of Point
-        The plans found so far, from the least excess to the greatest.
-    """
+    """Optimal plans of two groups, each found when it is requested."""
 
     def __init__(
         self,

@@ -135,22 +135,7 @@ def _copy_mode(old: Path, new: Path) -> None:
 
 
 def check_outputs(inputs: Sequence[str], **outputs: str | None) -> None:
-    """Raise before the work starts if a result cannot be written or would overwrite another file.
-
-    Parameters
-    ----------
-    inputs : sequence of str
-        Names of the files that are read.
-    **outputs
-        For each parameter, the name of the file to write, or None.
-
-    Raises
-    ------
-    InputError
-        If an output is a folder, one of the inputs, or another output.
-    OSError
-        If an output cannot be written at its path.
-    """
+    """Raise before the work starts if a result cannot be written or would overwrite a file."""
     taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
     for parameter, name in outputs.items():
         if name is None:
@@ -173,23 +158,7 @@ def check_outputs(inputs: Sequence[str], **outputs: str | None) -> None:
 
 
 def check_place(path: str | Path) -> None:
-    """Raise unless a file or folder can be written at a path. Nothing is left there.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where the file or folder goes. Its parent folders need not exist yet.
-
-    Raises
-    ------
-    OSError
-        If nothing can be written there. This check comes before hours of work, not after them.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> check_place(pathlib.Path(tempfile.mkdtemp()) / "new" / "numbers.txt")
-    """
+    """Raise unless a file or folder can be written at a path. Nothing is left there."""
     home = Path(path).resolve().parent
     while not home.exists():
         home = home.parent
@@ -315,32 +284,6 @@ def read_delimited(
     decimal: str = ".",
 ) -> pd.DataFrame:
     r"""Read a text file with one row per line and separated fields.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    text : iterable of str
-        Columns that are read as text: 007 stays 007.
-    missing : iterable of str
-        Words that stand for a missing value, in addition to the usual ones such as NA.
-    encoding : str, optional
-        Encoding of the file. By default it is UTF-8, or UTF-16 if the file begins with a byte
-        order mark. A file that is neither is read as cp1252 (latin-1), with a warning.
-    decimal : str, default="."
-        The decimal sign of numbers.
-
-    Returns
-    -------
-    DataFrame
-        The table. Fields are separated by commas, semicolons, tabs or bars: whichever the header
-        and the first lines agree on.
-
-    Raises
-    ------
-    InputError
-        If a line has more or fewer fields than the header, if a name is repeated, if a quote is
-        not closed, or if the encoding is wrong.
 
     Examples
     --------
@@ -535,8 +478,8 @@ def read_table(
         ) from error
     except InputError:
         raise
-    except (OSError, ValueError) as error:  # pandas' and pyarrow's parse errors are ValueErrors
-        raise InputError(f"{file} cannot be read: {error}") from error
+    except Exception as error:  # what pandas and pyarrow raise for a damaged file differs
+        raise InputError(f"{file} cannot be read: {error}. Export it again.") from error
     refuse_repeated([str(name) for name in table.columns], file)
     if table.empty:
         raise InputError(f"{file} has no rows, and at least one is needed. Pass a table with rows.")
@@ -547,22 +490,6 @@ def find_value(
     values: Iterable[Any], written: str, parameter: str | None = None, of: str | None = None
 ) -> Any:
     """Return the value that is written this way. The numbers 1 and 1.0 are both written "1".
-
-    Parameters
-    ----------
-    values : iterable
-        The values to choose from, such as a column.
-    written : str
-        How the value is written.
-    parameter : str, optional
-        The parameter that was given, for the error.
-    of : str, optional
-        What the values are. By default they are those of the column.
-
-    Raises
-    ------
-    InputError
-        If there is no such value. The error lists some of the values.
 
     Examples
     --------

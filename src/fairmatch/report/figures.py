@@ -599,6 +599,36 @@ def pair_figure(audits: Sequence[Audit]) -> Figure | None:
     )
 
 
+# Groups that are bands of a number.
+
+
+def number_figure(audits: Sequence[Audit]) -> Figure | None:
+    """Return the figure of the mean score along a number whose bands are the groups."""
+    if audits[0].number is None:
+        return None
+    rows: list[Row] = []
+    for model in _models(audits):
+        for point in model.audit.number.points if model.audit.number else ():
+            ends = f"{point.low:g}", f"{point.high:g}"
+            rows.append(
+                {
+                    **model.row,
+                    "label": ends[0] if ends[0] == ends[1] else " to ".join(ends),
+                    "series": model.title or "mean score",
+                    "people": point.n_people,
+                    "value": point.mean,
+                    "low": point.mean_low,
+                    "high": point.mean_high,
+                }
+            )
+    return _figure(
+        "number",
+        rows,
+        *_intervals(rows, "mean prediction" if audits[0].kind == "number" else "mean score"),
+        level=level(audits),
+    )
+
+
 # Comparisons within the levels of given factors, and what makes people alike.
 
 _MOST_STRATA = 60

@@ -64,6 +64,7 @@ def sections(
             figures.estimated_figure(audits),
             figures.gap_figure(audits),
             figures.pair_figure(audits),
+            figures.number_figure(audits),
         ],
         "given": [*figures.given_figures(audits)],
         "filing": [*figures.impact_figures(audits)],
