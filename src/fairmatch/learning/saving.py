@@ -2,11 +2,11 @@
 
 import hashlib
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -178,10 +178,7 @@ def _is_own_class(name: str) -> bool:
     module, _, own = name.rpartition(".")
     if module.split(".")[0] != "fairmatch":
         return False
-    try:
-        found = getattr(import_module(module), own)
-    except (ImportError, AttributeError):
-        return False
+    found = getattr(sys.modules.get(module), own, None)
     return isinstance(found, type) and found.__module__.startswith("fairmatch.")
 
 
